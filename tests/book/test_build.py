@@ -79,14 +79,18 @@ def test_page_with_a_figure_asks_for_mathjax_later(sound):
         assert 'src="_static/mathjax/settings.js' in source  # the file: no script in the page
 
 
-def test_error_in_a_cell_or_in_its_display_fails_the_build(book):
-    book.add("cell", "# Broken", "raise RuntimeError('planted')")
-    no_figure = SHOWN.replace("go.Figure(go.Bar(y=[1, 2]))", "'no figure'")
-    book.add("display", "# Broken", no_figure)
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("raise RuntimeError('planted')", "RuntimeError: planted"),
+        (SHOWN.replace("go.Figure(go.Bar(y=[1, 2]))", "'no'"), "must return a plotly figure"),
+    ],
+)
+def test_error_in_a_cell_or_in_its_display_fails_the_build(book, source, message):
+    book.add("broken", "# Broken", source)
     done = book.build()
     assert done.returncode != 0
-    for message in ("RuntimeError: planted", "must return a plotly figure"):
-        assert message in done.stdout
+    assert message in done.stdout
 
 
 # A page: its text, its cells, which one kernel runs, and what is said of each fault.

@@ -17,7 +17,7 @@ def first(visit, built_book):
 
 
 LINE = """(e) => { // where the line itself is drawn
-  const line = e.querySelector(".shapelayer path").getBoundingClientRect();
+  const line = [...e.querySelectorAll(".scatterlayer .js-line")].at(-1).getBoundingClientRect();
   return line.x + line.width / 2;
 }"""
 

@@ -252,7 +252,7 @@ def test_the_numbers_follow_every_control(sphere):
         assert row(page, "â") == pytest.approx(expected, abs=0.006)
         press(page, "All equal")
         assert "σ = 0" in status(page)
-        press(page, "Start again")
+        press(page, "Reset")
         press(page, "Gradient")
         put(page, "d3", -1)
         a, d = np.array([1.8, 0.2, 1]), np.array([1, -0.6, -1])

@@ -28,7 +28,7 @@ window.lnGrips = (panels, inputs, state) => {
       grip.hidden = x === null;
       if (x !== null) grip.style.translate = `${across(x)}px ${_size.t}px`;
     };
-    panel.on("plotly_afterplot", follow);
+    for (const drawn of ["plotly_afterplot", "plotly_animated"]) panel.on(drawn, follow);
     follow();
     let stops = null;
     grip.addEventListener("pointerdown", (event) => {

@@ -212,10 +212,10 @@ class Canvas:
         """Draw; an error is said where the sentence stands, and the last figure stays."""
         try:
             self.put(figures())
-            texts = text()
+            sentence = text()
         except Exception as error:
-            texts = f"This could not be drawn ({explained(error)}). Choose another value."
-        self.text.value = f'<p role="status" aria-live="polite">{html.escape(texts)}</p>'
+            sentence = f"This could not be drawn ({explained(error)}). Choose another value."
+        self.text.value = f'<p role="status" aria-live="polite">{html.escape(sentence)}</p>'
 
     def tabulate(self) -> None:
         """Write the numbers behind the panels as tables, if the reader asks for them."""

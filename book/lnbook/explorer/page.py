@@ -348,11 +348,11 @@ def _row(uid: str, control: Control) -> str:
         )
         field = f'<select id="{uid}" autocomplete="off">{options}</select>'
     else:
-        message = esc(dumps(texts), quote=False).replace("'", "&#39;")  # with its quotes
+        encoded = esc(dumps(texts), quote=False).replace("'", "&#39;")  # with its quotes
         field = (
             f'<input type="range" id="{uid}" min="0" max="{len(texts) - 1}" value="{start}"'
             f' aria-valuetext="{esc(texts[start])}"'
-            f" data-texts='{message}'"
+            f" data-texts='{encoded}'"
             ' autocomplete="off">'
             f'<span class="ln-value" aria-hidden="true">{esc(texts[start])}</span>'
         )

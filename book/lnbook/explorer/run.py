@@ -244,7 +244,7 @@ class LiveRun:
         )
 
         def text():
-            texts = self.describe(self.results, **self.settings) if self.results else ""
+            sentence = self.describe(self.results, **self.settings) if self.results else ""
             note = {
                 "ready": "Press Start to run it here.",
                 "running": "Stopping after the next result." if self.stopping else "Running.",
@@ -253,7 +253,7 @@ class LiveRun:
                 "failed": f"The run failed ({explained(self.error)}). What it had computed stays; "
                 "Start over lets you choose other settings.",
             }
-            return f"{texts} {note[self.state]}".strip()
+            return f"{sentence} {note[self.state]}".strip()
 
         lock = threading.Lock()  # the run and a click may both have news
 

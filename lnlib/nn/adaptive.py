@@ -1,4 +1,4 @@
-"""A norm that takes its gain and bias from a condition, and one number's squash in its place."""
+"""Adaptive layer norm (adaLN, adaLN-Zero), and dynamic tanh."""
 
 import torch
 import torch.nn.functional as F
@@ -10,15 +10,23 @@ from lnlib.norms._arguments import check_eps
 
 
 class AdaptiveLayerNorm(nn.Module):
-    """Layer norm with a gain and a bias for each example, computed from its condition.
+    """Layer norm with scale and shift, and on request a gate, computed from a condition.
 
     ::
 
-        scale, shift = the two halves of  weight condition + bias
+        scale, shift, gate = the parts of  weight condition + bias, H numbers each
         y = (1 + scale) * (x - mean) / sqrt(var + eps) + shift
 
-    Perez et al. (2018), *FiLM*; Peebles & Xie (2023). ``weight`` and ``bias`` start at 0: layer
-    norm without gain and bias. :func:`lnlib.adaptive_layer_norm` in PyTorch.
+    Without a gate the module returns ``y``: adaptive layer norm (adaLN), after Perez et al. (2018),
+    *FiLM*. With ``gate=True`` it returns ``(y, gate)``, for a residual block
+    ``x + gate * sublayer(y)``. ``weight`` and ``bias`` are initialized to 0. At first ``y`` is
+    therefore layer norm without gain and bias, and a block with a gate is the identity: adaLN-Zero
+    of Peebles & Xie (2023), section 3.2. In the first backward pass only the rows of the gate get
+    a gradient that is not 0; after one update all parts do.
+
+    DiT applies SiLU to the condition first, ``norm(x, F.silu(condition))``, and its linear layer
+    has the order shift, scale, gate. :func:`lnlib.adaptive_layer_norm` is the same in NumPy,
+    without a gate.
 
     Args:
         normalized_shape: Features H of an example, the last axis.
@@ -26,13 +34,23 @@ class AdaptiveLayerNorm(nn.Module):
         eps: In squared units of the input.
         device: Of the parameters.
         dtype: Of the parameters.
+        gate: Whether to compute and return a gate for the sublayer that follows.
+
+    Attributes:
+        weight: Shape ``(2 H, C)``, or ``(3 H, C)`` with a gate: the rows of the scale, of the
+            shift, of the gate.
+        bias: Shape ``(2 H,)`` or ``(3 H,)``, in the same order.
 
     Shape:
-        Input ``(B, *, H)``, condition ``(B, C)``: one for each example, whatever axes follow, such
-        as tokens; or ``(..., C)`` with as many axes as the input. Output: that of the input.
+        Input ``(B, *, H)``. Condition ``(B, C)``, one for each example, whatever axes follow, such
+        as tokens; or ``(..., C)`` with as many axes as the input. Output: that of the input. Gate:
+        as many axes as the input, of size 1 where the condition is shared, as ``(B, 1, H)`` for
+        an input ``(B, T, H)``.
 
     Raises:
         ValueError: If a size is below 1.
+        TypeError: If ``gate`` is not a bool.
+        RuntimeError: In a call, if a shape does not fit.
 
     Example:
         >>> norm = AdaptiveLayerNorm(2, 1, eps=0)
@@ -40,6 +58,21 @@ class AdaptiveLayerNorm(nn.Module):
         >>> norm(x, torch.tensor([[7.0]])).detach()
         tensor([[[-1.,  1.],
                  [ 1., -1.]]])
+
+        A residual block with adaLN-Zero, which is the identity at initialization:
+
+        >>> class Block(nn.Module):
+        ...     def __init__(self, H, C):
+        ...         super().__init__()
+        ...         self.norm = AdaptiveLayerNorm(H, C, gate=True)
+        ...         self.mlp = nn.Sequential(nn.Linear(H, 4 * H), nn.GELU(), nn.Linear(4 * H, H))
+        ...
+        ...     def forward(self, x, condition):
+        ...         y, gate = self.norm(x, condition)
+        ...         return x + gate * self.mlp(y)
+        >>> x, condition = torch.randn(8, 16, 32), torch.randn(8, 10)
+        >>> torch.equal(Block(32, 10)(x, condition), x)
+        True
     """
 
     def __init__(
@@ -49,19 +82,29 @@ class AdaptiveLayerNorm(nn.Module):
         eps: float = 1e-5,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        *,
+        gate: bool = False,
     ) -> None:
         super().__init__()
         sizes = {"normalized_shape": normalized_shape, "condition_size": condition_size}
         _check_sizes("AdaptiveLayerNorm", **sizes)
         check_eps("AdaptiveLayerNorm", eps)
+        if not isinstance(gate, bool):
+            raise TypeError(f"AdaptiveLayerNorm: gate must be True or False, got {gate!r}")
         self.normalized_shape, self.condition_size = (normalized_shape,), condition_size
-        self.eps = eps
-        made = {"device": device, "dtype": dtype}
-        self.weight = nn.Parameter(torch.zeros(2 * normalized_shape, condition_size, **made))
-        self.bias = nn.Parameter(torch.zeros(2 * normalized_shape, **made))
+        self.eps, self.gate = eps, gate
+        rows, made = (3 if gate else 2) * normalized_shape, {"device": device, "dtype": dtype}
+        self.weight = nn.Parameter(torch.empty(rows, condition_size, **made))
+        self.bias = nn.Parameter(torch.empty(rows, **made))
+        self.reset_parameters()
 
-    def forward(self, input: Tensor, condition: Tensor) -> Tensor:
-        """Return ``input`` normalized, scaled and moved as ``condition`` says."""
+    def reset_parameters(self) -> None:
+        """Set ``weight`` and ``bias`` to 0."""
+        nn.init.zeros_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, input: Tensor, condition: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """Return ``input``, normalized, scaled and shifted; with ``gate=True``, the gate, too."""
         if _calls.is_special(self, input):
             return _calls.call(self, input, condition)
         _check_input("AdaptiveLayerNorm", input, *self.normalized_shape)
@@ -77,12 +120,17 @@ class AdaptiveLayerNorm(nn.Module):
                 f"AdaptiveLayerNorm: condition must be of shape {wanted}, one for each example, or "
                 f"with 1 in place of leading sizes, got {[*each, condition.shape[-1]]}"
             )
-        scale, shift = F.linear(condition, self.weight, self.bias).chunk(2, dim=-1)
-        return (1 + scale) * F.layer_norm(input, self.normalized_shape, eps=self.eps) + shift
+        parts = F.linear(condition, self.weight, self.bias).split(self.normalized_shape[0], dim=-1)
+        x_hat = F.layer_norm(input, self.normalized_shape, eps=self.eps)
+        y = (1 + parts[0]) * x_hat + parts[1]
+        return (y, parts[2]) if self.gate else y
 
     def extra_repr(self) -> str:
-        """Return the sizes and eps."""
-        return f"{self.normalized_shape}, condition_size={self.condition_size}, eps={self.eps}"
+        """Return the sizes, eps and whether there is a gate."""
+        gate = ", gate=True" if self.gate else ""
+        return (
+            f"{self.normalized_shape}, condition_size={self.condition_size}, eps={self.eps}{gate}"
+        )
 
 
 class DynamicTanh(nn.Module):

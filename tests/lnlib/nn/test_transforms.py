@@ -242,6 +242,16 @@ class Conditioned(nn.Module):
         return self.norm(x, condition)
 
 
+class Gated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = AdaptiveLayerNorm(H, 2, gate=True)
+
+    def forward(self, x, condition):
+        y, gate = self.norm(x, condition)
+        return x + gate * y
+
+
 def targets(traced):
     return [node.target for node in traced.graph.nodes if node.op == "call_module"]
 
@@ -255,7 +265,7 @@ def test_a_symbolic_trace_has_the_module_as_one_node(make_module, shape):
     assert_close(traced(x), model(x), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(("make_model", "second"), [(Residual, H), (Conditioned, 2)])
+@pytest.mark.parametrize(("make_model", "second"), [(Residual, H), (Conditioned, 2), (Gated, 2)])
 def test_a_symbolic_trace_keeps_the_second_argument_and_both_outputs(make_model, second):
     model = shake(make_model())
     traced = fx.symbolic_trace(model)

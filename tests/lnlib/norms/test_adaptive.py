@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 import lnlib
 from lnlib.nn import AdaptiveLayerNorm, DynamicTanh
@@ -105,6 +106,122 @@ def test_the_module_starts_as_layer_norm_and_learns():
     assert "condition_size=3" in repr(module)
 
 
+def modulate(x, shift, scale):
+    """As in the code of DiT (Peebles & Xie): models.py, line 19."""
+    return x * (1 + scale.unsqueeze(1)) + shift.unsqueeze(1)
+
+
+class DiTBlock(nn.Module):
+    """One residual branch of DiT's block in plain PyTorch, with the gate of adaLN-Zero."""
+
+    def __init__(self, sublayer):
+        super().__init__()
+        self.norm = nn.LayerNorm(H, elementwise_affine=False, eps=1e-6)
+        self.sublayer = sublayer
+        self.adaLN_modulation = nn.Sequential(nn.SiLU(), nn.Linear(C, 3 * H, bias=True))
+        nn.init.constant_(self.adaLN_modulation[-1].weight, 0)
+        nn.init.constant_(self.adaLN_modulation[-1].bias, 0)
+
+    def forward(self, x, c):
+        shift, scale, gate = self.adaLN_modulation(c).chunk(3, dim=1)
+        return x + gate.unsqueeze(1) * self.sublayer(modulate(self.norm(x), shift, scale))
+
+
+def gated(module, sublayer, x, condition):
+    y, gate = module(x, F.silu(condition))
+    return x + gate * sublayer(y)
+
+
+def dit_order(rows):
+    """Scale, shift, gate as shift, scale, gate."""
+    scale, shift, gate = rows.detach().chunk(3)
+    return torch.cat([shift, scale, gate])
+
+
+def blocks():
+    """The same branch twice, ours and DiT's, with its own sublayer; an input and a condition."""
+    torch.manual_seed(0)
+    sublayer = nn.Sequential(nn.Linear(H, 8), nn.GELU(), nn.Linear(8, H)).double()
+    module = AdaptiveLayerNorm(H, C, eps=1e-6, dtype=torch.float64, gate=True)
+    theirs = DiTBlock(copy.deepcopy(sublayer)).double()
+    x, condition = (torch.tensor(a) for a in drawn((4, 7, H), (4, C)))
+    return module, sublayer, theirs, x, condition
+
+
+def test_with_a_gate_a_branch_is_that_of_dit_over_updates():
+    module, sublayer, theirs, x, condition = blocks()
+    (target,) = drawn(x.shape, seed=2)
+    ours = nn.ModuleList([module, sublayer])
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (ours, theirs)]
+    for _ in range(4):
+        outputs = gated(module, sublayer, x, condition), theirs(x, condition)
+        torch.testing.assert_close(*outputs, rtol=1e-12, atol=1e-12)
+        for y, optimizer in zip(outputs, optimizers, strict=True):
+            optimizer.zero_grad()
+            (y - torch.tensor(target)).square().mean().backward()
+            optimizer.step()
+        linear = theirs.adaLN_modulation[-1]
+        for p, q in ((module.weight, linear.weight), (module.bias, linear.bias)):
+            torch.testing.assert_close(dit_order(p), q.detach(), rtol=1e-10, atol=1e-12)
+    assert module.weight.abs().min() > 0
+
+
+def test_with_a_gate_a_block_starts_as_the_identity_and_first_the_gate_gets_a_gradient():
+    module, sublayer, _, x, condition = blocks()
+    y = gated(module, sublayer, x, condition)
+    assert torch.equal(y, x)
+    y.square().sum().backward()
+    for p in (module.weight, module.bias):
+        scale, shift, gate = p.grad.chunk(3)
+        assert not scale.any()
+        assert not shift.any()
+        assert gate.abs().min() > 0
+    assert not any(p.grad.any() for p in sublayer.parameters())
+    with torch.no_grad():
+        module.weight -= 0.01 * module.weight.grad
+    module.zero_grad()
+    gated(module, sublayer, x, condition).square().sum().backward()
+    assert all(part.any() for part in module.weight.grad.chunk(3))
+    assert all(p.grad.any() for p in sublayer.parameters())
+
+
+@pytest.mark.parametrize(
+    ("shape", "given", "gate_shape"),
+    [
+        ((4, H), (4, C), (4, H)),
+        ((2, 7, H), (2, C), (2, 1, H)),
+        ((2, 7, 3, H), (2, C), (2, 1, 1, H)),
+        ((2, 7, H), (1, 1, C), (1, 1, H)),
+        ((2, 7, H), (2, 7, C), (2, 7, H)),
+        ((H,), (C,), (H,)),
+    ],
+    ids=str,
+)
+def test_the_gate_has_the_shape_of_the_condition_and_is_its_third_part(shape, given, gate_shape):
+    module = AdaptiveLayerNorm(H, C, eps=1e-2, dtype=torch.float64, gate=True)
+    x, condition, weight, bias = map(torch.tensor, drawn(shape, given, (3 * H, C), (3 * H,)))
+    module.load_state_dict({"weight": weight, "bias": bias})
+    y, gate = module(x, condition)
+    assert gate.shape == gate_shape
+    right = condition.reshape(*gate_shape[:-1], C) @ weight[2 * H :].T + bias[2 * H :]
+    torch.testing.assert_close(gate, right)
+    plain = AdaptiveLayerNorm(H, C, eps=1e-2, dtype=torch.float64)
+    plain.load_state_dict({"weight": weight[: 2 * H], "bias": bias[: 2 * H]})
+    torch.testing.assert_close(y, plain(x, condition), rtol=1e-12, atol=1e-12)
+    assert (x + gate * y).shape == x.shape
+
+
+def test_reset_parameters_sets_all_parts_to_zero():
+    module = AdaptiveLayerNorm(H, C, gate=True)
+    assert module.weight.shape == (3 * H, C)
+    nn.init.normal_(module.weight)
+    module.reset_parameters()
+    assert not module.weight.any()
+    assert not module.bias.any()
+    assert "gate=True" in repr(module)
+    assert "gate" not in repr(AdaptiveLayerNorm(H, C))
+
+
 def test_dynamic_tanh_as_a_module():
     module = DynamicTanh(H, alpha=0.7, dtype=torch.float64)
     x, gain, bias = drawn((2, 3, H), (H,), (H,))
@@ -166,6 +283,16 @@ TX, TC = torch.tensor(X), torch.tensor(CONDITION)
             lambda: AdaptiveLayerNorm(H, C, dtype=torch.float64)(TX, TC[:3]),
             RuntimeError,
             r"condition must be of shape \[4, 3\], one for each example.* got \[3, 3\]",
+        ),
+        (
+            lambda: AdaptiveLayerNorm(H, C, dtype=torch.float64, gate=True)(TX, TC[:, :2]),
+            RuntimeError,
+            r"condition must be of shape \[4, 3\], one for each example.* got \[4, 2\]",
+        ),
+        (
+            lambda: AdaptiveLayerNorm(H, C, gate=1),
+            TypeError,
+            "AdaptiveLayerNorm: gate must be True or False, got 1",
         ),
     ],
 )

@@ -9,7 +9,7 @@ if find_spec("torch") is None:
     raise ImportError(f"lnlib.nn needs PyTorch; install it with: {_install.command()}")
 
 from lnlib.nn.adaptive import AdaptiveLayerNorm, DynamicTanh
-from lnlib.nn.convert import from_fastrnns, to_fastrnns
+from lnlib.nn.convert import from_fastrnns, rms_from_layer_norm, to_fastrnns
 from lnlib.nn.norm import LayerNorm, RMSNorm
 from lnlib.nn.recurrent import (
     LayerNormGRU,
@@ -32,5 +32,6 @@ __all__ = [
     "LayerNormRNNCell",
     "RMSNorm",
     "from_fastrnns",
+    "rms_from_layer_norm",
     "to_fastrnns",
 ]

@@ -1,12 +1,14 @@
-"""Weights of layer-normalized networks from and to other code."""
+"""Weights of layer-normalized networks from and to other code, and from layer norm to RMS norm."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from lnlib.nn.norm import RMSNorm
 from lnlib.nn.recurrent import LayerNormLSTM
 
 
@@ -109,3 +111,154 @@ def to_fastrnns(module: LayerNormLSTM) -> dict[str, Tensor]:
                 theirs[f"{prefix}{name}.bias"] = norm.bias.detach().clone()
             theirs[f"{prefix}layernorm_i.bias"] += getattr(module, "bias" + suffix).detach()
     return theirs
+
+
+@torch.no_grad()
+def rms_from_layer_norm(
+    norm: nn.LayerNorm,
+    before: Iterable[nn.Linear | nn.Embedding | Tensor],
+    after: Iterable[nn.Linear] = (),
+) -> RMSNorm:
+    """Return an RMS norm that computes what a layer norm does, once the layers before are centered.
+
+    ::
+
+        LayerNorm(x) = gain * (x - mean) / sqrt(var + eps) + bias
+                     = RMSNorm(x - mean) + bias
+
+    If ``x`` is a sum of the outputs of ``before``, as in the residual stream of a pre-norm
+    transformer, its mean over features can be subtracted from their weights once instead of from
+    ``x`` in every forward pass: ``W - W.mean(0)`` and ``b - b.mean()`` for a linear layer,
+    ``E - E.mean(-1)`` for an embedding. ``bias`` moves into the linear layers that read the norm:
+    ``c + W bias``. Jiang et al. (2023); Ashkboos et al. (2024).
+
+    ``before`` and ``after`` are changed in place; ``norm`` is not, and its module has to be
+    replaced by the result. Centering twice changes nothing, so the same layers can be passed with
+    each of the norms that read their sum. The model computes the same as before if all of these
+    hold:
+
+    - ``before`` has *everything* that is added to the norm's input, and each norm that reads the
+      sum is replaced or is a layer norm itself. Nothing else may read the sum.
+    - ``after`` has everything that reads the norm's output, if it has a bias.
+    - An embedding whose weight is also that of the output layer is untied first: centering changes
+      the logits.
+
+    In a post-norm network the norm's input contains the output of the norm before it, whose mean
+    depends on the gain; there is no weight to center.
+
+    Args:
+        norm: Over one axis, of ``H`` features.
+        before: The layers whose outputs add up to the norm's input: ``nn.Linear`` with ``H``
+            outputs, ``nn.Embedding`` of ``H`` features, or a tensor or parameter whose last axis
+            are the features, such as a positional embedding.
+        after: The layers that read the norm's output: ``nn.Linear`` with ``H`` inputs. One without
+            a bias gets one. Needed only if ``norm`` has a bias that is not 0.
+
+    Returns:
+        A module with the gain and ``eps`` of ``norm``.
+
+    Raises:
+        TypeError: If a layer is of another type.
+        ValueError: If a size does not fit, an embedding rescales its rows (``max_norm``), the
+            norm's bias has nowhere to go, or a weight is in ``before`` and in ``after``.
+
+    Example:
+        >>> write, norm, read = nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2)
+        >>> x = torch.randn(5, 3)
+        >>> y = read(norm(write(x)))
+        >>> rms = rms_from_layer_norm(norm, [write], [read])
+        >>> torch.allclose(read(rms(write(x))), y, atol=1e-5)
+        True
+    """
+    before, after = list(before), list(dict.fromkeys(after))  # a bias moves once into a layer
+    _check_neighbors(norm, before, after)
+    for layer in before:
+        if isinstance(layer, nn.Linear):
+            _center(layer.weight, 0)
+            if layer.bias is not None:
+                _center(layer.bias, 0)
+        else:
+            _center(layer.weight if isinstance(layer, nn.Embedding) else layer, -1)
+    if norm.bias is not None:
+        for layer in after:
+            moved = layer.weight.double() @ norm.bias.double()
+            if layer.bias is None:
+                layer.bias = nn.Parameter(moved.to(layer.weight))
+            else:
+                layer.bias.copy_(layer.bias.double() + moved)
+    weight = norm.weight
+    result = RMSNorm(norm.normalized_shape, norm.eps, weight is not None)
+    if weight is not None:
+        result.to(weight).weight.copy_(weight)
+    return result.train(norm.training)
+
+
+def _center(tensor: Tensor, axis: int) -> None:
+    """Subtract the mean over an axis, computed in float64, in place."""
+    wide = tensor.double()
+    tensor.copy_(wide - wide.mean(axis, keepdim=True))
+
+
+def _check_neighbors(norm: nn.LayerNorm, before: list, after: list) -> None:
+    """Refuse what cannot be converted, before anything is changed."""
+    name = "rms_from_layer_norm"
+    if not isinstance(norm, nn.LayerNorm):
+        raise TypeError(f"{name}: norm must be an nn.LayerNorm, got {type(norm).__name__}")
+    if len(norm.normalized_shape) != 1:
+        raise ValueError(
+            f"{name}: norm must be over one axis, got normalized_shape={norm.normalized_shape}; "
+            "the weights before it are centered over that axis"
+        )
+    (features,) = norm.normalized_shape
+    for layer in before:
+        if isinstance(layer, nn.LayerNorm | nn.RMSNorm):
+            raise TypeError(
+                f"{name}: before must hold layers with weights to center, got {layer}; in a "
+                "post-norm network layer norm cannot be replaced this way"
+            )
+        is_tensor = isinstance(layer, Tensor) and layer.is_floating_point()
+        if not is_tensor and not isinstance(layer, nn.Linear | nn.Embedding):
+            raise TypeError(
+                f"{name}: before must hold nn.Linear, nn.Embedding or tensors of floats, got "
+                f"{type(layer).__name__}; pass its weight as a tensor with the features last"
+            )
+        if isinstance(layer, nn.Embedding) and layer.max_norm is not None:
+            raise ValueError(
+                f"{name}: an embedding in before must have max_norm=None, got {layer.max_norm}; "
+                "it would rescale the centered rows"
+            )
+        size = _size(layer)
+        if size != features:
+            raise ValueError(
+                f"{name}: before must hold layers with the {features} features of the norm, got "
+                f"{size} from {type(layer).__name__}; did you mean after?"
+            )
+    for layer in after:
+        if not isinstance(layer, nn.Linear):
+            raise TypeError(
+                f"{name}: after must hold nn.Linear, got {type(layer).__name__}; add its weight "
+                "times the norm's bias to its bias yourself, and set the norm's bias to 0"
+            )
+        if layer.in_features != features:
+            raise ValueError(
+                f"{name}: after must hold layers that read the {features} features of the norm, "
+                f"got {layer.in_features}; did you mean before?"
+            )
+        if any(layer.weight is (b if isinstance(b, Tensor) else b.weight) for b in before):
+            raise ValueError(
+                f"{name}: a weight must not be in both before and after, got one of shape "
+                f"{tuple(layer.weight.shape)}; untie the embedding from the output layer first"
+            )
+    if norm.bias is not None and norm.bias.any() and not after:
+        raise ValueError(
+            f"{name}: the norm's bias must have a linear layer to move into, got after=(); pass "
+            "all layers that read the norm's output"
+        )
+
+
+def _size(layer: nn.Linear | nn.Embedding | Tensor) -> int:
+    if isinstance(layer, nn.Linear):
+        return layer.out_features
+    if isinstance(layer, nn.Embedding):
+        return layer.embedding_dim
+    return layer.shape[-1] if layer.dim() else 1

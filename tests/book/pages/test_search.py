@@ -36,7 +36,7 @@ ANSWERS = {
     "AdaLN": "adaptive layer normalization",
     "DiT": "DiT",
     "FiLM": "FiLM",
-    "RMSNorm": "RMS norm",
+    "RMSNorm": "RMSNorm",
     "Llama": "Llama",
     "GPT-2": "GPT-2",
     "bfloat16": "bfloat16",

@@ -6,7 +6,7 @@ import numpy as np
 
 from lnbook.chapters.layer_norm_from_scratch.material import Stream
 from lnbook.exercises import Function, Value
-from lnlib.norms import layer_norm, rms_norm_backward
+from lnlib.norms import layer_norm
 
 
 def _normalize(x, gain, bias, *, axis=-1, ddof=0, eps=1e-5):
@@ -35,22 +35,6 @@ def _outside(x, gain, bias):
 def _no_root(x, gain, bias):
     centered, std = _deviation(x)
     return gain * centered / (std**2 + 1e-5) + bias
-
-
-# The gradient of RMS norm, less one of its parts.
-
-
-def _rms(dy, x, gain, *, mean=False, radial=True, use_gain=True, over=True, H=1):
-    rms = np.sqrt((x * x).mean(-1, keepdims=True))
-    x_hat = x / rms
-    d = gain * dy if use_gain else dy
-    left = d - radial * H * x_hat * (d * x_hat).mean(-1, keepdims=True)
-    return (left - mean * d.mean(-1, keepdims=True)) / (rms if over else 1)
-
-
-def _rms_cases(rng):
-    for shape in [(1, 3), (4, 4), (5, 7)]:
-        yield (rng.normal(size=shape), 2 * rng.normal(size=shape) + 1, rng.normal(size=shape[-1]))
 
 
 # The variance of a stream.
@@ -119,26 +103,6 @@ EXERCISES = {
         },
         right="It is the default of Flax. Loaded into PyTorch, such a model needs `eps=1e-6`.",
         otherwise="solve y = σ/√(σ² + eps) for eps, with the biased variance of the pair.",
-    ),
-    "rms-norm-backward": Function(
-        lambda dy, x, gain: rms_norm_backward(dy, x, gain, eps=0)[0],
-        cases=_rms_cases,
-        wrong={
-            "this is the gradient of layer norm. RMS norm has no mean, so no gradient flows "
-            "through it.": (lambda dy, x, gain: _rms(dy, x, gain, mean=True)),
-            "this is only the direct path. x also changes the root mean square.": (
-                lambda dy, x, gain: _rms(dy, x, gain, radial=False)
-            ),
-            "the gain is missing: the gradient with respect to x_hat is gain * dy.": (
-                lambda dy, x, gain: _rms(dy, x, gain, use_gain=False)
-            ),
-            "the division by the root mean square is missing.": (
-                lambda dy, x, gain: _rms(dy, x, gain, over=False)
-            ),
-            "this is a sum over the features. It must be a mean, because the mean square "
-            "divides by H.": (lambda dy, x, gain: _rms(dy, x, gain, H=x.shape[-1])),
-        },
-        right="Only the component along x_hat is removed; that along the ones stays.",
     ),
     "variance-of-a-stream": Function(
         _variance,

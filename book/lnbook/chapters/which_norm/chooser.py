@@ -81,7 +81,7 @@ LINES = (
           "#normalization-in-well-known-models", weights="loaded"),
     _line("Norm",
           "RMS norm or layer norm, whichever is faster on your hardware.",
-          "pre_norm_post_norm#rmsnorm-and-the-mean", weights="new", data="text"),
+          "rms_norm#why-do-language-models-use-rmsnorm", weights="new", data="text"),
     _line("Norm",
           "Layer norm, like the image transformers in the table.",
           "#normalization-in-well-known-models", weights="new", data="image"),

@@ -1,0 +1,1 @@
+"""RMSNorm: layer norm without the mean, and how to replace one by the other."""

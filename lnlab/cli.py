@@ -1,4 +1,4 @@
-"""The commands: ``python -m lnlab replay``, ``table``, ``claims``, ``data``, ``bench``."""
+"""The commands of ``python -m lnlab``: ``replay``, ``table``, ``claims``, ``data``, ``bench``."""
 
 from __future__ import annotations
 
@@ -22,74 +22,80 @@ from lnlab.arguments import BOOK, OUT, parser
 from lnlab.datasets import BUNDLED, fetch
 from lnlib import _install
 
-# What the extra [nn] brings, as it is imported.
+# Import names of the packages that the extra [nn] installs.
 EXTRA = ("torch", "sklearn", "scipy", "pooch", "requests", "filelock", "tqdm")
-# What ends a job: a scheduler's time limits, `kill`, a terminal that is closed.
-STOPS = ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGHUP")
-PIPE_CLOSED = 141  # the exit status, as a shell has it
-MOST_THREADS = 1024  # far more end in a crash of the library that starts them
+# Signals that end a job: time limits of schedulers, `kill`, a terminal that is closed.
+STOP_SIGNALS = ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGHUP")
+EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell reports it
+MAX_THREADS = 1024  # OpenMP crashes if it is to start far more
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status.
 
     Args:
-        arguments: As typed after ``python -m lnlab``; ``None`` takes the process's own.
+        arguments: The words after ``python -m lnlab``; ``sys.argv[1:]`` if ``None``.
 
     Returns:
-        0 when done, 1 for a wrong value, a failed download or run, 128 + n after signal n, which is
-        130 after Ctrl-C.
+        0 on success, 1 for an invalid value, a failed download or a failed run, 128 + n after
+        signal n, so 130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     args = parser(arguments).parse_args(arguments)
     messages.open_closed_descriptors()
-    does = {"replay": _replay, "table": _table, "claims": _claims, "data": _data, "bench": _bench}
+    commands = {
+        "replay": _replay,
+        "table": _table,
+        "claims": _claims,
+        "data": _data,
+        "bench": _bench,
+    }
     try:
-        return does[args.command](args)
+        return commands[args.command](args)
     except (ValueError, OSError, RuntimeError) as error:
-        why = _as_typed(str(error))
+        reason = _settings_as_flags(str(error))
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
             raise
-        why = f"{error.name} is not installed; install it with: {_install.command()}"
+        reason = f"{error.name} is not installed; install it with: {_install.command()}"
     finally:
         messages.finish()
-    messages.tell(f"lnlab {args.command}: {why}")
+    messages.warn(f"lnlab {args.command}: {reason}")
     messages.finish()
     return 1
 
 
 class Invocation(NamedTuple):
-    """What a command line asks for: the runs of an experiment, and how."""
+    """The runs of one experiment that a command line requests, with the options to run them."""
 
     experiment: str
     settings: list[Any]
     seeds: Sequence[int]
-    options: dict[str, Any]  # for record_runs
+    options: dict[str, Any]  # keyword arguments of record_runs
     threads: int | None
     unused_flags: list[str]  # flags that change none of the runs
 
 
 def invocation(arguments: list[str]) -> Invocation:
-    """Return what ``replay`` would run, and run nothing.
+    """Return what ``replay`` would run, without running it.
 
     Args:
         arguments: As for :func:`main`.
 
     Raises:
-        ValueError: If a setting cannot be what it is given.
+        ValueError: If a setting has an invalid value.
     """
-    (wanted,) = _invocations(parser(arguments).parse_args(arguments))
-    return wanted
+    (result,) = _invocations(parser(arguments).parse_args(arguments))
+    return result
 
 
 def _invocations(args: argparse.Namespace) -> Iterator[Invocation]:
-    """Yield what a command line asks for: an experiment, or those of the book, a grid each."""
+    """Yield the runs of the experiment that was named, or those of each grid of the book."""
     if args.threads is not None and not (
-        isinstance(args.threads, int) and 1 <= args.threads <= MOST_THREADS
+        isinstance(args.threads, int) and 1 <= args.threads <= MAX_THREADS
     ):
         raise ValueError(
-            f"--threads must be a whole number from 1 to {MOST_THREADS}, got {args.threads!r}"
+            f"--threads must be a whole number from 1 to {MAX_THREADS}, got {args.threads!r}"
         )
     if not args.out:
         raise ValueError("--out must be a folder, got an empty name; '.' is this folder")
@@ -102,14 +108,14 @@ def _invocations(args: argparse.Namespace) -> Iterator[Invocation]:
                 yield Invocation(experiment.name, runs, seeds, options, threads, [])
         return
     experiment = experiments.find(args.experiment)
-    named = config.kinds(experiment.settings)
-    given = {k: v for k, v in vars(args).items() if k in named}
+    fields = config.field_specs(experiment.settings)
+    given = {k: v for k, v in vars(args).items() if k in fields}
     seeds = args.seeds
     typed = list(given)
     if experiment.scales:
         given = {**experiment.scales.get(args.scale, {}), **given}
-    asked_for = given.keys() | ({"seeds"} if seeds is not None else set())
-    on_gpu = bool(experiment.on_gpu.keys() - asked_for) and _is_gpu(args.device)
+    specified = given.keys() | ({"seeds"} if seeds is not None else set())
+    on_gpu = bool(experiment.on_gpu.keys() - specified) and _is_gpu(args.device)
     if seeds is None:
         seeds = list(
             range({**experiment.defaults, **(experiment.on_gpu if on_gpu else {})}["seeds"])
@@ -130,16 +136,16 @@ def _is_gpu(device: str) -> bool:
     return resolve_device(device).type == "cuda"
 
 
-def _as_typed(sentence: str) -> str:
-    """Name a setting as the command line does, where a sentence, of a run say, begins with it."""
-    begins = r"(?m)^(  \S+: )?(?:Settings: |Run: |record_runs: |claims: |(?=device |step ))(\w+)"
-    return re.sub(begins, lambda found: (found[1] or "") + config.flag(found[2]), sentence)
+def _settings_as_flags(message: str) -> str:
+    """Replace the setting that an error message begins with by its flag."""
+    start = r"(?m)^(  \S+: )?(?:Settings: |Run: |record_runs: |claims: |(?=device |step ))(\w+)"
+    return re.sub(start, lambda match: (match[1] or "") + config.flag(match[2]), message)
 
 
 def _replay(args: argparse.Namespace) -> int:
-    wanted = list(_invocations(args))
-    for flag in (flag for asked in wanted for flag in asked.unused_flags):
-        messages.tell(f"lnlab replay: {flag} has no effect on these runs")
+    invocations = list(_invocations(args))
+    for flag in (flag for invocation in invocations for flag in invocation.unused_flags):
+        messages.warn(f"lnlab replay: {flag} has no effect on these runs")
     import torch
 
     from lnlab.runner import record_runs
@@ -147,39 +153,38 @@ def _replay(args: argparse.Namespace) -> int:
     rank = os.environ.get("RANK")
     with _stopped_by_signals():
         try:
-            own = torch.get_num_threads()
-            for asked in wanted:
-                torch.set_num_threads(asked.threads or own)
-                experiment = experiments.find(asked.experiment)
-                record_runs(experiment, asked.settings, asked.seeds, **asked.options)
+            default_threads = torch.get_num_threads()
+            for name, settings, seeds, options, threads, _ in invocations:
+                torch.set_num_threads(threads or default_threads)
+                record_runs(experiments.find(name), settings, seeds, **options)
         except KeyboardInterrupt as stop:
-            if rank is not None:  # torchrun sends one more
-                for again in (signal.SIGINT, signal.SIGTERM):
-                    signal.signal(again, signal.SIG_IGN)
+            if rank is not None:  # torchrun sends a second signal
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    signal.signal(number, signal.SIG_IGN)
             if rank in (None, "0"):
-                messages.tell(
+                messages.warn(
                     f"\nStopped{stop}. Checkpoints are kept: the same command goes on from there."
                 )
             return 128 + getattr(stop, "number", signal.SIGINT)
     if rank in (None, "0"):
-        messages.note(_next_steps(args.experiment, args.out))
+        messages.info(_next_steps(args.experiment, args.out))
     return 0
 
 
 def _next_steps(experiment: str, out: str) -> str:
-    """Say where the records are and which commands read them."""
-    whole = experiment == BOOK
+    """Return a message with the folder of the records and the commands that read them."""
+    is_book = experiment == BOOK
     runs = [] if out == OUT else config.words("runs", out)
-    table = shlex.join(["python", "-m", "lnlab", "table", "NAME" if whole else experiment, *runs])
+    table = shlex.join(["python", "-m", "lnlab", "table", "NAME" if is_book else experiment, *runs])
     claims = shlex.join(["python", "-m", "lnlab", "claims", *runs])
     return (
-        f"Records are in {Path(out) if whole else Path(out, experiment)}. To read them:\n"
+        f"Records are in {Path(out) if is_book else Path(out, experiment)}. To read them:\n"
         f"  {table}\n  {claims}"
     )
 
 
 class _Stopped(KeyboardInterrupt):
-    """A signal that ends a command as Ctrl-C does."""
+    """Raised by a signal that ends a command as Ctrl-C does."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f" by {signal.Signals(number).name}")
@@ -188,41 +193,41 @@ class _Stopped(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Let the signals that schedulers send before their time limit act as Ctrl-C does.
+    """Treat the signals that schedulers send before their time limit like Ctrl-C.
 
-    What is ignored, as SIGHUP is under ``nohup``, or handled by the program stays so.
+    Signals that are ignored, as SIGHUP is under ``nohup``, or have another handler are unchanged.
     """
 
     def stop(number: int, _: object) -> NoReturn:
         raise _Stopped(number)
 
-    changed = {}
-    if threading.current_thread() is threading.main_thread():  # no other may
-        for name in STOPS:
+    replaced = {}
+    if threading.current_thread() is threading.main_thread():  # only it may set handlers
+        for name in STOP_SIGNALS:
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-                changed[number] = signal.signal(number, stop)
+                replaced[number] = signal.signal(number, stop)
     try:
         yield
     finally:
-        for number, before in changed.items():
+        for number, handler in replaced.items():
             if signal.getsignal(number) is stop:
-                signal.signal(number, before)
+                signal.signal(number, handler)
 
 
 def _show(text: str) -> None:
-    """Print what was asked for, or fail: unlike a message it must arrive.
+    """Print the output of a command; unlike a message, it must not be lost.
 
     Raises:
         OSError: If it cannot be written.
-        SystemExit: If its reader has seen enough, as ``head`` does.
+        SystemExit: If the reader of the pipe has ended, as ``head`` does.
     """
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "it is closed")
         print(text, flush=True)
     except BrokenPipeError:
-        raise SystemExit(PIPE_CLOSED) from None
+        raise SystemExit(EXIT_BROKEN_PIPE) from None
     except OSError as error:
         raise OSError(f"cannot write to standard output: {error.strerror}") from None
 
@@ -231,82 +236,82 @@ def _records_folder(args: argparse.Namespace, names: Sequence[str], what: str) -
     """Return the folder whose records are to be read, and a message that names it.
 
     Args:
-        args: With ``runs``, as it was typed.
-        names: The experiments of which at least one must have records there.
-        what: What they are records of, for the message.
+        args: The parsed arguments, whose ``runs`` is the folder or ``None``.
+        names: Experiments, at least one of which must have records in the folder.
+        what: A name for these records, used in messages.
 
     Raises:
-        ValueError: If the folder that was named has no such records.
-        FileNotFoundError: If lnlib was installed without the book's records, and none are here.
+        ValueError: If ``--runs`` has no such records.
+        FileNotFoundError: If ``--runs`` is not given, there are no records in the default folder,
+            and lnlib was installed without the book's records.
     """
-    from lnlab import records as record
+    from lnlab import records
 
-    def has_records(where: Path) -> bool:
-        # Before format 2 records lay in the folder itself.
-        patterns = (f"{name}{at}*.json" for name in names for at in ("/", "-"))
-        return any(True for pattern in patterns for _ in where.glob(pattern))
+    def has_records(folder: Path) -> bool:
+        # Records of format 1 are in the folder itself, not in one per experiment.
+        patterns = (f"{name}{sep}*.json" for name in names for sep in ("/", "-"))
+        return any(True for pattern in patterns for _ in folder.glob(pattern))
 
     if args.runs is None:
-        book = record.folder()
+        book = records.folder()
         if has_records(Path(OUT)):
-            other = f"; use --runs {book} for the book's" if book.is_dir() else ""
-            return Path(OUT), f"showing records of {what} from {OUT}{other}"
-        return record.installed(), f"records of {what} in {book}, the book's own"
-    where = Path(args.runs)
+            hint = f"; use --runs {book} for the book's" if book.is_dir() else ""
+            return Path(OUT), f"showing records of {what} from {OUT}{hint}"
+        return records.installed(), f"records of {what} in {book}, the book's own"
+    folder = Path(args.runs)
     if not args.runs:
-        why = "an empty name; '.' is this folder"
-    elif not where.exists():
-        why = "it does not exist"
-    elif not where.is_dir():
-        why = "it is not a folder"
-    elif not has_records(where):
-        why = "it has none"
+        reason = "an empty name; '.' is this folder"
+    elif not folder.exists():
+        reason = "it does not exist"
+    elif not folder.is_dir():
+        reason = "it is not a folder"
+    elif not has_records(folder):
+        reason = "it has none"
     else:
-        return where, ""
+        return folder, ""
     replay = shlex.join(["python", "-m", "lnlab", "replay", names[0] if len(names) == 1 else BOOK])
     raise ValueError(
-        f"--runs must be a folder with records of {what}, got {args.runs!r} ({why}); {replay} "
+        f"--runs must be a folder with records of {what}, got {args.runs!r} ({reason}); {replay} "
         f"makes records, in {OUT} or where --out says, and without --runs the book's are read"
     )
 
 
 def _table(args: argparse.Namespace) -> int:
-    from lnlab import claims, results_table
-    from lnlab import records as record
+    from lnlab import claims, records, results_table
 
-    where, said = _records_folder(args, [args.experiment], args.experiment)
-    records = record.read_all(args.experiment, where)
-    if not records:
-        raise ValueError(f"{where} has no records of {args.experiment}")
-    parts = [results_table.text(experiments.find(args.experiment), records)]
-    if decided := claims.about(args.experiment):
-        parts.append(f"Claims by these records: {claims.text(claims.evaluate(where, decided))}")
+    folder, message = _records_folder(args, [args.experiment], args.experiment)
+    runs = records.read_all(args.experiment, folder)
+    if not runs:
+        raise ValueError(f"{folder} has no records of {args.experiment}")
+    parts = [results_table.text(experiments.find(args.experiment), runs)]
+    if tested := claims.about(args.experiment):
+        parts.append(f"Claims by these records: {claims.text(claims.evaluate(folder, tested))}")
     _show("\n\n".join(parts))
-    if said:
-        messages.tell(f"lnlab table: {said}")
+    if message:
+        messages.warn(f"lnlab table: {message}")
     return 0
 
 
 def _claims(args: argparse.Namespace) -> int:
     from lnlab import claims
 
-    where, said = _records_folder(args, experiments.names(), "experiments")
-    weighed = claims.evaluate(where)
+    folder, message = _records_folder(args, experiments.names(), "experiments")
+    results = claims.evaluate(folder)
     if args.json:
-        _show(json.dumps(claims.as_json(weighed), indent=1, ensure_ascii=False))
+        _show(json.dumps(claims.as_json(results), indent=1, ensure_ascii=False))
     else:
-        _show(claims.text(weighed))
-    if said:
-        messages.tell(f"lnlab claims: {said}")
+        _show(claims.text(results))
+    if message:
+        messages.warn(f"lnlab claims: {message}")
     return 0
 
 
 def _data(args: argparse.Namespace) -> int:
     module = import_module(f"lnlab.datasets.{args.name}")
-    fetched = args.name not in BUNDLED
-    if args.folder is not None and not fetched:
+    is_download = args.name not in BUNDLED
+    if args.folder is not None and not is_download:
         raise ValueError(
-            f"--folder is where a download lies, and {args.name} come without one; leave it out"
+            f"--folder is the folder of a download, and {args.name} is not downloaded; omit it"
         )
     if args.folder is not None:
         try:
@@ -314,16 +319,17 @@ def _data(args: argparse.Namespace) -> int:
                 raise FileNotFoundError(None, "an empty name; '.' is this folder")
             Path(args.folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+            is_file = isinstance(error, FileExistsError)
+            reason = "it is not a folder" if is_file else error.strerror
             raise ValueError(
-                f"--folder must be a folder, got {args.folder!r} ({why}); name another"
+                f"--folder must be a folder, got {args.folder!r} ({reason}); name another"
             ) from error
-    loaded = module.load(*([args.folder] if fetched else []))
-    if fetched:
-        there = [path for path in fetch.folders(args.name, args.folder) if path.is_dir()]
-        if there:
-            _show(f"{args.name} lies in {there[0]}")
-    _show(f"{loaded.name}: {loaded}, SHA-256 {loaded.sha256}")
+    dataset = module.load(*([args.folder] if is_download else []))
+    if is_download:
+        existing = [path for path in fetch.folders(args.name, args.folder) if path.is_dir()]
+        if existing:
+            _show(f"{args.name} is in {existing[0]}")
+    _show(f"{dataset.name}: {dataset}, SHA-256 {dataset.sha256}")
     return 0
 
 

@@ -1,9 +1,9 @@
-"""What a run is told: a dataclass whose types say all that is to be known of it.
+"""The settings of a run: frozen dataclasses whose field types define the allowed values.
 
-Each experiment has a frozen dataclass of its own, on top of :class:`Settings`. A field's type says
-what it may be (:data:`Count`, :data:`Positive`, a ``Literal`` …) and its entry in the docstring
-what it means. From these two come the checks, the flags of the command line with their help, the
-names of records and the command that repeats a run: nothing says them a second time.
+Each experiment has a frozen dataclass that inherits from :class:`Settings`. The type of a field
+(:data:`Count`, :data:`Positive`, a ``Literal`` …) defines its allowed values; its entry in the
+docstring describes it. Validation, command-line flags and their help, the names of records and the
+command that repeats a run are all derived from these two.
 """
 
 from __future__ import annotations
@@ -20,78 +20,81 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from lnlab.messages import suggestion
 
-MOST = 10**9  # of anything that is counted
-MOST_POINTS = 10_000  # of a curve within one epoch
+MAX_INTEGER = 10**9  # the largest integer that a setting may have
+MAX_POINTS = 10_000  # the most measuring points within one epoch
 SEED_BITS = 63
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
-    """What a setting may be.
+class FieldSpec:
+    """The allowed values of a setting.
 
     Args:
-        what: In words, after "must be".
-        right: Whether a value is one of these.
-        made: From such a value to the one that is kept: equal settings have one name.
-        choices: All there are, where they can be listed.
-        several: Whether it is several words of a command line.
+        description: The allowed values in words, to follow "must be" in an error message.
+        is_valid: Returns whether a value is allowed.
+        normalize: Converts an allowed value to its stored form, so that equal settings compare
+            equal and get the same record name.
+        choices: All allowed values, if there are finitely many.
+        multiple: Whether the setting takes several words of a command line.
     """
 
-    what: str
-    right: Callable[[Any], bool]
-    made: Callable[[Any], Any] = lambda value: value
+    description: str
+    is_valid: Callable[[Any], bool]
+    normalize: Callable[[Any], Any] = lambda value: value
     choices: tuple[str, ...] = ()
-    several: bool = False
+    multiple: bool = False
 
 
-def _is_whole(value: Any) -> bool:
+def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_number(value: Any) -> bool:
-    # Python compares an int of any length with a float exactly; NaN is smaller than nothing.
-    number = isinstance(value, float) or _is_whole(value)
+    # Python compares an int of any size with a float exactly; every comparison with NaN is False.
+    number = isinstance(value, float) or _is_integer(value)
     return number and abs(value) <= sys.float_info.max
 
 
 def _float(value: float) -> float:
-    return float(value) + 0.0  # 1 and -0.0 are 1.0 and 0.0
+    return float(value) + 0.0  # adding 0.0 turns -0.0 into 0.0
 
 
-def whole(least: int, most: int = MOST) -> Kind:
-    """Whole numbers from ``least`` to ``most``, by default a billion."""
-    return Kind(
-        f"a whole number from {least} to {most:,}",
-        lambda value: _is_whole(value) and least <= value <= most,
+def integer(minimum: int, maximum: int = MAX_INTEGER) -> FieldSpec:
+    """Integers from ``minimum`` to ``maximum``, by default a billion."""
+    return FieldSpec(
+        f"a whole number from {minimum} to {maximum:,}",
+        lambda value: _is_integer(value) and minimum <= value <= maximum,
     )
 
 
-def number(what: str, right: Callable[[float], bool] = lambda value: True) -> Kind:
-    """Finite numbers for which ``right`` is true."""
-    return Kind(what, lambda value: _is_number(value) and right(value), _float)
+def number(description: str, is_valid: Callable[[float], bool] = lambda value: True) -> FieldSpec:
+    """Finite numbers for which ``is_valid`` returns True."""
+    return FieldSpec(description, lambda value: _is_number(value) and is_valid(value), _float)
 
 
-def several(
-    what: str, right: Callable[[tuple], bool], one: Callable[[Any], Any] = lambda value: value
-) -> Kind:
-    """Lists and tuples for which ``right`` is true; ``one`` makes each of their values."""
-    return Kind(
-        what,
-        lambda value: isinstance(value, list | tuple) and right(tuple(value)),
-        lambda value: tuple(map(one, value)),
-        several=True,
+def tuple_of(
+    description: str,
+    is_valid: Callable[[tuple], bool],
+    normalize_item: Callable[[Any], Any] = lambda value: value,
+) -> FieldSpec:
+    """Lists and tuples for which ``is_valid`` returns True, stored as tuples."""
+    return FieldSpec(
+        description,
+        lambda value: isinstance(value, list | tuple) and is_valid(tuple(value)),
+        lambda value: tuple(map(normalize_item, value)),
+        multiple=True,
     )
 
 
-Count = Annotated[int, whole(1)]
-Points = Annotated[int, whole(1, MOST_POINTS)]
+Count = Annotated[int, integer(1)]
+Points = Annotated[int, integer(1, MAX_POINTS)]
 Positive = Annotated[float, number("a positive number", lambda value: value > 0)]
 NotNegative = Annotated[float, number("a number from 0", lambda value: value >= 0)]
 Fraction = Annotated[float, number("a number from 0 to 1", lambda value: 0 <= value <= 1)]
 Finite = Annotated[float, number("a finite number")]
 Betas = Annotated[
     tuple[float, float],
-    several(
+    tuple_of(
         "two numbers from 0 to below 1, such as (0.9, 0.999)",
         lambda betas: len(betas) == 2 and all(_is_number(b) and 0 <= b < 1 for b in betas),
         _float,
@@ -99,38 +102,38 @@ Betas = Annotated[
 ]
 Widths = Annotated[
     tuple[int, ...],
-    several(
+    tuple_of(
         "widths from 1, one for each hidden layer, such as (100, 100)",
-        lambda widths: widths and all(_is_whole(w) and 1 <= w <= MOST for w in widths),
+        lambda widths: widths and all(_is_integer(w) and 1 <= w <= MAX_INTEGER for w in widths),
     ),
 ]
 
 
-def kind(annotation: Any) -> Kind:
-    """Return what a type says that a setting may be.
+def field_spec(annotation: Any) -> FieldSpec:
+    """Return the allowed values of a setting, read from its type annotation.
 
     Raises:
-        TypeError: If it says too little to check a value.
+        TypeError: If the annotation does not define which values are allowed.
     """
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
-        return next(part for part in arguments if isinstance(part, Kind))
+        return next(part for part in arguments if isinstance(part, FieldSpec))
     if origin is Literal:
-        return Kind(
+        return FieldSpec(
             f"one of {', '.join(arguments)}",
             lambda value: isinstance(value, str) and value in arguments,
             choices=arguments,
         )
     if annotation is bool:
-        return Kind("True or False", lambda value: isinstance(value, bool))
+        return FieldSpec("True or False", lambda value: isinstance(value, bool))
     if origin in (typing.Union, types.UnionType) and type(None) in arguments:
         (other,) = (part for part in arguments if part is not type(None))
-        inner = kind(other)
+        inner = field_spec(other)
         return dataclasses.replace(
             inner,
-            what=f"{inner.what}, or none",
-            right=lambda value: value is None or inner.right(value),
-            made=lambda value: None if value is None else inner.made(value),
+            description=f"{inner.description}, or none",
+            is_valid=lambda value: value is None or inner.is_valid(value),
+            normalize=lambda value: None if value is None else inner.normalize(value),
         )
     raise TypeError(
         f"a setting's type must be a Literal, bool, or one of lnlab.config that says which "
@@ -139,53 +142,53 @@ def kind(annotation: Any) -> Kind:
 
 
 @functools.cache
-def kinds(cls: type[Settings]) -> dict[str, Kind]:
-    """Return what each field of a settings class may be, in the order of the fields."""
+def field_specs(cls: type[Settings]) -> dict[str, FieldSpec]:
+    """Return the allowed values of each field of a settings class, in the order of the fields."""
     hints = typing.get_type_hints(cls, include_extras=True)
-    return {field.name: kind(hints[field.name]) for field in dataclasses.fields(cls)}
+    return {field.name: field_spec(hints[field.name]) for field in dataclasses.fields(cls)}
 
 
 @functools.cache
-def manual(cls: type[Settings]) -> dict[str, str]:
-    """Return what the docstring of a settings class, and those it is built on, say of each field.
+def field_help(cls: type[Settings]) -> dict[str, str]:
+    """Return the description of each field, from the docstrings of the class and its base classes.
 
     Raises:
-        TypeError: If a field has no entry.
+        TypeError: If a field is not described.
     """
-    told: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for part in reversed(cls.__mro__):
         arguments = inspect.cleandoc(part.__doc__ or "").partition("Args:")[2]
         for entry in re.finditer(r"^    (\w+): (.*(?:\n     .*)*)", arguments, re.M):
             text = " ".join(entry[2].split())
-            told[entry[1]] = re.sub(r":\w+:`([^`]*)`", r"\1", text).replace("``", "")
-    if silent := [name for name in kinds(cls) if name not in told]:
+            descriptions[entry[1]] = re.sub(r":\w+:`([^`]*)`", r"\1", text).replace("``", "")
+    if missing := [name for name in field_specs(cls) if name not in descriptions]:
         raise TypeError(
             f"the docstring of {cls.__module__}.{cls.__name__} must have a sentence for each field "
-            f"under 'Args:', it has none for {', '.join(silent)}"
+            f"under 'Args:', it has none for {', '.join(missing)}"
         )
-    return told
+    return descriptions
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What is chosen before a run: base class, which checks every field by its type.
+    """Base class of the settings of a run; checks every field against its type.
 
-    A setting that is younger than some records of its experiment is named in ``added``. Its
-    default, ``None``, is what was done before, and is left out of records and names.
+    ``added`` names the settings that older records of the experiment lack. Their default, ``None``,
+    stands for the behavior before they were added, and is left out of records and file names.
     """
 
     added: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run; a subclass adds what its fields must be together."""
-        for name, of in kinds(type(self)).items():
+        """Check and normalize every field; a subclass adds checks that involve several fields."""
+        for name, spec in field_specs(type(self)).items():
             value = getattr(self, name)
-            near = suggestion(value, of.choices) if isinstance(value, str) else ""
-            self._must(name, of.what, of.right(value), near)
-            object.__setattr__(self, name, of.made(getattr(self, name)))
+            hint = suggestion(value, spec.choices) if isinstance(value, str) else ""
+            self._must(name, spec.description, spec.is_valid(value), hint)
+            object.__setattr__(self, name, spec.normalize(value))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON values."""
+        """Return the settings as values that JSON can represent."""
         values = {k: v for k, v in vars(self).items() if not (v is None and k in self.added)}
         return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
@@ -194,32 +197,32 @@ class Settings:
         """Names of the settings that have no effect in this run."""
         return ()
 
-    def _must(self, name: str, what: str, right: bool, advice: str = "") -> None:
-        if not right:
+    def _must(self, name: str, description: str, is_valid: bool, hint: str = "") -> None:
+        if not is_valid:
             got = repr(getattr(self, name))
-            raise ValueError(f"Settings: {name} must be {what}, got {got}{advice}")
+            raise ValueError(f"Settings: {name} must be {description}, got {got}{hint}")
 
     def _default(self, name: str, value: Any) -> None:
-        """Give a setting its value where it is ``None``: one that depends on the others."""
+        """Set a field that is ``None`` to a default that depends on the other settings."""
         if getattr(self, name) is None:
             object.__setattr__(self, name, value)
 
 
 def check_runs(settings: Iterable[Settings], seeds: Iterable[int]) -> None:
-    """Refuse runs that cannot be asked for together, before one of them takes hours.
+    """Check that runs can be recorded together, before any of them starts.
 
     Raises:
-        ValueError: If a seed is none, two runs are the same, or two want other data.
+        ValueError: If a seed is not valid, two runs are equal, or two runs use different data sets.
     """
     for seed in seeds:
-        if not (_is_whole(seed) and 0 <= seed < 2**SEED_BITS):
+        if not (_is_integer(seed) and 0 <= seed < 2**SEED_BITS):
             raise ValueError(
                 f"record_runs: seeds must be whole numbers from 0 to 2**{SEED_BITS} - 1, "
                 f"got {seed!r}"
             )
     check_different("record_runs: seeds", seeds)
     check_different("record_runs: settings", settings)
-    if len(data := {one.data for one in settings}) > 1:
+    if len(data := {run_settings.data for run_settings in settings}) > 1:
         raise ValueError(
             f"record_runs: settings must share one data set, got {', '.join(sorted(data))}; "
             "start the runs of each by themselves"
@@ -227,7 +230,7 @@ def check_runs(settings: Iterable[Settings], seeds: Iterable[int]) -> None:
 
 
 def check_different(name: str, values: Iterable[Any]) -> None:
-    """Refuse a value that comes twice: the second run would overwrite the record of the first."""
+    """Raise if a value occurs twice: the second run would overwrite the record of the first."""
     seen: list[Any] = []
     for value in values:
         if value in seen:
@@ -236,7 +239,7 @@ def check_different(name: str, values: Iterable[Any]) -> None:
 
 
 def flag(name: str) -> str:
-    """Return how the command line calls a setting.
+    """Return the command-line flag of a setting.
 
     Example:
         >>> flag("batch_size")
@@ -246,7 +249,7 @@ def flag(name: str) -> str:
 
 
 def words(name: str, value: Any) -> list[str]:
-    """Return a flag and its value as words of a command line; :func:`typed` reads them back.
+    """Return a flag and its value as command-line words, which :func:`parse_word` reads back.
 
     Example:
         >>> words("gain", -1e-5), words("hidden", (20, 10)), words("held_out", True)
@@ -254,23 +257,23 @@ def words(name: str, value: Any) -> list[str]:
     """
     if isinstance(value, bool):
         return [flag(name) if value else flag(f"no_{name}")]
-    # repr of a float is the shortest text that reads back as the same number.
+    # str of a float is the shortest text that parses to the same number.
     texts = ["none" if v is None else str(v) for v in (value if type(value) is tuple else [value])]
     if texts[0].startswith("-"):  # or it would look like a flag
         return [f"{flag(name)}={texts[0]}", *texts[1:]]
     return [flag(name), *texts]
 
 
-def typed(text: str) -> int | float | str | None:
-    """Read one word as a number where it is one; what it must be, the settings say.
+def parse_word(text: str) -> int | float | str | None:
+    """Convert a command-line word to a number or None where possible; settings validate it later.
 
     Example:
-        >>> [typed(text) for text in ("20", "1e-3", "none", "two")]
+        >>> [parse_word(text) for text in ("20", "1e-3", "none", "two")]
         [20, 0.001, None, 'two']
     """
-    for read in (int, float):
+    for convert in (int, float):
         try:
-            return read(text)
+            return convert(text)
         except ValueError:
             continue
     return None if text == "none" else text

@@ -1,4 +1,4 @@
-"""Several processes, machines or GPUs: the ranks share the runs, and rank 0 writes every record.
+"""Distribute runs over processes, GPUs and machines; rank 0 writes all records.
 
 ::
 
@@ -8,18 +8,17 @@
     machines="--nnodes 2 --rdzv-backend c10d --rdzv-endpoint first-machine:29400"
     torchrun $machines --nproc-per-node 8 -m lnlab replay mnist
 
-A rank takes the longest run that nobody has taken, trains it and sends its record to rank 0, which
-trains as well. A run's checkpoint goes only when its record is on disk. So a rank that is lost
-loses no more than the epoch it was in, and at most ten minutes: the next call hands its run out
-again, and it goes on from the checkpoint (``torchrun --max-restarts 3`` makes that call by itself).
-A run that fails is named at the end; the others are finished first. A rank that has lost rank 0, or
-the ``torchrun`` that started it, ends within seconds.
+Each rank repeatedly takes the longest run that is left, trains it and sends the record to rank 0,
+which trains as well. A checkpoint is removed only when the record is on disk. When a rank is lost,
+at most ten minutes or one epoch of its training is lost: the next call resumes its run from the
+checkpoint (``torchrun --max-restarts 3`` makes this call). Runs that fail are reported at the end,
+after the others. A rank that can no longer reach rank 0, or whose ``torchrun`` has ended, ends
+within seconds.
 
-Who has taken what is known to the launch alone, so that nothing of a former one can be in the way.
-``--out`` is best a folder that all machines share. Where each has its own, all records are on the
-machine of rank 0, and a run that was broken off starts over if another machine gets it. Data that
-must be downloaded are downloaded by rank 0 first; on further machines let
-``python -m lnlab data mnist`` do it beforehand.
+The assignment of runs to ranks is part of the launch only and is not stored. ``--out`` should be a
+folder that all machines share. Otherwise all records are on the machine of rank 0, and an
+interrupted run starts over if another machine takes it. Rank 0 downloads data before the other
+ranks load them; on further machines, run ``python -m lnlab data mnist`` first.
 """
 
 from __future__ import annotations
@@ -43,23 +42,23 @@ import torch.distributed as dist
 from lnlab import messages, records
 from lnlab.progress import Progress
 
-HEARTBEAT_S = 1.0  # seconds between two signs of life of a rank, and between two looks of rank 0
-GRACE = 5.0  # seconds that a rank without its launcher has to end by itself
-HEARTBEAT_TIMEOUT_S = 60.0  # seconds without a sign of life after which a rank is given up
-_JOIN = timedelta(minutes=10)
+HEARTBEAT_S = 1.0  # seconds between two heartbeats of a rank, and between two checks by rank 0
+GRACE_S = 5.0  # seconds that a rank has to end after its launcher has ended
+HEARTBEAT_TIMEOUT_S = 60.0  # seconds without a heartbeat after which a rank counts as lost
+_RENDEZVOUS_TIMEOUT = timedelta(minutes=10)
 _calls = itertools.count()
 
 Run = tuple[Any, int, Path]  # settings, seed, the record's path
-# Told the number of updates since its last call, or with resumed=True of updates done before.
+# Called with the number of new updates, or with resumed=True for updates before a resume.
 Count = Callable[..., None]
-Train = Callable[[Run, Count], Iterator[dict[str, Any]]]  # to the run's record, one
+Train = Callable[[Run, Count], Iterator[dict[str, Any]]]  # yields the record of the run
 
 
-class Alone:
-    """One process: it does all the work and writes its records itself.
+class SingleProcess:
+    """Runner for a single process, which trains all runs and writes their records.
 
     Args:
-        device: Where it trains.
+        device: Device to train on.
     """
 
     rank, size, label = 0, 1, ""
@@ -68,58 +67,59 @@ class Alone:
         self.device = device
 
     def __str__(self) -> str:
-        """Name the device."""
+        """Return the name of the device."""
         return records.device_name(self.device)
 
     def agree(self, decide: Callable[[], list[int]], n: int) -> list[int]:
-        """Return what ``decide()`` returns, a list of ``n``."""
+        """Return ``decide()``, a list of ``n`` integers."""
         return decide()
 
     def work(
-        self, runs: list[Run], train: Train, written: Callable[[Path], None], bar: Progress
+        self, runs: list[Run], train: Train, on_written: Callable[[Path], None], bar: Progress
     ) -> None:
         """Train all runs in order; arguments and errors as for :meth:`Ranks.work`."""
-        texts = {}
+        failures = {}
 
         def count(updates: int, *, resumed: bool = False) -> None:
             (bar.skip if resumed else bar.update)(updates)
 
-        for *run, path in runs:
-            for kept, why in _tried((*run, path), train, count):
-                texts[path.stem] = why
-                if why:
-                    _tell(path.stem, why)
-                if kept:
-                    records.write(kept, path)
-                    written(path)
-        _complain(texts)
+        for run in runs:
+            *_, path = run
+            for record, reason in _try_train(run, train, count):
+                failures[path.stem] = reason
+                if reason:
+                    _report_failure(path.stem, reason)
+                if record:
+                    records.write(record, path)
+                    on_written(path)
+        _raise_failures(failures)
 
 
-def join(device: torch.device) -> Alone | Ranks:
-    """Say who this process is among the ranks that a launcher started, or that it is alone.
+def join(device: torch.device) -> SingleProcess | DistributedRunner:
+    """Return the runner for this process, one of several ranks or the only process.
 
     Args:
-        device: As asked for. ``cuda`` without a number becomes the GPU that ``LOCAL_RANK`` picks.
+        device: The requested device. ``cuda`` without a number becomes that of ``LOCAL_RANK``.
     """
-    needed = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets them
-    if not all(os.environ.get(name) for name in needed) or os.environ["WORLD_SIZE"] == "1":
-        return Alone(device)
-    if "TORCHELASTIC_RUN_ID" in os.environ:  # other launchers may leave their ranks to themselves
-        _end_with(os.getppid())
+    variables = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # set by torchrun
+    if not all(os.environ.get(name) for name in variables) or os.environ["WORLD_SIZE"] == "1":
+        return SingleProcess(device)
+    if "TORCHELASTIC_RUN_ID" in os.environ:  # other launchers may end before their ranks
+        _exit_with_launcher(os.getppid())
     if device.type == "cuda" and device.index is None:
         local = int(os.environ.get("LOCAL_RANK", 0))
         device = torch.device("cuda", local % torch.cuda.device_count())
-    store, rank, size = next(dist.rendezvous("env://", timeout=_JOIN))
-    return Ranks(device, dist.PrefixStore(f"lnlib/{next(_calls)}", store), rank, size)
+    store, rank, size = next(dist.rendezvous("env://", timeout=_RENDEZVOUS_TIMEOUT))
+    return DistributedRunner(device, dist.PrefixStore(f"lnlib/{next(_calls)}", store), rank, size)
 
 
 @functools.cache
-def _end_with(launcher: int) -> None:
-    """End this process soon after the one that started it: a launcher that is killed cannot."""
-    threading.Thread(target=_watch, args=(launcher,), daemon=True).start()
+def _exit_with_launcher(launcher: int) -> None:
+    """End this process soon after its launcher has ended, even if the launcher was killed."""
+    threading.Thread(target=_wait_for_launcher, args=(launcher,), daemon=True).start()
 
 
-def _watch(launcher: int) -> None:
+def _wait_for_launcher(launcher: int) -> None:
     while os.getppid() == launcher:
         time.sleep(HEARTBEAT_S)
     messages.stderr().write(
@@ -127,21 +127,21 @@ def _watch(launcher: int) -> None:
         "command goes on from there.\n"
     )
     messages.stderr().flush()
-    os.kill(os.getpid(), signal.SIGTERM)  # as the launcher would have done
-    time.sleep(GRACE)
+    os.kill(os.getpid(), signal.SIGTERM)  # which the launcher would have sent
+    time.sleep(GRACE_S)
     os._exit(1)
 
 
-class Ranks:
-    """One of several processes that share the work by way of a store that all of them reach.
+class DistributedRunner:
+    """Runner for one of several ranks, which communicate through a ``torch.distributed`` store.
 
     Args:
-        device: Where this rank trains.
-        store: Of this call alone: it holds how many units are taken, letters to rank 0, and a
-            sign of life of each other rank.
-        rank: From 0.
-        size: How many ranks there are.
-        silence: Seconds without a sign of life after which rank 0 gives a rank up.
+        device: Device of this rank.
+        store: A store for this call only. It has the number of runs that are taken, messages to
+            rank 0, and a heartbeat of each other rank.
+        rank: Rank of this process, from 0.
+        size: Number of ranks.
+        heartbeat_timeout: Seconds without a heartbeat after which rank 0 counts a rank as lost.
     """
 
     def __init__(
@@ -151,32 +151,32 @@ class Ranks:
         rank: int,
         size: int,
         *,
-        silence: float = HEARTBEAT_TIMEOUT_S,
+        heartbeat_timeout: float = HEARTBEAT_TIMEOUT_S,
     ) -> None:
         self.device, self.store, self.rank, self.size = device, store, rank, size
-        self._silence = silence
-        # Of rank 0: what it knows of the others, and from a run that ended to why it failed.
-        self._others = [_Other(r) for r in range(1, size)] if rank == 0 else []
-        self._looked, self._said = 0.0, {}
-        # Of the others: updates done now and before, letters sent, those not taken by rank 0 yet.
-        self._updates, self._resumed, self._sent, self._waiting = 0, 0, 0, {}
-        self._lost: dist.DistError | None = None  # why rank 0 cannot be reached
+        self._heartbeat_timeout = heartbeat_timeout
+        # On rank 0: the state of the other ranks, and why each run that ended has failed.
+        self._peers = [_Peer(r) for r in range(1, size)] if rank == 0 else []
+        self._last_check, self._failures = 0.0, {}
+        # New and resumed updates of this rank; messages sent, and those rank 0 has not processed.
+        self._updates, self._resumed, self._num_sent, self._unacknowledged = 0, 0, 0, {}
+        self._connection_error: dist.DistError | None = None  # set when rank 0 cannot be reached
         self.label = f"rank {rank} of {size}: "
         if rank > 0:
             store.set(f"alive/{rank}", "0 0 0")
 
     def __str__(self) -> str:
-        """Say how many ranks there are, and name this one's device."""
+        """Return the number of ranks and the device of this one."""
         return f"{self.size} ranks, rank {self.rank} on {records.device_name(self.device)}"
 
     def agree(self, decide: Callable[[], list[int]], n: int) -> list[int]:
-        """Return on every rank what ``decide()`` returns on rank 0, ``n`` whole numbers.
+        """Broadcast ``decide()``, ``n`` integers, from rank 0 to all ranks.
 
-        A process group (nccl where each rank has a GPU of its own, else gloo) carries it and is
-        dissolved at once: from here on a rank that is lost must not stop the others.
+        This uses a process group (NCCL if each rank has its own GPU, else Gloo), which is destroyed
+        afterwards, so that the loss of a rank does not stop the others.
 
         Raises:
-            SystemExit: On the other ranks, if ``decide`` raises on rank 0, which says why.
+            SystemExit: On the other ranks, if ``decide`` raises on rank 0.
         """
         own = ""
         if self.device.type == "cuda":
@@ -191,78 +191,79 @@ class Ranks:
             rank=self.rank,
             world_size=self.size,
         )
-        text = [0] * (1 + n)  # first whether rank 0 could decide
+        values = [0] * (1 + n)  # the first is 1 if decide() did not raise
         try:
             if self.rank == 0:
-                text = [1, *decide()]
+                values = [1, *decide()]
         finally:
-            sent = torch.tensor(text, device=self.device if nccl else "cpu")
-            dist.broadcast(sent, 0)
-            could, *decided = sent.tolist()
+            tensor = torch.tensor(values, device=self.device if nccl else "cpu")
+            dist.broadcast(tensor, 0)
+            success, *decided = tensor.tolist()
             dist.destroy_process_group()
-        if not could:
+        if not success:
             raise SystemExit(1)
         return decided
 
     def work(
-        self, runs: list[Run], train: Train, written: Callable[[Path], None], bar: Progress
+        self, runs: list[Run], train: Train, on_written: Callable[[Path], None], bar: Progress
     ) -> None:
-        """Take one run after the other until none is left; on rank 0, write all records.
+        """Train runs until none is left; rank 0 also writes all records.
 
-        Rank 0 returns when every run is recorded, another rank when its own are.
+        Rank 0 returns when every run is recorded, another rank when its own runs are.
 
         Args:
-            runs: The same on every rank.
-            train: Trains a run.
-            written: Called with the path of each record of this rank once it is on disk.
-            bar: Of the updates of all ranks; rank 0 shows it.
+            runs: All runs, the same on every rank.
+            train: Trains a run and yields its record.
+            on_written: Called with the path of each record of this rank once it is on disk.
+            bar: Progress bar of the updates of all ranks, shown by rank 0.
 
         Raises:
             RuntimeError: On rank 0, at the end, if a run failed or a rank was lost; on another
-                rank, if it has lost rank 0.
+                rank, if it can no longer reach rank 0.
         """
         self._paths = {path.stem: path for *_, path in runs}
 
-        def look() -> None:
-            self._looked = time.monotonic()
+        def communicate() -> None:
+            self._last_check = time.monotonic()
             self._collect(bar)
-            self._settle(written)
+            self._handle_acknowledgments(on_written)
 
         def count(updates: int, *, resumed: bool = False) -> None:
-            if self._lost:  # not when the run is done, which may take hours
-                raise self._lost
+            if self._connection_error:  # checked here, because a run may take hours
+                raise self._connection_error
             if resumed:
                 self._resumed += updates
                 bar.skip(updates)
             else:
                 self._updates += updates
                 bar.update(updates)
-            if self.rank == 0 and time.monotonic() - self._looked > HEARTBEAT_S:
-                look()
+            if self.rank == 0 and time.monotonic() - self._last_check > HEARTBEAT_S:
+                communicate()
 
-        over = threading.Event()
-        alive = threading.Thread(target=self._live, args=(over,), daemon=True)
-        alive.start()
+        stopped = threading.Event()
+        heartbeats = threading.Thread(target=self._send_heartbeats, args=(stopped,), daemon=True)
+        heartbeats.start()
         try:
-            while (taken := self.store.add("taken", 1)) <= len(runs):
-                *_, path = run = runs[taken - 1]
-                for kept, why in _tried(run, train, count):
-                    texts = {"run": path.stem, "record": kept and records.pack(kept), "failed": why}
-                    letter = json.dumps(texts, allow_nan=False)
+            while (number := self.store.add("taken", 1)) <= len(runs):
+                *_, path = run = runs[number - 1]
+                for record, reason in _try_train(run, train, count):
+                    packed = record and records.pack(record)
+                    content = {"run": path.stem, "record": packed, "failed": reason}
+                    message = json.dumps(content, allow_nan=False)
                     if self.rank > 0:
-                        self._send(path if kept else None, letter)
+                        self._send(path if record else None, message)
                     else:
-                        self._open(letter)
-                        if kept:
-                            written(path)
-                look()
-            told = None
-            while self._waiting or (here := [o.rank for o in self._others if o.here]):
-                if self.rank == 0 and here != told:
-                    bar.set_description(f"waiting for rank {', '.join(map(str, here))}")
-                    told = here
+                        self._handle_message(message)
+                        if record:
+                            on_written(path)
+                communicate()
+            shown = None
+            while self._unacknowledged or (active := [p.rank for p in self._peers if p.is_active]):
+                if self.rank == 0 and active != shown:
+                    bar.set_description(f"waiting for rank {', '.join(map(str, active))}")
+                    shown = active
                 time.sleep(HEARTBEAT_S / 10)
-                look()
+                communicate()
             self.store.set(f"alive/{self.rank}", f"{self._updates} {self._resumed} left")
             self.store.set(f"left/{self.rank}", "")
         except dist.DistError as error:
@@ -271,96 +272,102 @@ class Ranks:
                 f"command goes on from the checkpoints ({error})"
             ) from error
         finally:
-            over.set()
-            alive.join(5 * HEARTBEAT_S)
+            stopped.set()
+            heartbeats.join(5 * HEARTBEAT_S)
         if self.rank == 0:
-            lost = f"its rank was lost: no sign of life for {self._silence:.0f} s"
-            _complain({name: self._said.get(name, lost) for name in self._paths})
+            lost = f"its rank was lost: no heartbeat for {self._heartbeat_timeout:.0f} s"
+            _raise_failures({name: self._failures.get(name, lost) for name in self._paths})
 
-    def _live(self, over: threading.Event) -> None:
-        """Give signs of life, each with the updates done so far; a thread's only work."""
+    def _send_heartbeats(self, stopped: threading.Event) -> None:
+        """Send heartbeats with the number of updates so far, in a thread."""
         for beat in itertools.count(1):
             try:
                 self.store.set(f"alive/{self.rank}", f"{self._updates} {self._resumed} {beat}")
             except dist.DistError as error:
-                self._lost = error
+                self._connection_error = error
                 return
-            if over.wait(HEARTBEAT_S):
+            if stopped.wait(HEARTBEAT_S):
                 return
 
-    def _send(self, path: Path | None, letter: str) -> None:
-        key = f"letter/{self.rank}/{self._sent}"
-        self._sent += 1
-        self._waiting[key] = path
-        self.store.set(key, letter)
+    def _send(self, path: Path | None, message: str) -> None:
+        key = f"message/{self.rank}/{self._num_sent}"
+        self._num_sent += 1
+        self._unacknowledged[key] = path
+        self.store.set(key, message)
 
-    def _settle(self, written: Callable[[Path], None]) -> None:
-        # Rank 0 takes a letter away once what it says is on disk.
-        for key in [key for key in self._waiting if not self.store.check([key])]:
-            if path := self._waiting.pop(key):
-                written(path)
+    def _handle_acknowledgments(self, on_written: Callable[[Path], None]) -> None:
+        # Rank 0 deletes a message once the record is on disk.
+        for key in [key for key in self._unacknowledged if not self.store.check([key])]:
+            if path := self._unacknowledged.pop(key):
+                on_written(path)
 
     def _collect(self, bar: Progress) -> None:
-        for other in self._others:
-            while self.store.check([key := f"letter/{other.rank}/{other.letters}"]):
-                self._open(self.store.get(key).decode())
+        for peer in self._peers:
+            while self.store.check([key := f"message/{peer.rank}/{peer.num_received}"]):
+                self._handle_message(self.store.get(key).decode())
                 self.store.delete_key(key)
-                other.letters += 1
-            left = self.store.check([f"left/{other.rank}"])
-            text = self.store.get(f"alive/{other.rank}").decode()
-            if text != other.said:
-                other.said, other.heard = text, time.monotonic()
+                peer.num_received += 1
+            left = self.store.check([f"left/{peer.rank}"])
+            text = self.store.get(f"alive/{peer.rank}").decode()
+            if text != peer.last_heartbeat:
+                peer.last_heartbeat, peer.heartbeat_time = text, time.monotonic()
             updates, resumed = map(int, text.split()[:2])
-            if resumed > other.resumed:
-                bar.skip(resumed - other.resumed)
-            bar.update(updates - other.updates)
-            other.updates, other.resumed = updates, resumed
-            other.here = not left and time.monotonic() - other.heard < self._silence
+            if resumed > peer.resumed:
+                bar.skip(resumed - peer.resumed)
+            bar.update(updates - peer.updates)
+            peer.updates, peer.resumed = updates, resumed
+            peer.is_active = (
+                not left and time.monotonic() - peer.heartbeat_time < self._heartbeat_timeout
+            )
 
-    def _open(self, letter: str) -> None:
-        text = json.loads(letter)
-        if text["record"]:
-            records.write(records.unpack(text["record"]), self._paths[text["run"]])
-        if text["failed"]:
-            _tell(text["run"], text["failed"])
-        self._said[text["run"]] = text["failed"]
+    def _handle_message(self, message: str) -> None:
+        content = json.loads(message)
+        if content["record"]:
+            records.write(records.unpack(content["record"]), self._paths[content["run"]])
+        if content["failed"]:
+            _report_failure(content["run"], content["failed"])
+        self._failures[content["run"]] = content["failed"]
 
 
 @dataclasses.dataclass
-class _Other:
-    """What rank 0 knows of another rank."""
+class _Peer:
+    """State of another rank, on rank 0."""
 
     rank: int
-    letters: int = 0  # opened so far
+    num_received: int = 0  # messages
     updates: int = 0
     resumed: int = 0
-    said: str = ""
-    heard: float = 0.0  # when it last said something new
-    here: bool = True  # neither done nor silent for too long
+    last_heartbeat: str = ""
+    heartbeat_time: float = 0.0  # of the last heartbeat that differed from the one before
+    is_active: bool = True  # neither done nor lost
 
 
-def _tried(run: Run, train: Train, count: Count) -> Iterator[tuple[Any, str]]:
-    """Train a run and yield its record, or ``None`` and why there is none."""
+def _try_train(run: Run, train: Train, count: Count) -> Iterator[tuple[Any, str]]:
+    """Train a run and yield its record, or ``None`` and the reason of its failure."""
     try:
-        for kept in train(run, count):
-            records.check(kept, run[2].name)
-            yield kept, ""
-    except dist.DistError:  # no fault of the run
+        for record in train(run, count):
+            records.check(record, run[2].name)
+            yield record, ""
+    except dist.DistError:  # not a failure of the run
         raise
     except (ValueError, RuntimeError) as error:
         yield None, str(error)
 
 
-def _tell(name: str, why: str) -> None:
-    """Say above the bar that a run failed: the others may take hours more."""
-    messages.tell(f"{name} has failed: {why}")
+def _report_failure(name: str, reason: str) -> None:
+    """Report a failed run at once, above the progress bar; the others may take hours."""
+    messages.warn(f"{name} has failed: {reason}")
 
 
-def _complain(said: dict[str, str]) -> None:
-    """Raise one error that names the runs that failed, given why each did, or nothing."""
-    wrong = [f"\n  {name}: {why}" for name, why in said.items() if why]
-    if wrong:
+def _raise_failures(failures: dict[str, str]) -> None:
+    """Raise one error that names all failed runs, if there are any.
+
+    Args:
+        failures: Maps each run to the reason of its failure, or to an empty string.
+    """
+    failed = [f"\n  {name}: {reason}" for name, reason in failures.items() if reason]
+    if failed:
         raise RuntimeError(
-            f"{len(wrong)} of {len(said)} runs have no record yet:{''.join(wrong)}\n"
+            f"{len(failed)} of {len(failures)} runs have no record yet:{''.join(failed)}\n"
             "The same command tries them again, from their checkpoints."
         )

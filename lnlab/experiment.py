@@ -1,8 +1,8 @@
-"""What an experiment says of itself: all that the engine knows of it.
+"""Declarative description of an experiment.
 
-An experiment is a module of ``lnlab.experiments`` that has an ``EXPERIMENT``; the command line, the
-loop, records and ``make replay`` find it there. It loads no torch: what trains is loaded by ``run``
-when something is to be trained.
+An experiment is a module of ``lnlab.experiments`` with a constant ``EXPERIMENT``, from which the
+command line, the training loop, records and ``make replay`` learn about it. The module does not
+import torch: ``run`` imports the code that trains when it is needed.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lnlab.config import Settings, kinds, words
+from lnlab.config import Settings, field_specs, words
 
 if TYPE_CHECKING:
     from lnlab.run import Run
 
 
-#: Former names of ``--step`` in the commands of records, and what takes their place.
+#: Former values of ``--step``, found in the commands of records, and their replacements.
 FORMER_STEPS = {"manual": "plain", "graph": "plain"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """Runs that the book has, or is to have: what would be typed to record them.
+    """A grid of runs of the book: every combination of these settings, with every seed.
 
     Args:
-        seeds: A run of each of the settings for each.
-        given: From a setting to its value; to its values where the experiment takes several.
-        on_gpu: What is another value on a GPU, ``seeds`` too. ``None`` leaves such a machine out:
-            small networks are no faster there.
-        replaced: Whether planned runs are to take the place of these, which are deleted then.
+        seeds: The seeds; all settings are run with each of them.
+        given: Maps a setting to its value, or to a list of values if it is a sweep axis. Other
+            settings have the defaults of the command line.
+        on_gpu: Values that differ on a GPU, also ``seeds``. ``None`` skips the grid on a GPU, where
+            small networks are not faster.
+        replaced: Whether planned runs will replace these runs, which are then deleted.
     """
 
     seeds: Sequence[int]
@@ -44,39 +45,38 @@ class Grid:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Experiment:
-    """What an experiment says of itself.
+    """Declarative description of an experiment.
 
     Args:
-        name: As it is typed; records and their folder carry it.
-        about: A line for the list of all.
-        paper: Where the paper has it, or what it is about: at least the ``section``.
-        settings: The dataclass of everything that is chosen. It has ``data``, ``epochs`` and
+        name: Name on the command line, in records and of their folder.
+        about: One line for the list of experiments.
+        paper: Where the paper describes it: at least the ``section``.
+        settings: The dataclass of its settings, with at least ``data``, ``epochs`` and
             ``first_epoch_points``.
-        key: How its records are named, as ``{norm}-b{batch_size}``; what else is not as usual is
-            added.
+        key: Format of the names of records, such as ``{norm}-b{batch_size}``. Settings that differ
+            from their defaults are appended.
         label: The same in words, for the progress bar.
-        load: From settings to the data, of any kind, with a ``name`` and a ``sha256``.
-        run: Returns the class of its runs, and may load PyTorch.
-        loss: Name and unit of what the optimizer sees, as its curve is called.
-        measures: From each number that a run measures to its unit; ``#`` stands for a number from
-            1, of a layer say.
-        arrays: Likewise of the arrays worth keeping, measured as the numbers are.
-        primary_metric: The measure that heads the progress bar.
-        sweep_axes: What the command line runs if a flag is not given, of the settings of which it
-            takes several values. They may depend on those before: then it is a function of them.
-        defaults: Other settings, and how many ``seeds``, if a flag is not given and the dataclass's
-            default is not meant.
+        load: Returns the data for some settings: any object with a ``name`` and a ``sha256``.
+        run: Returns the subclass of ``Run``; it may import PyTorch.
+        loss: Name and unit of the curve of the training loss.
+        measures: Maps each measured number to its unit; ``#`` stands for a number from 1, for
+            example of a layer.
+        arrays: The same for measured arrays.
+        primary_metric: The measure that the progress bar and the default table show.
+        sweep_axes: Settings of which the command line takes several values, with the values that
+            are run by default: a list, or a function of the settings before it.
+        defaults: Default values on the command line that differ from the dataclass's, and the
+            number of ``seeds``.
         on_gpu: The same on a GPU.
-        scales: From another scale, such as ``paper``, to the settings that it has unless they are
-            given; the usual ones are called ``laptop``.
-        skip_combination: Whether a run is left out, from what is chosen for it and for all that
-            are asked for.
-        steps: Ways to compute an update, the readable one first; none where there is one alone.
-        grids: The runs that the book has.
-        planned: Runs that are still to be recorded, those first that are worth most.
-        threads: Of the CPU, with which the book's runs are recorded. ``None`` is PyTorch's choice.
-        table: From records to the text that tells what they come to. ``None`` is a row for each
-            kind of run, with the measure that heads the progress bar.
+        scales: Maps the name of a preset other than ``laptop``, such as ``paper``, to its settings.
+        skip_combination: Returns whether to leave out a run, from its settings and those of all
+            runs that were requested.
+        steps: Implementations of an update, the readable one first; empty if there is only one.
+        grids: The runs of the book.
+        planned: Runs that are still to be recorded, the most useful first.
+        threads: Number of CPU threads for the book's runs. ``None`` is PyTorch's choice.
+        table: Returns a text that summarizes records. ``None`` is a table with one row per
+            combination of settings and the primary metric.
     """
 
     name: str
@@ -105,27 +105,27 @@ class Experiment:
     table: Callable[[Sequence[dict[str, Any]]], str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a description that the engine cannot work with."""
-        named = set(kinds(self.settings))
-        asked = {"data", "epochs", "first_epoch_points", *self._key(), *self.sweep_axes}
-        asked |= {*self.defaults, *self.on_gpu} - {"seeds"}
+        """Check that the description is consistent."""
+        fields = set(field_specs(self.settings))
+        required = {"data", "epochs", "first_epoch_points", *self._key(), *self.sweep_axes}
+        required |= {*self.defaults, *self.on_gpu} - {"seeds"}
         for grid in (*self.grids, *self.planned):
-            asked |= {*grid.given, *(grid.on_gpu or ())} - {"seeds"}
+            required |= {*grid.given, *(grid.on_gpu or ())} - {"seeds"}
         for scale in self.scales.values():
-            asked |= {*scale}
-        if missing := sorted(asked - named):
+            required |= {*scale}
+        if missing := sorted(required - fields):
             raise ValueError(
-                f"Experiment {self.name}: settings must have all fields that are spoken of, "
-                f"{', '.join(missing)} are missing"
+                f"Experiment {self.name}: settings must have all fields that the description "
+                f"names, {', '.join(missing)} are missing"
             )
         if not isinstance(self.defaults.get("seeds"), int):
             raise ValueError(f"Experiment {self.name}: defaults must say how many seeds there are")
-        if self.steps and "step" in named:
+        if self.steps and "step" in fields:
             raise ValueError(
                 f"Experiment {self.name}: no setting may be called step where --step chooses "
                 "among several ways to compute an update"
             )
-        if self.scales and "scale" in named:
+        if self.scales and "scale" in fields:
             raise ValueError(
                 f"Experiment {self.name}: no setting may be called scale where --scale chooses "
                 "among several"
@@ -137,9 +137,9 @@ class Experiment:
             )
 
     def unit(self, name: str) -> str | None:
-        """Return the unit of a curve or an array; ``None`` if the experiment does not speak of it.
+        """Return the unit of a curve or an array, or ``None`` for an unknown name.
 
-        ``turn_2`` has that of ``turn_#``.
+        ``turn_2`` has the unit of ``turn_#``.
         """
         units = {"epoch": "epochs", "wall_s": "s", self.loss[0]: self.loss[1]}
         units |= {**self.measures, **self.arrays}
@@ -149,42 +149,42 @@ class Experiment:
         return [name for _, name, *_ in string.Formatter().parse(self.key) if name]
 
     def stem(self, settings: Settings, seed: int) -> str:
-        """Name a run by its key and by what is not as usual in its settings.
+        """Return the name of a run's record: its key and the settings that differ from defaults.
 
-        What sets a run apart from the book's own goes into its name, so that both can be kept.
+        Runs with other settings than the book's therefore have other names.
         """
         given = {k: getattr(settings, k) for k in (*self._key(), "epochs", "data")}
-        usual, kept = type(settings)(**given).as_dict(), settings.as_dict()
-        first = {field.name: field.default for field in dataclasses.fields(settings)}["data"]
-        data = [settings.data] if settings.data != first else []
+        defaults, values = type(settings)(**given).as_dict(), settings.as_dict()
+        default_data = {field.name: field.default for field in dataclasses.fields(settings)}["data"]
+        data = [settings.data] if settings.data != default_data else []
         key = self.key.format(**{k: _short(v) for k, v in given.items()})
-        odd = [f"{k.replace('_', '-')}-{v}" for k, v in kept.items() if v != usual.get(k)]
-        return "-".join([self.name, *data, key, *odd, f"seed{seed}"])
+        changed = [f"{k.replace('_', '-')}-{v}" for k, v in values.items() if v != defaults.get(k)]
+        return "-".join([self.name, *data, key, *changed, f"seed{seed}"])
 
     def command(self, settings: Settings, seed: int, step: str = "") -> list[str]:
-        """Return the words that repeat a run, but for where it runs and where its record goes."""
-        # What the command line would have several values of, or another default, is said always.
+        """Return the command that repeats a run, without ``--device``, ``--threads``, ``--out``."""
+        # Sweep axes and settings with another default on the command line are always included.
         always = {*self._key(), *self.sweep_axes, *self.defaults, "epochs"} - {"seeds"}
-        usual = type(settings)(**{name: getattr(settings, name) for name in always})
-        texts = [
+        defaults = type(settings)(**{name: getattr(settings, name) for name in always})
+        flags = [
             words(name, value)
             for name, value in vars(settings).items()
-            if name in always or value != getattr(usual, name)
+            if name in always or value != getattr(defaults, name)
         ]
         start = ["python", "-m", "lnlab", "replay", self.name]
-        by = words("step", step) if self.steps else []
-        return [*start, *itertools.chain(*texts), "--seeds", str(seed), *by]
+        step_flag = words("step", step) if self.steps else []
+        return [*start, *itertools.chain(*flags), "--seeds", str(seed), *step_flag]
 
     def settings_of(self, given: Mapping[str, Any], *, on_gpu: bool = False) -> list[Settings]:
-        """Return the settings of all runs: each value of a setting with each of the others.
+        """Return the settings of all runs: the Cartesian product of the sweep axes.
 
         Args:
-            given: As in :class:`Grid`; the others are as the command line has them.
-            on_gpu: Whether they are to run on a GPU.
+            given: As in :class:`Grid`; other settings have the defaults of the command line.
+            on_gpu: Whether to use the defaults for a GPU.
         """
-        usual = {**self.defaults, **(self.on_gpu if on_gpu else {})}
-        usual.pop("seeds", None)
-        runs = [usual | {k: v for k, v in given.items() if k not in self.sweep_axes}]
+        defaults = {**self.defaults, **(self.on_gpu if on_gpu else {})}
+        defaults.pop("seeds", None)
+        runs = [defaults | {k: v for k, v in given.items() if k not in self.sweep_axes}]
         for name, values in self.sweep_axes.items():
             runs = [
                 run | {name: value}
@@ -194,7 +194,7 @@ class Experiment:
         return [self.settings(**run) for run in runs if not self.skip_combination(run, runs)]
 
     def book(self, *, on_gpu: bool = False) -> Iterator[tuple[list[Settings], Sequence[int]]]:
-        """Yield settings and seeds of the runs that the book has, a grid at a time."""
+        """Yield settings and seeds of the book's runs, one grid at a time."""
         yield from (runs[1:] for runs in self.runs_of(self.grids, on_gpu=on_gpu))
 
     def runs_of(

@@ -1,7 +1,7 @@
-"""Messages and progress: a courtesy to whoever watches, never a reason for a run to fail.
+"""Messages to standard output and standard error that never make a run fail.
 
-A service or a cron job may close standard output and standard error, a log may fill its disk, and
-the program that reads a pipe may end first.
+A service or a cron job can close standard output and standard error, a log can fill its disk, and
+the program that reads a pipe can end first.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any, TextIO
 
 
 class Tolerant:
-    """A text stream whose ``write`` and ``flush`` never fail: what cannot be written is dropped.
+    """A text stream whose ``write`` and ``flush`` never raise; text that cannot be written is lost.
 
     Args:
-        stream: The stream; ``None``, as Python has it where a standard stream is closed, drops all.
+        stream: The stream, or ``None``, which Python uses for a standard stream that is closed.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write the text, its characters escaped if the stream's encoding lacks them."""
+        """Write the text, with escapes for characters that the stream cannot encode."""
         with contextlib.suppress(OSError, ValueError, AttributeError):
             try:
                 self._stream.write(text)
@@ -39,7 +39,7 @@ class Tolerant:
             self._stream.flush()
 
     def isatty(self) -> bool:
-        """Return whether someone may be looking."""
+        """Return whether the stream is a terminal."""
         with contextlib.suppress(OSError, ValueError, AttributeError):
             return self._stream.isatty()
         return False
@@ -48,15 +48,15 @@ class Tolerant:
         return getattr(self._stream, name)
 
     def __eq__(self, other: object) -> bool:
-        # So tqdm prints above a bar on the same stream. It flushes sys.stderr itself, which can
-        # fail, where that is equal to what it was given.
+        # tqdm compares streams to print above a bar on the same stream. It must not find this one
+        # equal to sys.stderr, which it would then flush itself; that can fail.
         return isinstance(other, Tolerant) and self._stream is other._stream
 
     __hash__ = None
 
 
 def suggestion(word: str, words: Iterable[str]) -> str:
-    """Return a question that names the word that is probably meant; an empty text if none is near.
+    """Return "; did you mean ...?" with the most similar word, or an empty string if none is close.
 
     Example:
         >>> suggestion("minst", ["digits", "mnist"]), suggestion("MNIST", ["mnist"])
@@ -65,26 +65,26 @@ def suggestion(word: str, words: Iterable[str]) -> str:
         ''
     """
     known = {other.casefold().replace("-", "_"): other for other in words}
-    near = difflib.get_close_matches(word.casefold().replace("-", "_"), known, 1)
-    return f"; did you mean {known[near[0]]!r}?" if near else ""
+    matches = difflib.get_close_matches(word.casefold().replace("-", "_"), known, 1)
+    return f"; did you mean {known[matches[0]]!r}?" if matches else ""
 
 
 def stderr() -> Tolerant:
-    """Return the present standard error as a stream that never fails."""
+    """Return the current standard error as a stream that never raises."""
     return Tolerant(sys.stderr)
 
 
-def note(text: str) -> None:
-    """Print a line to standard output if that is possible."""
+def info(text: str) -> None:
+    """Print a line to standard output, if possible."""
     Tolerant(sys.stdout).write(f"{text}\n")
 
 
-def tell(text: str) -> None:
-    """Print a line to standard error if that is possible, above a progress bar if there is one."""
+def warn(text: str) -> None:
+    """Print a line to standard error, if possible, above a progress bar if there is one."""
     if "tqdm" in sys.modules:
         from tqdm import tqdm
 
-        # It goes through all bars, and one may end in another thread meanwhile.
+        # It iterates over all bars, and another thread can close one meanwhile.
         with contextlib.suppress(RuntimeError):
             tqdm.write(text, file=stderr())
             return
@@ -94,35 +94,35 @@ def tell(text: str) -> None:
 def open_closed_descriptors() -> None:
     """Open the null device in place of standard streams that are closed.
 
-    Otherwise the next file that is opened gets the number of the closed one, and what a library
-    writes to standard error ends up in a checkpoint.
+    Otherwise the next file that is opened gets the descriptor of the closed stream, and a library
+    that writes to standard error writes into a checkpoint.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            opened = os.open(os.devnull, os.O_RDWR)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
 
 
 def finish() -> None:
-    """Flush the standard streams, and drop what they cannot take.
+    """Flush the standard streams, and discard text that cannot be written.
 
-    Otherwise Python tries again as it ends, fails, and ends with a status of its own.
+    Otherwise Python flushes again at exit, fails, and exits with status 120.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except AttributeError:  # None: it is closed
+        except AttributeError:  # the stream is None, because it is closed
             pass
         except (OSError, ValueError):
             discard(stream)
 
 
 def discard(stream: TextIO) -> None:
-    """Let a standard stream lead to the null device, with what it still holds."""
+    """Redirect a standard stream, with its buffered text, to the null device."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

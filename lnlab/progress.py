@@ -1,4 +1,4 @@
-"""The progress bar of runs: its rate is that of the updates that this process takes."""
+"""The progress bar of runs, whose rate counts only the updates of this process."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from lnlab import messages
 
 
 class Progress(tqdm):
-    """A bar of updates that does not mistake other work for training.
+    """A ``tqdm`` progress bar of updates whose rate leaves out resumed updates and start-up time.
 
-    Updates that come from a checkpoint or were taken by another command count as done, and not in
-    the rate. Neither does the first update of a run, with the time before it: data are loaded in
-    it, and code is compiled.
+    Updates from before a resume, or by another command, count as done, but not in the rate. The
+    same holds for the first update of a run and the time before it, in which data are loaded and
+    code is compiled.
 
     Args:
-        total: Updates in all.
-        **options: As for ``tqdm``.
+        total: Total number of updates.
+        **options: Arguments of ``tqdm``.
     """
 
     def __init__(self, *, total: int, **options: Any) -> None:
-        usual = {"unit": "update", "smoothing": 0.05, "dynamic_ncols": True}
+        defaults = {"unit": "update", "smoothing": 0.05, "dynamic_ncols": True}
         self._first = True  # whether the next update is the first of a run
         self._since: float | None = None  # when the first update was done
-        super().__init__(**{"file": messages.stderr()} | usual | options, total=total)
+        super().__init__(**{"file": messages.stderr()} | defaults | options, total=total)
 
     def start_run(self) -> None:
         """Leave the next update out of the rate."""
         self._first = True
 
     def skip(self, updates: int) -> None:
-        """Count updates that were done before."""
-        if self.disable:  # tqdm then keeps nothing to count with
+        """Count updates that were done earlier, without changing the rate."""
+        if self.disable:  # tqdm then has none of these attributes
             return
         self.n += updates
         self.initial += updates
@@ -54,9 +54,9 @@ class Progress(tqdm):
 
     @property
     def format_dict(self) -> Mapping[str, Any]:
-        """What is shown; the mean rate since the first update until there is a recent one."""
-        shown = super().format_dict
-        if shown["rate"] is None:
+        """Values to display; before tqdm has a recent rate, the mean since the first update."""
+        values = super().format_dict
+        if values["rate"] is None:
             seconds = 0.0 if self._since is None else self._time() - self._since
-            shown["rate"] = (self.n - self.initial) / seconds if seconds > 0 else 0.0
-        return shown
+            values["rate"] = (self.n - self.initial) / seconds if seconds > 0 else 0.0
+        return values

@@ -1,4 +1,4 @@
-"""What a record says, and the check of it."""
+"""The JSON schema of records, and the validation of records against it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import numpy as np
 import lnlib
 
 FORMAT = 2
+
 _text = {"type": "string", "minLength": 1}
 _curve = {"type": "array", "items": {"type": ["number", "null"]}, "minItems": 1}
 
 
 class _Optional(dict):
-    """The schema of a property that may be missing."""
+    """Schema of an optional property."""
 
 
 def _object(**properties: Any) -> dict[str, Any]:
-    required = [name for name, of in properties.items() if not isinstance(of, _Optional)]
+    required = [name for name, prop in properties.items() if not isinstance(prop, _Optional)]
     return {"type": "object", "required": required, "properties": properties}
 
 
@@ -43,8 +44,8 @@ def _schema(number: int, data: dict[str, Any], **more: Any) -> dict[str, Any]:
         settings={"type": "object", "minProperties": 1},
         seed={"type": "integer", "minimum": 0},
         data=_object(name=_text, sha256=_sha256, **data),
-        # Lists of equal length; `x` names the one that is the axis. null stands for "not measured",
-        # or for no finite number where an experiment follows its runs beyond that.
+        # Lists of equal length; `x` is the name of the curve on the x axis. null stands for "not
+        # measured", or for a non-finite number if the experiment allows divergence.
         curves={
             "type": "object",
             "required": ["x"],
@@ -57,7 +58,7 @@ def _schema(number: int, data: dict[str, Any], **more: Any) -> dict[str, Any]:
             date={"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT"},
             wall_s={"type": "number", "minimum": 0},
             command=_text,
-            # Of a run that was resumed under other conditions; the last are those above.
+            # Only if a run was resumed under other conditions; the last segment's are those above.
             segments=_Optional(
                 {
                     "type": "array",
@@ -69,7 +70,7 @@ def _schema(number: int, data: dict[str, Any], **more: Any) -> dict[str, Any]:
     )
 
 
-def _named(value: Any) -> dict[str, Any]:
+def _mapping_of(value: Any) -> dict[str, Any]:
     names = {"pattern": r"^[A-Za-z_]\w*$"}
     return {"type": "object", "propertyNames": names, "additionalProperties": value}
 
@@ -78,30 +79,30 @@ SCHEMAS = {
     1: _schema(1, {"train_cases": _count, "test_cases": _count}),
     2: _schema(
         2,
-        {"cases": _named({"type": "integer", "minimum": 0}) | {"minProperties": 1}},
-        # The first axis of an array is that of the curves.
-        arrays=_named(
+        {"cases": _mapping_of({"type": "integer", "minimum": 0}) | {"minProperties": 1}},
+        # The first axis of an array has the measuring points of the curves.
+        arrays=_mapping_of(
             _object(
                 shape={"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
                 dtype={"type": "string", "pattern": r"^(bool|u?int\d+|float\d+)$"},
                 sha256=_sha256,
             )
         ),
-        units=_named(_text),
+        units=_mapping_of(_text),
     ),
 }
 
 
 class BadRecord(ValueError):
-    """A record that does not say what it must."""
+    """A record that is damaged or does not match the schema."""
 
 
 def check(record: dict[str, Any], name: str = "record") -> None:
-    """Raise :class:`BadRecord` with one sentence if ``record`` does not fit the schema.
+    """Raise :class:`BadRecord` if ``record`` does not match the schema.
 
     Args:
-        record: With its arrays, or as read from JSON.
-        name: What to call it in the sentence, a file's path say.
+        record: The record, with NumPy arrays or as read from JSON.
+        name: Name of the record in the error message, for example the path of its file.
     """
     number = record.get("format") if isinstance(record, dict) else None
     if isinstance(number, int) and number > FORMAT:
@@ -111,8 +112,8 @@ def check(record: dict[str, Any], name: str = "record") -> None:
         )
     if not isinstance(number, int) or number not in SCHEMAS:
         number = FORMAT
-    if wrong := _wrong(described(record), SCHEMAS[number]):
-        raise BadRecord(f"{name}: {wrong}")
+    if problem := _describe_problem(array_summaries(record), SCHEMAS[number]):
+        raise BadRecord(f"{name}: {problem}")
 
 
 _TYPES = {
@@ -126,45 +127,48 @@ _TYPES = {
 _NUMBERS = {float, int, type(None)}
 
 
-def _misfit(value: Any, schema: dict[str, Any], path: str = "$") -> str:
-    """Return in a sentence where a value does not fit a schema first; nothing if it fits.
+def _describe_mismatch(value: Any, schema: dict[str, Any], path: str = "$") -> str:
+    """Return a sentence on the first mismatch of a value and a schema, or an empty string.
 
-    The part of JSON Schema that is used above, so that a record can be read with NumPy alone.
+    This implements the part of JSON Schema that is used above, so that records can be read where
+    only NumPy is installed.
     """
-    kinds = schema.get("type", [])
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    types = tuple(of for kind in kinds for of in _TYPES[kind])
-    why = ""
-    if kinds and (not isinstance(value, types) or isinstance(value, bool)):
-        why = f"{_shown(value)} is not of type {' or '.join(map(repr, kinds))}"
+    names = schema.get("type", [])
+    names = [names] if isinstance(names, str) else names
+    types = tuple(type_ for name in names for type_ in _TYPES[name])
+    reason = ""
+    if names and (not isinstance(value, types) or isinstance(value, bool)):
+        reason = f"{_format_value(value)} is not of type {' or '.join(map(repr, names))}"
     elif "const" in schema and (value != schema["const"] or isinstance(value, bool)):
-        why = f"{schema['const']!r} was expected"
+        reason = f"{schema['const']!r} was expected"
     elif isinstance(value, str):
         if len(value) < schema.get("minLength", 0):
-            why = f"{_shown(value)} is too short"
+            reason = f"{_format_value(value)} is too short"
         elif "pattern" in schema and not re.search(schema["pattern"], value):
-            why = f"{_shown(value)} does not match {schema['pattern']!r}"
+            reason = f"{_format_value(value)} does not match {schema['pattern']!r}"
     elif "minimum" in schema and value < schema["minimum"]:
-        why = f"{_shown(value)} is less than the minimum of {schema['minimum']}"
+        reason = f"{_format_value(value)} is less than the minimum of {schema['minimum']}"
     elif isinstance(value, dict):
-        return _misfit_within(value, schema, path)
+        return _describe_object_mismatch(value, schema, path)
     elif isinstance(value, list):
         if len(value) < schema.get("minItems", 0):
-            why = "it has too few items"
+            reason = "it has too few items"
         elif schema.get("items") is _curve["items"] and {*map(type, value)} <= _NUMBERS:
-            return ""  # most of a record: not one by one
+            return ""  # fast path for the numbers of curves, most of a record
         else:
-            parts = enumerate(value)
-            result = (_misfit(part, schema["items"], f"{path}[{k}]") for k, part in parts)
-            return next(filter(None, result), "")
-    return why and f"{path} does not fit: {why}"
+            mismatches = (
+                _describe_mismatch(item, schema["items"], f"{path}[{k}]")
+                for k, item in enumerate(value)
+            )
+            return next(filter(None, mismatches), "")
+    return reason and f"{path} does not fit: {reason}"
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "the value" if isinstance(value, dict | list) else repr(value)[:150]
 
 
-def _misfit_within(value: dict[str, Any], schema: dict[str, Any], path: str) -> str:
+def _describe_object_mismatch(value: dict[str, Any], schema: dict[str, Any], path: str) -> str:
     for name in schema.get("required", ()):
         if name not in value:
             return f"{path} does not fit: {name!r} is a required property"
@@ -173,16 +177,18 @@ def _misfit_within(value: dict[str, Any], schema: dict[str, Any], path: str) -> 
     properties, others = schema.get("properties", {}), schema.get("additionalProperties")
     names = schema.get("propertyNames")
     for name, part in value.items():
-        if names and (wrong := _misfit(name, names, path)):
-            return wrong
-        of = properties.get(name, others)
-        if of is not None and (wrong := _misfit(part, of, f"{path}.{name}")):
-            return wrong
+        if names and (mismatch := _describe_mismatch(name, names, path)):
+            return mismatch
+        expected = properties.get(name, others)
+        if expected is not None and (
+            mismatch := _describe_mismatch(part, expected, f"{path}.{name}")
+        ):
+            return mismatch
     return ""
 
 
-def _infinite(value: Any, path: str = "$") -> str:
-    """Return where a number is not finite, as 1e999 is in JSON; nothing if all are."""
+def _path_of_infinity(value: Any, path: str = "$") -> str:
+    """Return the path of a number that is not finite, such as 1e999, or an empty string."""
     if isinstance(value, float):
         return "" if math.isfinite(value) else path
     parts: Any = ()
@@ -190,13 +196,13 @@ def _infinite(value: Any, path: str = "$") -> str:
         parts = ((part, f"{path}.{name}") for name, part in value.items())
     elif isinstance(value, list):
         parts = ((part, f"{path}[{k}]") for k, part in enumerate(value))
-    return next(filter(None, (_infinite(*part) for part in parts)), "")
+    return next(filter(None, (_path_of_infinity(*part) for part in parts)), "")
 
 
-def _wrong(record: Any, schema: dict[str, Any]) -> str:
-    if wrong := _misfit(record, schema):
-        return wrong
-    if where := _infinite({k: v for k, v in record.items() if k != "curves"}):
+def _describe_problem(record: Any, schema: dict[str, Any]) -> str:
+    if mismatch := _describe_mismatch(record, schema):
+        return mismatch
+    if where := _path_of_infinity({k: v for k, v in record.items() if k != "curves"}):
         return f"numbers must be finite, got inf at {where}"
     curves = {k: v for k, v in record["curves"].items() if k != "x"}
     if record["curves"]["x"] not in curves:
@@ -204,24 +210,24 @@ def _wrong(record: Any, schema: dict[str, Any]) -> str:
     lengths = {k: len(v) for k, v in curves.items()}
     if len(set(lengths.values())) != 1:
         return f"curves must be of one length, got {lengths}"
-    endless = [k for k, v in curves.items() if math.inf in v or -math.inf in v]
-    if endless:
-        return f"curves must be finite, got inf in {', '.join(endless)}"
+    infinite = [k for k, v in curves.items() if math.inf in v or -math.inf in v]
+    if infinite:
+        return f"curves must be finite, got inf in {', '.join(infinite)}"
     if record["format"] == 1:
         return ""
     arrays = {k: tuple(v["shape"]) for k, v in record["arrays"].items()}
     (points,) = set(lengths.values())
     if any(shape[0] != points for shape in arrays.values()):
         return f"arrays must have a row for each of the {points} points, got {arrays}"
-    if twice := sorted(arrays.keys() & curves):
-        return f"a name must be of a curve or of an array, got {', '.join(twice)} of both"
-    if record["units"].keys() != (named := arrays.keys() | curves.keys()):
-        return f"units must name {', '.join(sorted(named))}, got {', '.join(record['units'])}"
+    if both := sorted(arrays.keys() & curves):
+        return f"a name must be of a curve or of an array, got {', '.join(both)} of both"
+    if record["units"].keys() != (names := arrays.keys() | curves.keys()):
+        return f"units must name {', '.join(sorted(names))}, got {', '.join(record['units'])}"
     return ""
 
 
-def described(record: Any) -> Any:
-    """Return a record with what a file says of its arrays in place of them."""
+def array_summaries(record: Any) -> Any:
+    """Return a record whose arrays are replaced by their shape, dtype and SHA-256."""
     if not isinstance(record, dict) or not isinstance(record.get("arrays"), dict):
         return record
     return record | {

@@ -1,8 +1,9 @@
-"""What a run leaves behind: a JSON file with settings, curves and provenance, arrays beside it.
+"""Records of runs: a JSON file with settings, curves and provenance, and an ``.npz`` with arrays.
 
-A schema checks the file on writing and on reading. In memory an array is NumPy's; in the file it is
-its shape, type and SHA-256, and lies in an ``.npz`` of the same name. The book's own records lie in
-:func:`folder`, in one folder an experiment. Format 1, which had no arrays and no units, is read.
+The JSON file is checked against a schema when it is written and read. In memory, ``arrays`` holds
+NumPy arrays; the JSON file has their shape, dtype and SHA-256, and an ``.npz`` of the same name has
+their content. The book's records are in :func:`folder`, in one subfolder per experiment. Format 1,
+which had no arrays and no units, can still be read.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ import numpy as np
 import lnlab
 import lnlib
 from lnlab import atomic_write
-from lnlab.record_schema import FORMAT, BadRecord, check, described
+from lnlab.record_schema import FORMAT, BadRecord, array_summaries, check
 
 _GIT_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
 
 
 def folder() -> Path:
-    """Return where the book's recorded runs lie: ``book/runs``, or the copy in the package."""
+    """Return the folder of the book's records: ``book/runs``, or the copy in the package."""
     package = Path(__file__).parent
     clone = package.parent / "book" / "runs"
     return clone if clone.is_dir() else package / "recorded"
 
 
 def installed() -> Path:
-    """Return where the book's recorded runs lie.
+    """Return the folder of the book's records.
 
     Raises:
         FileNotFoundError: If lnlib was installed without them, from the pages of the built book.
@@ -51,93 +52,95 @@ def installed() -> Path:
     return folder()
 
 
-def place(where: Path, experiment: str, stem: str) -> Path:
-    """Return where a run's record lies, in a folder of records.
+def path_of(folder: Path, experiment: str, stem: str) -> Path:
+    """Return the path of a run's record.
 
-    Before format 2 that was the folder itself: a record that is there stays there.
+    It is in the experiment's subfolder, unless a record of format 1 is in the folder itself.
     """
-    path = where / experiment / f"{stem}.json"
-    old = where / path.name
+    path = folder / experiment / f"{stem}.json"
+    old = folder / path.name
     return old if os.path.exists(old) and not os.path.exists(path) else path
 
 
 def read(path: Path | str) -> dict[str, Any]:
     """Read and check one record, with its arrays.
 
-    A record of format 1 gets what it lacks: ``cases``, and its arrays in place of the curves that
-    spelled them, ``name_00``, ``name_01`` and so on. It has no units.
+    A record of format 1 is converted: it gets ``cases``, and curves named ``name_00``, ``name_01``
+    and so on become one array ``name``. Its ``units`` are empty.
 
     Raises:
-        BadRecord: If the file is damaged, foreign, or of a newer format.
+        BadRecord: If the file is damaged, not a record, or of a newer format.
     """
-    return _whole(_checked(_read_json(path), path), Path(path))
+    return _with_arrays(_validate(_read_json(path), path), Path(path))
 
 
-def _whole(record: dict[str, Any], path: Path) -> dict[str, Any]:
+def _with_arrays(record: dict[str, Any], path: Path) -> dict[str, Any]:
     if record["format"] == 1:
-        return _of_format_1(record)
-    if record["arrays"]:
-        where = path.with_suffix(".npz")
-        try:
-            with np.load(io.BytesIO(where.read_bytes()), allow_pickle=False) as held:
-                arrays = {name: held[name] for name in record["arrays"]}
-        except Exception as error:  # a torn or foreign file can fail in a dozen ways
-            raise BadRecord(f"{where}: the arrays cannot be read ({error}); {_CURE}") from error
-        whole = record | {"arrays": arrays}
-        stored = described(whole)["arrays"]
-        for name, told in record["arrays"].items():
-            if told != stored[name]:
-                raise BadRecord(f"{where}: {name} is not the array that {path.name} names; {_CURE}")
-        return whole
-    return record
+        return _convert_format_1(record)
+    if not record["arrays"]:
+        return record
+    npz = path.with_suffix(".npz")
+    try:
+        with np.load(io.BytesIO(npz.read_bytes()), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in record["arrays"]}
+    except Exception as error:  # NumPy raises many types of error for a damaged file
+        raise BadRecord(f"{npz}: the arrays cannot be read ({error}); {_REPAIR_HINT}") from error
+    loaded = record | {"arrays": arrays}
+    actual = array_summaries(loaded)["arrays"]
+    for name, summary in record["arrays"].items():
+        if summary != actual[name]:
+            raise BadRecord(
+                f"{npz}: {name} is not the array that {path.name} names; {_REPAIR_HINT}"
+            )
+    return loaded
 
 
-def _of_format_1(record: dict[str, Any]) -> dict[str, Any]:
-    spelled: dict[str, list[str]] = {}
+def _convert_format_1(record: dict[str, Any]) -> dict[str, Any]:
+    columns: dict[str, list[str]] = {}
     for name in record["curves"]:
-        if result := re.fullmatch(r"(\w+)_\d\d", name):
-            spelled.setdefault(result[1], []).append(name)
-    spelled = {name: parts for name, parts in spelled.items() if f"{name}_00" in parts}
+        if match := re.fullmatch(r"(\w+)_\d\d", name):
+            columns.setdefault(match[1], []).append(name)
+    columns = {name: curves for name, curves in columns.items() if f"{name}_00" in curves}
     arrays = {
-        name: np.array([record["curves"][part] for part in sorted(parts)], float).T
-        for name, parts in spelled.items()
+        name: np.array([record["curves"][curve] for curve in sorted(curves)], float).T
+        for name, curves in columns.items()
     }
-    parts = {part for names in spelled.values() for part in names}
-    curves = {k: v for k, v in record["curves"].items() if k not in parts}
+    in_arrays = {curve for curves in columns.values() for curve in curves}
+    curves = {k: v for k, v in record["curves"].items() if k not in in_arrays}
     cases = {"train": record["data"]["train_cases"], "test": record["data"]["test_cases"]}
     data = record["data"] | {"cases": cases}
     return record | {"data": data, "curves": curves, "arrays": arrays, "units": {}}
 
 
-_CURE = "record the run again with --again, or delete the file"
+_REPAIR_HINT = "record the run again with --again, or delete the file"
 
 
 def _read_json(path: Path | str) -> Any:
     def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no number of JSON")
+        raise ValueError(f"{constant} is not a number in JSON")
 
     try:
-        if not Path(path).is_file():  # a pipe would be waited for
+        if not Path(path).is_file():  # reading a pipe would block
             raise FileNotFoundError(None, "there is no such file")
         content = Path(path).read_text(encoding="utf-8")
         return json.loads(content, parse_constant=refuse)
     except RecursionError:
-        why = "it is nested too deeply"
+        reason = "it is nested too deeply"
     except OSError as error:
-        why = error.strerror
-    except ValueError as error:  # a whole number can be too long for Python, too
-        why = str(error)
-    raise BadRecord(f"{path}: not a JSON file that can be read ({why}); {_CURE}")
+        reason = error.strerror
+    except ValueError as error:  # also for an integer with more digits than Python accepts
+        reason = str(error)
+    raise BadRecord(f"{path}: not a JSON file that can be read ({reason}); {_REPAIR_HINT}")
 
 
-def _checked(content: Any, path: Path | str) -> dict[str, Any]:
+def _validate(content: Any, path: Path | str) -> dict[str, Any]:
     try:
         check(content, str(path))
-    except RecursionError:  # while it says what is wrong
-        raise BadRecord(f"{path}: it is nested too deeply; {_CURE}") from None
+    except RecursionError:
+        raise BadRecord(f"{path}: it is nested too deeply; {_REPAIR_HINT}") from None
     except BadRecord as error:
-        cure = "" if "update lnlib" in str(error) else f"; {_CURE}"
-        raise BadRecord(f"{error}{cure}") from None
+        hint = "" if "update lnlib" in str(error) else f"; {_REPAIR_HINT}"
+        raise BadRecord(f"{error}{hint}") from None
     return content
 
 
@@ -145,47 +148,48 @@ def read_all(experiment: str, where: Path | None = None, **settings: Any) -> lis
     """Read the records of one experiment whose settings have the given values.
 
     Args:
-        experiment: For example ``mnist``; what a record says of itself counts, not its file's name.
-        where: The folder of records; the book's own by default. What lies in the experiment's own
-            folder is read, and what lies beside it, as records did before format 2.
-        **settings: For example ``norm="layer", batch_size=4``. A record that lacks one of them is
-            left out.
+        experiment: Name of the experiment, for example ``mnist``, as the records have it; the names
+            of files do not matter.
+        where: The folder of records; the book's by default. The experiment's subfolder is read, and
+            the folder itself for records of format 1.
+        **settings: Values to select by, for example ``norm="layer", batch_size=4``. A record that
+            lacks one of these settings is left out.
 
     Returns:
-        Records in the order of their file names; an empty list where there is none.
+        Records in the order of their file names; an empty list if there are none.
 
     Raises:
-        BadRecord: If one of the experiment's records is damaged; all of them are named.
-        FileNotFoundError: If the book's own are asked for and lnlib was installed without them.
+        BadRecord: If records of the experiment are damaged; the message names all of them.
+        FileNotFoundError: If lnlib was installed without the book's records, and these are needed.
     """
-    asked = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
-    records, bad, where = [], [], Path(where or installed())
+    selected = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
+    records, errors, where = [], [], Path(where or installed())
     paths = [*where.glob("*.json"), *where.glob(f"{experiment}/*.json")]
     for path in sorted(paths, key=lambda path: path.name):
-        # All that a damaged file says.
-        ours = path.parent != where or path.name.startswith(f"{experiment}-")
+        # Of a damaged file, only the path is known.
+        is_ours = path.parent != where or path.name.startswith(f"{experiment}-")
         try:
             content = _read_json(path)
             if isinstance(content, dict) and "experiment" in content:
-                ours = content["experiment"] == experiment
-            if ours:
-                content = _checked(content, path)
-                if asked.items() <= content["settings"].items():
-                    records.append(_whole(content, path))
+                is_ours = content["experiment"] == experiment
+            if is_ours:
+                content = _validate(content, path)
+                if selected.items() <= content["settings"].items():
+                    records.append(_with_arrays(content, path))
         except BadRecord as error:
-            if ours:
-                bad.append(str(error))
-    if bad:
-        raise BadRecord("\n".join(bad))
+            if is_ours:
+                errors.append(str(error))
+    if errors:
+        raise BadRecord("\n".join(errors))
     return records
 
 
 def write(record: dict[str, Any], path: Path) -> None:
-    """Check ``record`` and write it: its arrays, and then, in one atomic step, the rest.
+    """Check a record and write it: first its arrays, then, atomically, the JSON file.
 
     Raises:
-        BadRecord: If it does not fit the schema; nothing is written then.
-        OSError: If it cannot be written, as where the disk is full.
+        BadRecord: If it does not match the schema; then nothing is written.
+        OSError: If it cannot be written, for example because the disk is full.
     """
     check(record, path.name)
     if record["format"] != FORMAT:
@@ -195,42 +199,42 @@ def write(record: dict[str, Any], path: Path) -> None:
         )
     if record["arrays"]:
         atomic_write.write(path.with_suffix(".npz"), _zipped(record["arrays"]))
-    # One line a key: a diff can be read, and a curve stays on its line.
-    content = described(record).items()
+    # One line per key, so that diffs are readable and a curve is on one line.
+    content = array_summaries(record).items()
     body = ",\n".join(f" {json.dumps(key)}: {_dump(value)}" for key, value in content)
     atomic_write.write(path, f"{{\n{body}\n}}\n".encode())
 
 
 def _zipped(arrays: dict[str, np.ndarray]) -> bytes:
     content = io.BytesIO()
-    # Not np.savez, for which an array cannot be called "file".
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as held:
+    # np.savez does not accept an array named "file".
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, value in arrays.items():
-            with held.open(f"{name}.npy", "w") as file:
+            with archive.open(f"{name}.npy", "w") as file:
                 np.lib.format.write_array(file, value, allow_pickle=False)
     return content.getvalue()
 
 
 def pack(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record as JSON values, its arrays among them, to be sent elsewhere."""
+    """Return a record as JSON values, with its arrays in base64, to send it to another process."""
     if not record.get("arrays"):
         return record
     return record | {"arrays": base64.b64encode(_zipped(record["arrays"])).decode()}
 
 
-def unpack(sent: dict[str, Any]) -> dict[str, Any]:
+def unpack(packed: dict[str, Any]) -> dict[str, Any]:
     """Return the record that :func:`pack` was given."""
-    if not isinstance(sent.get("arrays"), str):
-        return sent
-    with np.load(io.BytesIO(base64.b64decode(sent["arrays"])), allow_pickle=False) as held:
-        return sent | {"arrays": dict(held)}
+    if not isinstance(packed.get("arrays"), str):
+        return packed
+    with np.load(io.BytesIO(base64.b64decode(packed["arrays"])), allow_pickle=False) as file:
+        return packed | {"arrays": dict(file)}
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file that could not be written, before what it is to hold takes hours to make.
+    """Check that a file can be written, before hours are spent on its content.
 
     Raises:
-        ValueError: If its folder cannot be made, or no such file be written there.
+        ValueError: If its folder cannot be created, or the file cannot be written there.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -239,10 +243,10 @@ def check_writable(path: Path) -> None:
         if path.is_dir():
             raise IsADirectoryError(None, "a folder of this name is there")
     except OSError as error:
-        why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
         raise ValueError(
             f"record_runs: out must be a folder where {path.name} can be written, got "
-            f"{path.parent} ({why}); choose another"
+            f"{path.parent} ({reason}); choose another"
         ) from error
 
 
@@ -260,30 +264,30 @@ def _dump(value: Any) -> str:
 
 
 def curves(points: list[dict[str, Any]], x: str) -> dict[str, Any]:
-    """Turn measured numbers into named curves of five significant digits, enough to redraw."""
+    """Return the measured numbers as curves, rounded to five significant digits."""
 
-    def short(value: float) -> float | None:
+    def rounded(value: float) -> float | None:
         return float(f"{value:.5g}") if math.isfinite(value) else None
 
     names = [name for name, value in points[0].items() if not np.ndim(value)]
-    return {"x": x} | {name: [short(p[name]) for p in points] for name in names}
+    return {"x": x} | {name: [rounded(p[name]) for p in points] for name in names}
 
 
 def arrays(points: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """Turn measured arrays into one each, with the points as its first axis."""
+    """Return the measured arrays, stacked along a first axis of measuring points."""
     names = [name for name, value in points[0].items() if np.ndim(value)]
     return {name: np.stack([p[name] for p in points]) for name in names}
 
 
 def conditions(device: Any) -> dict[str, Any]:
-    """Return on what a run is trained now: versions, commit, device and threads."""
+    """Return the current training conditions: versions, commit, device and threads."""
     import torch
 
     return {
         "lnlib": lnlib.__version__,
         "commit": _commit(),
         "python": platform.python_version(),
-        "torch": str(torch.__version__),  # a class of its own, which a checkpoint cannot have
+        "torch": str(torch.__version__),  # a TorchVersion cannot be in a checkpoint
         "numpy": np.__version__,
         "device": device_name(device),
         "threads": torch.get_num_threads(),
@@ -291,7 +295,7 @@ def conditions(device: Any) -> dict[str, Any]:
 
 
 def provenance(*, device: Any, wall_s: float, command: str) -> dict[str, Any]:
-    """Say what made a run: versions, commit, device, date, wall time (s) and the command."""
+    """Return versions, commit, device, threads, date, wall time (s) and command of a run."""
     return {
         **conditions(device),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -303,17 +307,17 @@ def provenance(*, device: Any, wall_s: float, command: str) -> dict[str, Any]:
 def with_segment(
     earlier: list[dict[str, Any]], now: dict[str, Any], epochs: float
 ) -> list[dict[str, Any]]:
-    """Return the parts of a run that were trained under different conditions, up to the present.
+    """Return the segments of a run that were trained under different conditions.
 
     Args:
-        earlier: Those until now: each the :func:`conditions`, and ``epochs``, where it ended.
-        now: The present conditions.
-        epochs: Where the run is, or where it ends if its checkpoint is further.
+        earlier: Earlier segments: each has its :func:`conditions`, and ``epochs``, where it ended.
+        now: The current conditions.
+        epochs: The current epoch of the run, or its last one if its checkpoint is past the end.
     """
     if not earlier:
         return [now | {"epochs": epochs}]
     ends = [segment["epochs"] for segment in earlier]
-    if ends[-1] >= epochs:  # nothing was trained since, or the checkpoint is further than the run
+    if ends[-1] >= epochs:  # nothing was trained since, or the checkpoint is past the run's end
         k = next(k for k, end in enumerate(ends) if end >= epochs)
         return [*earlier[:k], earlier[k] | {"epochs": epochs}]
     same = earlier[-1] == now | {"epochs": earlier[-1]["epochs"]}
@@ -321,7 +325,7 @@ def with_segment(
 
 
 def device_name(device: Any) -> str:
-    """Name a torch device as a person would: the GPU's or the processor's model."""
+    """Return the model of the GPU or of the processor."""
     import torch
 
     if torch.device(device).type == "cuda":
@@ -337,13 +341,13 @@ def device_name(device: Any) -> str:
 
 
 def _commit() -> str:
-    """Return the commit of the package's source; "-dirty" where the clone differs from it.
+    """Return the commit of the source code, with the suffix "-dirty" if files were changed.
 
-    "unknown" outside a clone, also where the package is installed in a folder of another project's
-    clone, which does not track it.
+    Returns "unknown" outside a clone, also if the package is installed inside the clone of another
+    project.
     """
     source = Path(lnlab.__file__)
-    # Variables that git sets for its hooks would name another repository.
+    # In a git hook, these variables can refer to another repository.
     env = {name: value for name, value in os.environ.items() if name not in _GIT_VARIABLES}
 
     def git(*arguments: str) -> str:

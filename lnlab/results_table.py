@@ -1,4 +1,4 @@
-"""Records as a table: a row for each kind of run, over its seeds."""
+"""Tables of records: one row per group of runs that differ only in the seed."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from lnlab.experiment import Experiment
 def table(
     records: Sequence[dict[str, Any]], by: Sequence[str], measures: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return how runs end: for each kind, how many seeds it has and what they measure.
+    """Return the final values of runs, grouped by settings.
 
     Args:
-        records: As :func:`lnlab.records.read_all` returns them.
-        by: Settings that make runs of one kind; a record without one has ``None`` there.
+        records: Records, as :func:`lnlab.records.read_all` returns them.
+        by: Settings to group by; a record that lacks one has ``None`` there.
         measures: Names of curves.
 
     Returns:
-        Rows in the order in which their kinds come first, with the settings ``by``, ``seeds`` and,
-        for each measure, ``(mean, lowest, highest)`` at the last point.
+        One row per group, in order of first occurrence, with the settings ``by``, the number of
+        ``seeds`` and, for each measure, ``(mean, lowest, highest)`` at the last point.
 
     Raises:
-        ValueError: If a kind has two runs of one seed: then ``by`` lacks what sets them apart.
+        ValueError: If a group has two runs with the same seed: then ``by`` lacks a setting in which
+            they differ.
     """
-    kinds: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for one in records:
-        kinds.setdefault(tuple(str(one["settings"].get(name)) for name in by), []).append(one)
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for run in records:
+        groups.setdefault(tuple(str(run["settings"].get(name)) for name in by), []).append(run)
     rows = []
-    for kind, runs in kinds.items():
+    for group, runs in groups.items():
         seeds = [run["seed"] for run in runs]
         if len(set(seeds)) < len(seeds):
             raise ValueError(
-                f"table: runs of one kind must differ in the seed, got {', '.join(kind)} with "
+                f"table: runs of one kind must differ in the seed, got {', '.join(group)} with "
                 f"seeds {sorted(seeds)}; name in `by` what else differs"
             )
         row = {name: runs[0]["settings"].get(name) for name in by} | {"seeds": len(seeds)}
@@ -47,23 +48,23 @@ def table(
 
 
 def text(experiment: Experiment, records: Sequence[dict[str, Any]]) -> str:
-    """Return what records come to, as the experiment tells it: by default a row for each kind.
+    """Return the summary of an experiment's records, by default a table of the primary metric.
 
     Args:
-        experiment: Whose records they are.
-        records: As :func:`lnlab.records.read_all` returns them, at least one.
+        experiment: The experiment.
+        records: Its records, as :func:`lnlab.records.read_all` returns them; at least one.
     """
     if experiment.table is not None:
         return experiment.table(records)
-    # A setting that came later is not in older records.
+    # Older records lack settings that were added later.
     names = dict.fromkeys(name for run in records for name in run["settings"])
     by = [n for n in names if len({str(run["settings"].get(n)) for run in records}) > 1]
-    head, unit = experiment.primary_metric, experiment.unit(experiment.primary_metric)
-    titles = [*by, "seeds", f"{head} ({unit})", "lowest to highest"]
+    metric, unit = experiment.primary_metric, experiment.unit(experiment.primary_metric)
+    titles = [*by, "seeds", f"{metric} ({unit})", "lowest to highest"]
     lines = [titles] + [
         [*(str(row[n]) for n in by), str(row["seeds"]), f"{mean:.4g}", f"{low:.4g} to {high:.4g}"]
-        for row in table(records, by, [head])
-        for mean, low, high in [row[head]]
+        for row in table(records, by, [metric])
+        for mean, low, high in [row[metric]]
     ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = (map(str.ljust, line, widths) for line in lines)

@@ -1,4 +1,4 @@
-"""One run of an experiment, as the loop sees it: a model, an optimizer, batches, measures."""
+"""Base class of a run: model, optimizer, batches, loss and measurements for the training loop."""
 
 from __future__ import annotations
 
@@ -17,34 +17,36 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """One run: some settings, one seed. An experiment's own adds what is not here.
+    """One run: an experiment's settings and one seed.
 
-    That is ``experiment``, ``model`` and ``optimizer``, :meth:`updates`, :meth:`batches`,
-    :meth:`loss`, :meth:`measure` and :attr:`cases`. A run is resumed after any update, bit for bit:
-    what changes in training, other than the model's parameters and buffers and the optimizer's
-    state, must be in :meth:`state` or follow from settings, seed, epoch and update alone.
+    A subclass defines ``experiment``, ``model``, ``optimizer``, :meth:`updates`, :meth:`batches`,
+    :meth:`loss`, :meth:`measure` and :attr:`cases`. A run can be resumed after any update, bit for
+    bit. Therefore everything that changes in training, other than the model's parameters and
+    buffers and the optimizer's state, must be part of :meth:`state` or be determined by settings,
+    seed, epoch and update.
 
     Args:
-        settings: What is chosen.
-        data: As the experiment's ``load`` returns it.
-        seed: From 0.
-        device: Where the model lives.
+        settings: The experiment's settings.
+        data: The data, as the experiment's ``load`` returns them.
+        seed: A whole number from 0.
+        device: Device of the model.
 
     Raises:
-        ValueError: If the seed is negative, or the settings do not go with the data.
+        ValueError: If the seed is negative, or the settings do not fit the data.
     """
 
     experiment: ClassVar[Experiment]
     model: torch.nn.Module
     optimizer: torch.optim.Optimizer
     step = "plain"  # how an update is computed
-    unmeasured: tuple[
-        str, ...
-    ] = ()  # what can be NaN, for "not measured", in the midst of training
-    measures_end = False  # whether something is measured at the end alone: where ``at_end``
-    at_end = False  # whether the last update of all was taken
-    explodes = False  # whether a loss that is no number is recorded, too, and not an error
-    _position: tuple[int, int] | None = None  # epoch and update of the batch that comes next
+    # Measures that can be NaN, for "not measured", after the first update.
+    optional_measures: tuple[str, ...] = ()
+    measures_at_end = (
+        False  # whether some measures are taken only at the end, when ``at_end`` is set
+    )
+    at_end = False  # whether the last update of the run is done
+    allow_divergence = False  # whether a non-finite loss is recorded instead of raising an error
+    _position: tuple[int, int] | None = None  # epoch and update of the next batch
 
     def __init__(
         self, settings: Any, data: Any, *, seed: int = 0, device: torch.device | str = "cpu"
@@ -52,12 +54,12 @@ class Run:
         if seed < 0:
             raise ValueError(f"Run: seed must be a whole number from 0, got {seed}")
         self.settings, self.seed = settings, seed
-        self.segments: list[dict[str, Any]] = []  # on what it was trained until a checkpoint
+        self.segments: list[dict[str, Any]] = []  # conditions of the training before a checkpoint
         self.updates_per_epoch = self.updates(settings, data)
 
     @functools.cached_property
     def conditions(self) -> dict[str, Any]:
-        """On what it is trained now: as the code was when the run was made, not when it ends."""
+        """Versions, commit and device; evaluated at the start, since the code can change later."""
         return records.conditions(next(self.model.parameters()).device)
 
     @classmethod
@@ -65,35 +67,35 @@ class Run:
         """Return the number of updates in an epoch.
 
         Raises:
-            ValueError: If the settings do not go with the data.
+            ValueError: If the settings do not fit the data.
         """
-        raise NotImplementedError(f"{cls.__name__}: say how many updates an epoch has")
+        raise NotImplementedError(f"{cls.__name__} must define updates()")
 
     @property
     def cases(self) -> Mapping[str, int]:
-        """How many cases of each sort the data have, for the record."""
-        raise NotImplementedError(f"{type(self).__name__}: say how many cases there are")
+        """Number of examples of each split, for the record."""
+        raise NotImplementedError(f"{type(self).__name__} must define cases")
 
     def batches(self, epoch: int) -> Iterator[Any]:
-        """Yield the epoch's batches in an order that depends on the seed and the epoch alone."""
-        raise NotImplementedError(f"{type(self).__name__}: say what a batch is")
+        """Yield the batches of an epoch, whose order depends only on the seed and the epoch."""
+        raise NotImplementedError(f"{type(self).__name__} must define batches()")
 
     def loss(self, batch: Any) -> torch.Tensor:
-        """Return the batch's mean loss, from which the gradient is taken."""
-        raise NotImplementedError(f"{type(self).__name__}: say what is to become small")
+        """Return the mean loss of a batch, a scalar tensor to differentiate."""
+        raise NotImplementedError(f"{type(self).__name__} must define loss()")
 
     def measure(self) -> Mapping[str, float | np.ndarray | torch.Tensor]:
-        """Measure the model as it is at test time: numbers, and arrays worth keeping.
+        """Evaluate the model; return numbers, and arrays to record.
 
-        Called in ``eval()`` and without gradients. NaN says that there is nothing to measure yet.
-        An array has one shape at all times.
+        Called in eval mode and inference mode. NaN stands for a value that is not measured yet. The
+        shape of an array must not change during a run.
         """
-        raise NotImplementedError(f"{type(self).__name__}: say what is measured")
+        raise NotImplementedError(f"{type(self).__name__} must define measure()")
 
     def update(self, batch: Any) -> torch.Tensor:
-        """Take one step of the optimizer; return the batch's mean loss before it."""
+        """Take one step of the optimizer; return the mean loss of the batch before the step."""
         loss = self.loss(batch)
-        # Zeroed where they lie: gradients may be views of one tensor.
+        # Zeroed in place: gradients can be views of one flat tensor.
         self.optimizer.zero_grad(set_to_none=False)
         loss.backward()
         self.optimizer.step()
@@ -102,12 +104,12 @@ class Run:
     def advance(self, epoch: int, first: int, last: int) -> Iterator[tuple[int, torch.Tensor]]:
         """Take updates ``first + 1`` to ``last`` of an epoch.
 
-        Batches that earlier updates of the epoch had in another process are drawn and dropped, so
-        that those to come are the same.
+        After a resume, batches of earlier updates are drawn and skipped, so that later batches are
+        those of an uninterrupted run.
 
         Yields:
-            How many were taken since the last yield, and the sum of their losses in float64, on
-            the device: reading a number here would stop a GPU at every update.
+            The number of updates since the last yield, and the sum of their losses, a float64
+            tensor on the device: reading its value would synchronize the GPU at every update.
         """
         if self._position != (epoch, first):
             self._batches = itertools.islice(self.batches(epoch), first, None)
@@ -118,17 +120,18 @@ class Run:
             yield 1, loss
 
     def state(self) -> dict[str, torch.Tensor]:
-        """Return what a checkpoint needs beside the model and the optimizer, as tensors.
+        """Return further state for a checkpoint, as tensors.
 
-        That is what updates change and measuring reads: a sum since the last measurement, say.
+        That is state that updates change, other than that of the model and the optimizer, such as
+        a sum since the last measurement.
         """
         return {}
 
     def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Restore what :meth:`state` has returned."""
+        """Restore the state that :meth:`state` returned."""
 
     def adam(self) -> torch.optim.Adam:
-        """Return Adam for what learns of the model, as the settings say."""
+        """Return Adam for the trainable parameters, with the hyperparameters of the settings."""
         import torch
 
         return torch.optim.Adam(
@@ -139,8 +142,6 @@ class Run:
             fused=True,
         )
 
-    # Where an experiment has faster ways to compute an update.
-
     @classmethod
     def check(cls, settings: Sequence[Settings], device: str, **options: Any) -> None:
-        """Refuse what cannot run here before data are asked for."""
+        """Raise ``ValueError`` if these runs cannot run here; called before data are loaded."""

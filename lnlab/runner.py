@@ -1,4 +1,4 @@
-"""Many runs, each to its record: over settings and seeds, by one process or by several ranks."""
+"""Train and record many runs, over settings and seeds, in one process or on several ranks."""
 
 from __future__ import annotations
 
@@ -33,53 +33,53 @@ def record_runs(
     again: bool = False,
     **options: Any,
 ) -> list[Path]:
-    """Run every pair of settings and seed that has no record yet, with a bar and checkpoints.
+    """Run every pair of settings and seed that has no record yet, with checkpoints.
 
-    A checkpoint of each run under way lies in ``.checkpoints`` beside its record until that is
-    written; a call after a break goes on from there. Several processes that ``torchrun`` has
-    started share the runs: see :mod:`lnlab.distributed`. A run that another call in the same folder
-    trains is waited for.
+    The checkpoint of a run is in ``.checkpoints`` next to its record until the record is written; a
+    call after an interruption resumes from it. Several processes that ``torchrun`` has started
+    share the runs: see :mod:`lnlab.distributed`. If another call is training a run in the same
+    folder, this call waits for it.
 
     Args:
-        experiment: What is run.
-        settings: One for each kind of run, all on the same data.
-        seeds: Seeds for each of them.
-        out: Folder of the records; each experiment has one of its own in it.
+        experiment: The experiment.
+        settings: Settings to run, all with the same data set.
+        seeds: Seeds to run each of the settings with.
+        out: Folder of the records, which has a subfolder for each experiment.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        again: Run again what is already recorded, and drop checkpoints that cannot be used.
-        **options: For the run, beside seed and device: ``step``, where an experiment has several,
-            by default the fastest here.
+        again: Repeat runs that are recorded, and discard checkpoints that cannot be used.
+        **options: Further arguments of the run: ``step``, if the experiment has several
+            implementations; by default the fastest one that is available.
 
     Returns:
-        The records' paths, one for each run, new or not.
+        The paths of all records, new or not, one per run.
 
     Raises:
         ValueError: If a record of the same name has other settings, and ``again`` is not given; if
-            runs cannot be asked for together or their records cannot be written; and at the end,
+            runs cannot be recorded together or their records cannot be written; and at the end,
             when all other runs are recorded, if a record is damaged.
-        RuntimeError: At the end, with their names, if runs failed: by divergence, say.
+        RuntimeError: At the end, with their names, if runs failed, for example by divergence.
     """
-    kind = experiment.run()
+    run_class = experiment.run()
     if experiment.steps:
         options = {"step": "auto"} | options
-    kind.check(settings, device, **options)
+    run_class.check(settings, device, **options)
     check_runs(settings, seeds)
     team = distributed.join(resolve_device(device))
     runs = [
-        (one, seed, records.place(out, experiment.name, experiment.stem(one, seed)))
+        (config, seed, records.path_of(out, experiment.name, experiment.stem(config, seed)))
         for seed in seeds
-        for one in settings
+        for config in settings
     ]
     check_different("record_runs: records", [path.name for *_, path in runs])
-    loaded = functools.cache(lambda: experiment.load(settings[0]))
-    asked = zlib.crc32(repr([run[:2] for run in runs]).encode())
+    load_data = functools.cache(lambda: experiment.load(settings[0]))
+    runs_hash = zlib.crc32(repr([run[:2] for run in runs]).encode())
 
     damaged: list[str] = []
 
     def is_due(*run: Any) -> bool:
         try:
             return not _is_recorded(*run)
-        except records.BadRecord as error:  # no reason to keep the others waiting
+        except records.BadRecord as error:  # reported at the end, after the other runs
             damaged.append(str(error))
             return False
 
@@ -88,103 +88,111 @@ def record_runs(
             raise records.BadRecord("\n".join(damaged))
         return [path for *_, path in runs]
 
-    def decide() -> list[int]:
+    def select_due() -> list[int]:
+        """On rank 0, clean up and return the hash of the runs and whether each is to be run."""
         for folder in {path.parent for *_, path in runs}:
             for pattern in ("*.json", "*.npz"):
-                atomic_write.sweep(folder, pattern)
-            atomic_write.sweep(folder / checkpoint.FOLDER, "*.pt")
+                atomic_write.remove_stale(folder, pattern)
+            atomic_write.remove_stale(folder / checkpoint.FOLDER, "*.pt")
         for *_, path in runs:
-            checkpoint.remove_recorded(path, messages.note)
+            checkpoint.remove_recorded(path, messages.info)
         due = [again or is_due(*run) for run in runs]
         for *_, path in itertools.compress(runs, due):
             records.check_writable(path)
-            records.check_writable(checkpoint.place(path))
+            records.check_writable(checkpoint.path_of(path))
         if any(due):
-            loaded()  # before other ranks do: it may have to be downloaded
-        return [asked, *map(int, due)]
+            load_data()  # before the other ranks do, because it may download the data
+        return [runs_hash, *map(int, due)]
 
-    asked_first, *due = team.agree(decide, 1 + len(runs))
-    if asked != asked_first:
+    first_hash, *due = team.agree(select_due, 1 + len(runs))
+    if runs_hash != first_hash:
         raise ValueError(
             f"rank {team.rank} was asked for other runs than rank 0; start all ranks with one "
             "command, and name --epochs and --seeds if not every machine has a GPU"
         )
     todo = list(itertools.compress(runs, due))
     if (done := len(runs) - len(todo) - len(damaged)) and team.rank == 0:
-        messages.note(f"{done} of {len(runs)} runs are recorded already in {out}.")
+        messages.info(f"{done} of {len(runs)} runs are recorded already in {out}.")
     if not todo:
         return paths()
-    for sentence in damaged:
-        messages.tell(sentence)
-    data = loaded()
+    for message in damaged:
+        messages.warn(message)
+    data = load_data()
 
-    def updates(run: distributed.Run) -> int:
-        return run[0].epochs * kind.updates(run[0], data)
+    def num_updates(run: distributed.Run) -> int:
+        return run[0].epochs * run_class.updates(run[0], data)
 
-    def train_run(one: Settings, seed: int, path: Path, count: distributed.Count) -> dict[str, Any]:
-        bar.set_description(f"{team.label}{experiment.label.format(**vars(one))}, seed {seed}")
+    def train_run(
+        config: Settings, seed: int, path: Path, count: distributed.Count
+    ) -> dict[str, Any]:
+        bar.set_description(f"{team.label}{experiment.label.format(**vars(config))}, seed {seed}")
         bar.start_run()
-        run = kind(one, data, seed=seed, device=team.device, **options)
+        run = run_class(config, data, seed=seed, device=team.device, **options)
         points = []
         for point in train(
             run,
-            epochs=one.epochs,
-            first_epoch_points=one.first_epoch_points,
-            checkpoint=checkpoint.place(path),
+            epochs=config.epochs,
+            first_epoch_points=config.first_epoch_points,
+            checkpoint=checkpoint.path_of(path),
             again=again,
             on_update=count,
             on_resume=functools.partial(count, resumed=True),
         ):
             points.append(point)
-            bar.set_postfix_str(_head(experiment, point))
+            bar.set_postfix_str(_progress_text(experiment, point))
         return _record(run, data, points, team.device, out)
 
-    def claim(run: distributed.Run, count: distributed.Count) -> Iterator[dict[str, Any]]:
+    def train_locked(run: distributed.Run, count: distributed.Count) -> Iterator[dict[str, Any]]:
         *_, path = run
         with checkpoint.acquire_lock(path, bar.set_description):
-            # Another command may have recorded it meanwhile.
+            # Another command may have recorded the run in the meantime.
             if not again and _is_recorded(*run):
-                count(updates(run), resumed=True)
+                count(num_updates(run), resumed=True)
                 yield records.read(path)
             else:
                 yield train_run(*run, count)
 
-    def written(path: Path) -> None:
+    def on_written(path: Path) -> None:
         checkpoint.drop(*next(run for run in todo if run[2] == path))
 
     ordered = todo
     if team.size > 1:
-        ordered = sorted(todo, key=updates, reverse=True)  # so that all end together
+        ordered = sorted(todo, key=num_updates, reverse=True)  # so that all ranks end together
     if team.rank == 0:
-        alone = _without_gpu(experiment, todo) if device == "auto" else ""
+        estimate = _cpu_estimate(experiment, todo) if device == "auto" else ""
         count = f"{len(todo)} run{'s' * (len(todo) > 1)}"
-        messages.note(f"{count} on {team}; records go to {out}.{alone}")
-    with Progress(total=sum(map(updates, todo)), disable=team.rank > 0) as bar:
-        team.work(ordered, claim, written, bar)
+        messages.info(f"{count} on {team}; records go to {out}.{estimate}")
+    with Progress(total=sum(map(num_updates, todo)), disable=team.rank > 0) as bar:
+        team.work(ordered, train_locked, on_written, bar)
     return paths()
 
 
-def _head(experiment: Experiment, point: Point) -> str:
-    """Say where a run stands: its epoch, and the measure that the experiment puts first."""
+def _progress_text(experiment: Experiment, point: Point) -> str:
+    """Return the epoch of a run and the current value of its primary metric."""
     name, value = experiment.primary_metric, point[experiment.primary_metric]
     unit = experiment.unit(name)
-    shown = f"{value:.2%}" if unit == "fraction" else f"{value:.4g} {unit}"
-    return f"epoch {point['epoch']:.2f}, {name.replace('_', ' ')} {shown}"
+    text = f"{value:.2%}" if unit == "fraction" else f"{value:.4g} {unit}"
+    return f"epoch {point['epoch']:.2f}, {name.replace('_', ' ')} {text}"
 
 
 def _is_recorded(settings: Settings, seed: int, path: Path) -> bool:
-    """Say whether a run has its record, and refuse a record of other settings."""
+    """Return whether a run has its record; raise if the record has other settings."""
     if not os.path.exists(path):  # unlike Path.exists, False where a name is too long
         return False
-    result = records.read(path)
-    kept, asked = result["settings"] | {"seed": result["seed"]}, settings.as_dict() | {"seed": seed}
-    if kept != asked:
-        differs = {k: f"{kept.get(k)}, asked {v}" for k, v in asked.items() if kept.get(k) != v}
+    record = records.read(path)
+    recorded = record["settings"] | {"seed": record["seed"]}
+    requested = settings.as_dict() | {"seed": seed}
+    if recorded != requested:
+        differences = {
+            k: f"{recorded.get(k)}, requested {v}"
+            for k, v in requested.items()
+            if recorded.get(k) != v
+        }
         raise ValueError(
-            f"{path} is recorded with other settings ({differs}); "
+            f"{path} is recorded with other settings ({differences}); "
             "add --again to replace it, or choose another --out"
         )
-    if (end := result["curves"]["epoch"][-1]) != settings.epochs:
+    if (end := record["curves"]["epoch"][-1]) != settings.epochs:
         raise records.BadRecord(
             f"{path}: it ends at epoch {end:.4g} of {settings.epochs}; record the run again with "
             "--again, or delete the file"
@@ -192,40 +200,42 @@ def _is_recorded(settings: Settings, seed: int, path: Path) -> bool:
     return True
 
 
-def _without_gpu(experiment: Experiment, todo: Sequence[distributed.Run]) -> str:
-    """Say that there is no GPU, and how long the runs took when the book's were made on a CPU."""
+def _cpu_estimate(experiment: Experiment, todo: Sequence[distributed.Run]) -> str:
+    """Without a GPU, return a message with the expected time, from the book's runs on a CPU."""
     if torch.cuda.is_available():
         return ""
     seconds = 0.0
-    for one, *_ in todo:
-        path = records.place(records.folder(), experiment.name, experiment.stem(one, 0))
+    for config, *_ in todo:
+        path = records.path_of(records.folder(), experiment.name, experiment.stem(config, 0))
         try:
-            kept = records.read(path)
+            record = records.read(path)
         except records.BadRecord:
-            kept = None
-        usual = one.as_dict() | {"epochs": kept and kept["settings"]["epochs"]}
-        if not kept or kept["settings"] != usual or "CPU" not in kept["provenance"]["device"]:
+            record = None
+        same = config.as_dict() | {"epochs": record and record["settings"]["epochs"]}
+        if not record or record["settings"] != same or "CPU" not in record["provenance"]["device"]:
             return " No GPU was found: the bar says within a minute how long the CPU takes."
-        seconds += kept["provenance"]["wall_s"] / usual["epochs"] * one.epochs
-    long = datetime.timedelta(seconds=math.ceil(seconds))
-    return f" No GPU was found: at the speed of the book's own CPU runs they take {long} (h:mm:ss)."
+        seconds += record["provenance"]["wall_s"] / same["epochs"] * config.epochs
+    time = datetime.timedelta(seconds=math.ceil(seconds))
+    return f" No GPU was found: at the speed of the book's own CPU runs they take {time} (h:mm:ss)."
 
 
 def _record(
     run: Run, data: Any, points: list[Point], device: torch.device, out: Path
 ) -> dict[str, Any]:
     experiment = run.experiment
-    where = [
+    run_flags = [
         *words("device", str(device)),
         *words("threads", torch.get_num_threads()),
-        # A folder "--" would be read as the end of all flags.
+        # argparse would read a folder "--" as the end of all flags.
         *words("out", f"./{out}" if str(out).startswith("-") else str(out)),
     ]
-    command = shlex.join([*experiment.command(run.settings, run.seed, run.step), *where])
-    made = records.provenance(device=device, wall_s=points[-1]["wall_s"], command=command)
+    command = shlex.join([*experiment.command(run.settings, run.seed, run.step), *run_flags])
+    provenance = records.provenance(device=device, wall_s=points[-1]["wall_s"], command=command)
     segments = records.with_segment(run.segments, run.conditions, points[-1]["epoch"])
-    made |= {name: value for name, value in segments[-1].items() if name != "epochs"}
-    several = {"segments": segments} if len(segments) > 1 else {}
+    provenance |= {name: value for name, value in segments[-1].items() if name != "epochs"}
+    provenance |= {"step": run.step}
+    if len(segments) > 1:
+        provenance |= {"segments": segments}
     return {
         "format": records.FORMAT,
         "experiment": experiment.name,
@@ -236,5 +246,5 @@ def _record(
         "curves": records.curves(points, x="epoch"),
         "arrays": records.arrays(points),
         "units": {name: experiment.unit(name) for name in points[0]},
-        "provenance": made | {"step": run.step} | several,
+        "provenance": provenance,
     }

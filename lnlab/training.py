@@ -1,4 +1,4 @@
-"""The one training loop: it measures as it goes, saves checkpoints and resumes from them."""
+"""The training loop of all experiments, with measurements and resumable checkpoints."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from lnlab import messages
 from lnlab.checkpoint import BadCheckpoint, Progress
 from lnlab.run import Run
 
-CHECKPOINT_S = 600.0  # seconds after which a checkpoint is saved within an epoch, too
-Point = dict[str, Any]  # what is measured at one time: numbers, and arrays
+CHECKPOINT_S = 600.0  # seconds after which a checkpoint is saved also within an epoch
+Point = dict[str, Any]  # the measurements at one time, by name: numbers and arrays
 
 
 class Diverged(RuntimeError):
-    """The loss stopped being a number."""
+    """The loss is no longer finite."""
 
 
 def resolve_device(name: str) -> torch.device:
-    """Turn ``auto`` into the GPU where there is one, and refuse a device that is not there.
+    """Return the device of this name; ``auto`` is the GPU if there is one, else the CPU.
 
     Raises:
         ValueError: If the device is unknown or not available on this machine.
@@ -47,9 +47,9 @@ def resolve_device(name: str) -> torch.device:
 
 
 def measuring_points(updates_per_epoch: int, points: int) -> list[int]:
-    """Return after which updates of the first epoch to measure: dense at the start, its end last.
+    """Return the updates of the first epoch after which to measure, denser at the start.
 
-    Point k of K comes after the fraction (k / K)^2 of the epoch.
+    Point k of K is after the fraction (k / K)^2 of the epoch; the last one is after its end.
     """
     if points < 1:
         raise ValueError(f"measuring_points: points must be at least 1, got {points}")
@@ -68,64 +68,65 @@ def train(
     on_update: Callable[[int], None] | None = None,
     on_resume: Callable[[int], None] | None = None,
 ) -> Iterator[Point]:
-    """Train, and yield what is measured: before the first update, within epoch 1, after each epoch.
+    """Train, and yield measurements before the first update, within epoch 1 and after each epoch.
 
-    With ``checkpoint`` the state is saved after each epoch, and within an epoch when the last time
-    was ten minutes ago, in one atomic step. A call that finds the file goes on from there: it first
-    yields what had been measured, then continues, and the whole is the curve of an unbroken run,
-    bit for bit on one CPU and number of threads. A checksum of its content is verified before
-    anything of it is used.
+    With ``checkpoint``, the state is saved atomically after each epoch, and within an epoch every
+    ten minutes. A call that finds the file resumes: it first yields the earlier measurements, then
+    continues. The curve equals that of an uninterrupted run, bit for bit on the same CPU and number
+    of threads. The checksum of the file is verified before its content is used.
 
     Args:
-        run: Model, optimizer, batches and measures.
-        epochs: How many passes in all, counted from the very start.
-        first_epoch_points: How often to measure within the first epoch.
-        checkpoint: The file to resume from and save to. ``None`` keeps nothing.
-        again: Drop a checkpoint that this run cannot go on from, and start over.
+        run: The run: model, optimizer, batches and measures.
+        epochs: Total number of epochs, including those before a resume.
+        first_epoch_points: Number of measurements within the first epoch.
+        checkpoint: The file to resume from and save to. ``None`` saves nothing.
+        again: Discard a checkpoint that this run cannot resume from, and start over.
         on_update: Called with the number of updates since its last call.
-        on_resume: Called once with the number of updates that a checkpoint brings, if it does.
+        on_resume: Called once, after a resume, with the number of updates before it.
 
     Yields:
-        ``epoch`` (a fraction within the first), the mean training loss since the last point, as
-        the optimizer saw it, under the experiment's own name (NaN at the start), ``wall_s``
-        (seconds spent, resumed parts included) and what ``run.measure()`` returns.
+        ``epoch`` (fractional within the first epoch), the mean training loss since the last point,
+        computed before each update, under the name that the experiment gives it (NaN at the start),
+        ``wall_s`` (training time in seconds, including that before a resume) and the results of
+        ``run.measure()``.
 
     Raises:
-        Diverged: If the loss is no longer finite, and ``run.explodes`` is not set.
+        Diverged: If the loss is no longer finite, and ``run.allow_divergence`` is not set.
         BadCheckpoint: If the checkpoint is damaged, lacks a part, belongs to other settings or
-            another seed, or is past the end that is to be measured, and ``again`` is not given.
-        OSError: If it cannot be written, as where the disk is full.
+            another seed, or is past an end that must be measured, and ``again`` is not given.
+        OSError: If the checkpoint cannot be written, for example because the disk is full.
     """
     run.model.train()
     at = Progress()
     per_epoch = run.updates_per_epoch
     if checkpoint is not None:
-        _ = run.conditions  # taken before hours go by
+        _ = run.conditions  # cached now, because the code can change during training
     if checkpoint is not None and checkpoint.exists():
         try:
             at = checkpoints.load(checkpoint, run, epochs)
         except BadCheckpoint as error:
             if not again:
                 raise BadCheckpoint(f"{error}; add --again to start this run over") from error
-            messages.tell(f"{error}; this run starts over")
+            messages.warn(f"{error}; this run starts over")
             checkpoint.unlink()
         if on_resume and (done := at.epochs * per_epoch + at.updates):
             on_resume(min(done, epochs * per_epoch))
-        if at.epochs and not at.updates and run.measures_end:  # it was to reach another end
+        if at.epochs and not at.updates and run.measures_at_end:  # it may have had more epochs
             run.at_end = at.epochs == epochs
             at.points[-1] |= _measure(run)
-    yield from [point for point in at.points if point["epoch"] <= epochs]  # it may be further
-    clock, wall, saved = time.perf_counter(), at.wall_s, time.monotonic()
+    yield from [point for point in at.points if point["epoch"] <= epochs]  # it may be past the end
+    started, earlier_s, saved = time.perf_counter(), at.wall_s, time.monotonic()
 
     def point(epoch: float, loss: float) -> Point:
         measured = _measure(run)
-        # Before the first update NaN says that there is nothing to average yet.
-        wrong = _wrong(measured, measured if at.points else (), run.unmeasured)
-        if wrong and not run.explodes:
+        # Before the first update, any measure may be NaN, for "not measured yet".
+        may_be_nan = run.optional_measures if at.points else measured
+        problem = _describe_non_finite(measured, may_be_nan)
+        if problem and not run.allow_divergence:
             raise Diverged(
-                f"after {epoch:.4g} epochs {wrong}; a smaller learning rate is the likely cure"
+                f"after {epoch:.4g} epochs {problem}; a smaller learning rate is the likely cure"
             )
-        at.wall_s = wall + time.perf_counter() - clock
+        at.wall_s = earlier_s + time.perf_counter() - started
         new = {"epoch": epoch, run.experiment.loss[0]: loss, "wall_s": at.wall_s} | measured
         at.points.append(new)
         return new
@@ -143,11 +144,11 @@ def train(
                     on_update(count)
                 due = checkpoint is not None and time.monotonic() - saved >= CHECKPOINT_S
                 if due and at.updates < last:
-                    at.wall_s = wall + time.perf_counter() - clock
+                    at.wall_s = earlier_s + time.perf_counter() - started
                     checkpoints.save(checkpoint, run, at)
                     saved = time.monotonic()
             loss = float(at.loss_sum) / at.loss_count
-            if not (math.isfinite(loss) or run.explodes):
+            if not (math.isfinite(loss) or run.allow_divergence):
                 raise Diverged(
                     f"the training loss is {loss} after update {last} of epoch "
                     f"{epoch + 1}; a smaller learning rate is the likely cure"
@@ -164,37 +165,36 @@ def train(
 
 
 def _measure(run: Run) -> Point:
-    """Return what a run measures, as numbers and NumPy arrays that the experiment speaks of."""
+    """Return the measurements of a run as numbers and NumPy arrays."""
     run.model.eval()
     with torch.inference_mode():
         measured = run.measure()
     run.model.train()
-    if strange := [name for name in measured if run.experiment.unit(name) is None]:
+    if unknown := [name for name in measured if run.experiment.unit(name) is None]:
         raise TypeError(
             f"experiment {run.experiment.name}: what is measured must be among its measures and "
-            f"arrays, got {', '.join(strange)}"
+            f"arrays, got {', '.join(unknown)}"
         )
-    return {name: _plain(value) for name, value in measured.items()}
+    return {name: _to_numpy(value) for name, value in measured.items()}
 
 
-def _plain(value: Any) -> float | np.ndarray:
+def _to_numpy(value: Any) -> float | np.ndarray:
     value = value.cpu().numpy() if isinstance(value, torch.Tensor) else value
     return np.array(value) if np.ndim(value) else float(value)
 
 
-def _wrong(measured: Point, strict: Container[str], unmeasured: Container[str]) -> str:
-    """Say which measures are not finite; NaN may stand for "not measured"."""
-    wrong = []
+def _describe_non_finite(measured: Point, may_be_nan: Container[str]) -> str:
+    """Return in words which measures are not finite; those in ``may_be_nan`` may be NaN."""
+    problems = []
     for name, value in measured.items():
-        may_be_nan = name not in strict or name in unmeasured
-        bad = np.isinf(value) if may_be_nan else ~np.isfinite(value)
+        bad = np.isinf(value) if name in may_be_nan else ~np.isfinite(value)
         if np.any(bad):
-            wrong.append(f"{name} is {np.asarray(value)[np.asarray(bad)].flat[0]}")
-    return ", ".join(wrong)
+            problems.append(f"{name} is {np.asarray(value)[np.asarray(bad)].flat[0]}")
+    return ", ".join(problems)
 
 
 def train_together(runs: Mapping[Any, Run]) -> Iterator[dict[Any, Point]]:
-    """Train side by side and yield where all stand, from name to a point of :func:`train`."""
+    """Train several runs in lockstep; yield a dictionary from run name to its latest point."""
     loops = [
         train(
             run,

@@ -103,7 +103,7 @@ def _timed(call: Any) -> float:
 
 
 def _is_recorded(experiment: Experiment, settings: Settings, seed: int, folder: Path) -> bool:
-    path = records.place(folder, experiment.name, experiment.stem(settings, seed))
+    path = records.path_of(folder, experiment.name, experiment.stem(settings, seed))
     if not path.exists():
         return False
     try:

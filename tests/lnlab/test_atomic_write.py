@@ -52,7 +52,7 @@ def test_a_write_that_fails_keeps_the_old_file_and_says_what_is_needed(
 
     monkeypatch.setattr(os, where, fails)
     full = number in (errno.ENOSPC, errno.EDQUOT)
-    says = r"12,345 bytes are needed and [\d,]+ are free; make room" if full else "mend that, or"
+    says = r"12,345 bytes are needed and [\d,]+ are free; make room" if full else "fix that, or"
     with pytest.raises(
         OSError, match=f"cannot write {path}: {os.strerror(number)}; {says}"
     ) as told:
@@ -89,7 +89,7 @@ def test_a_break_in_the_middle_leaves_no_part(tmp_path, monkeypatch):
 
 def test_a_folder_that_is_a_file_is_told(tmp_path):
     (tmp_path / "runs").touch()
-    with pytest.raises(OSError, match=r"runs/file: (Not a directory|File exists); mend that"):
+    with pytest.raises(OSError, match=r"runs/file: (Not a directory|File exists); fix that"):
         atomic_write.write(tmp_path / "runs" / "file", b"new")
 
 
@@ -113,8 +113,8 @@ def test_sweep_takes_what_an_ended_process_left(tmp_path, name, seconds, goes):
     left = tmp_path / name.replace("OWN", str(os.getpid()))  # xdist compares the ids
     left.touch()
     os.utime(left, (time.time() - seconds,) * 2)
-    atomic_write.sweep(tmp_path, "*.json")
-    atomic_write.sweep(tmp_path / "not there", "*.json")
+    atomic_write.remove_stale(tmp_path, "*.json")
+    atomic_write.remove_stale(tmp_path / "not there", "*.json")
     assert left.exists() != goes
 
 
@@ -127,7 +127,7 @@ def test_sweep_leaves_the_part_of_another_users_process(tmp_path, monkeypatch):
     left = tmp_path / "a.json.7.part"
     left.touch()
     os.utime(left, (time.time() - 3600,) * 2)
-    atomic_write.sweep(tmp_path, "*.json")
+    atomic_write.remove_stale(tmp_path, "*.json")
     assert left.exists()
 
 

@@ -90,10 +90,10 @@ def test_the_checkpoint_of_a_repetition_survives_any_file_times(tmp_path, interr
     set_times(tmp_path, **times)
     trained = interrupt(None)
     runs(tmp_path, 3)
-    assert checkpoint.place(path).exists()
+    assert checkpoint.path_of(path).exists()
     runs(tmp_path, 3, again=True)
     assert trained == [2]
-    assert not checkpoint.place(path).exists()
+    assert not checkpoint.path_of(path).exists()
 
 
 @TIMES
@@ -107,24 +107,24 @@ def test_a_checkpoint_that_the_record_holds_is_removed_with_a_word(
         checkpoint, "save", lambda *args: save(*args) or saved.append(args[0].read_bytes())
     )
     path = runs(tmp_path, 3)
-    checkpoint.place(path).write_bytes(saved[epochs - 1])
+    checkpoint.path_of(path).write_bytes(saved[epochs - 1])
     set_times(tmp_path, **times)
     capsys.readouterr()
     runs(tmp_path, 3)
     text = capsys.readouterr().out
     assert text.startswith(f"{path.stem}: removed its checkpoint")
     assert "1 of 1 runs are recorded already" in text
-    assert not checkpoint.place(path).exists()
+    assert not checkpoint.path_of(path).exists()
 
 
 def test_a_checkpoint_that_cannot_be_read_or_is_of_other_settings_is_not_removed(tmp_path):
     path = runs(tmp_path, 1)
-    left = checkpoint.place(path)
+    left = checkpoint.path_of(path)
     other = runs(tmp_path / "other", 2)
     chosen = [Settings(norm="none", epochs=1, **SMALL | {"learning_rate": 0.5})]
     keeps, checkpoint_drop = [], checkpoint.drop
     try:
-        checkpoint.drop = lambda *args: keeps.append(checkpoint.place(args[2]).read_bytes())
+        checkpoint.drop = lambda *args: keeps.append(checkpoint.path_of(args[2]).read_bytes())
         record_runs(mnist.EXPERIMENT, chosen, [0], out=tmp_path / "more", device="cpu")
     finally:
         checkpoint.drop = checkpoint_drop
@@ -216,7 +216,7 @@ def saved(tmp_path):
     points = list(train(run, epochs=2, first_epoch_points=2, checkpoint=file))
     curves = records.curves(points, "epoch")
     recorded = {"settings": chosen.as_dict(), "seed": 0, "curves": curves}
-    return checkpoint.BETWEEN_EPOCHS | checkpoint.read(file), recorded
+    return checkpoint.OLD_DEFAULTS | checkpoint.read(file), recorded
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_where_the_file_system_has_no_locks_a_run_is_trained_and_that_is_said(
     if number == errno.ENOSYS:  # filelock takes a lock of another kind, with a warning of its own
         return
     text = capsys.readouterr().err
-    there = checkpoint.place(path).parent
+    there = checkpoint.path_of(path).parent
     assert f"the file system of {there} does not support locks ({os.strerror(number)})" in text
 
 
@@ -273,7 +273,7 @@ def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch)
 
 def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp_path, capsys):
     path = tmp_path / "mnist" / "run.json"
-    file = checkpoint.place(path).with_name("run.lock")
+    file = checkpoint.path_of(path).with_name("run.lock")
     with checkpoint.acquire_lock(path, print):
         assert file.with_suffix(".owner").read_text() == (
             f"process {os.getpid()} on {platform.node()}"

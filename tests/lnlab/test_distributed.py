@@ -41,7 +41,8 @@ class Game:
         self.runs = [(None, 0, path) for path in paths]
         self.store, self.fails = dist.HashStore(), fails
         self.teams = [
-            distributed.Ranks(CPU, self.store, rank, size, silence=silence) for rank in range(size)
+            distributed.DistributedRunner(CPU, self.store, rank, size, heartbeat_timeout=silence)
+            for rank in range(size)
         ]
         self.bar = tqdm(file=io.StringIO())
         self.trained, self.written, self.said = [], [], None
@@ -140,7 +141,7 @@ def test_a_run_that_fails_is_named_when_the_others_are_done(tmp_path):
 def test_a_process_alone_trains_the_others_where_a_run_fails(tmp_path):
     game = Game(tmp_path, runs=4, size=1, fails=("run-2",))
     with pytest.raises(RuntimeError, match=r"1 of 4 runs .*\n  run-2: the training loss is nan"):
-        distributed.Alone(CPU).work(game.runs, game.train, game.on_disk, game.bar)
+        distributed.SingleProcess(CPU).work(game.runs, game.train, game.on_disk, game.bar)
     assert names(tmp_path) == [f"run-{n}.json" for n in (0, 1, 3)]
     assert sorted(game.written) == names(tmp_path)
 
@@ -155,7 +156,7 @@ def test_a_process_alone_stops_at_once_where_no_run_is_at_fault(tmp_path, error)
         yield
 
     with pytest.raises(error if isinstance(error, type) else OSError):
-        distributed.Alone(CPU).work(game.runs, train, game.on_disk, game.bar)
+        distributed.SingleProcess(CPU).work(game.runs, train, game.on_disk, game.bar)
     assert len(game.trained) == 1
 
 
@@ -171,7 +172,7 @@ def test_a_rank_that_falls_silent_is_given_up_and_its_run_named(tmp_path):
 def test_a_rank_keeps_its_checkpoint_until_rank_0_has_written(tmp_path):
     game = Game(tmp_path, runs=1, size=2)
     other = game.start(1)
-    until(lambda: game.store.check(["letter/1/0"]))
+    until(lambda: game.store.check(["message/1/0"]))
     time.sleep(3 * distributed.HEARTBEAT_S / 10)  # it looks for an answer, and there is none
     assert game.trained == ["run-0.json"]
     assert not game.written
@@ -240,13 +241,13 @@ def test_a_rank_whose_launcher_is_gone_is_told_to_end_and_then_ended(monkeypatch
     monkeypatch.setattr(distributed.os, "_exit", done.append)
     monkeypatch.setattr(distributed.time, "sleep", done.append)
     monkeypatch.setenv("RANK", "3")
-    distributed._watch(7)
+    distributed._wait_for_launcher(7)
     assert done == [distributed.HEARTBEAT_S] * 2 + [
         (os.getpid(), signal.SIGTERM),
-        distributed.GRACE,
+        distributed.GRACE_S,
         1,
     ]
-    assert 2 * distributed.HEARTBEAT_S + distributed.GRACE < 10
+    assert 2 * distributed.HEARTBEAT_S + distributed.GRACE_S < 10
     assert "rank 3: the launcher is gone. Checkpoints are kept" in capsys.readouterr().err
 
 
@@ -260,4 +261,4 @@ def test_a_process_that_no_launcher_has_started_is_alone(monkeypatch, variables)
         variables = complete | variables
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert isinstance(distributed.join(CPU), distributed.Alone)
+    assert isinstance(distributed.join(CPU), distributed.SingleProcess)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import pytest
 
 from lnlab import config
-from lnlab.config import Betas, Count, Finite, Fraction, NotNegative, Positive, Widths, kind
+from lnlab.config import Betas, Count, Finite, Fraction, NotNegative, Positive, Widths, field_spec
 from lnlab.experiment import Experiment, Grid
 
 
@@ -45,7 +45,7 @@ class Further(Settings):
         width: Of a further one.
     """
 
-    width: Annotated[int, config.whole(2)] = 4
+    width: Annotated[int, config.integer(2)] = 4
 
 
 def described(**changes):
@@ -59,7 +59,7 @@ def described(**changes):
 
 RIGHT = {
     Count: [(1, 1), (10**9, 10**9)],
-    Annotated[int, config.whole(2)]: [(2, 2)],
+    Annotated[int, config.integer(2)]: [(2, 2)],
     Positive: [(2, 2.0), (1e-300, 1e-300)],
     NotNegative: [(0, 0.0), (-0.0, 0.0)],
     Fraction: [(0, 0.0), (1, 1.0)],
@@ -74,7 +74,7 @@ RIGHT = {
 }
 WRONG = {
     Count: [0, -1, 1.0, True, "1", 10**9 + 1, None],
-    Annotated[int, config.whole(2)]: [1],
+    Annotated[int, config.integer(2)]: [1],
     Positive: [0, -0.0, math.nan, math.inf, "1", True, 10**400, None],
     NotNegative: [-1e-300, math.nan],
     Fraction: [1.0000001, -1e-9, math.nan],
@@ -88,18 +88,18 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("of", RIGHT, ids=lambda of: kind(of).what)
+@pytest.mark.parametrize("of", RIGHT, ids=lambda of: field_spec(of).description)
 def test_a_type_says_which_values_are_right_and_what_they_are_kept_as(of):
     for value, made in RIGHT[of]:
-        assert kind(of).right(value)
-        assert repr(kind(of).made(value)) == repr(made)
-    assert not any(kind(of).right(value) for value in WRONG.get(of, ()))
+        assert field_spec(of).is_valid(value)
+        assert repr(field_spec(of).normalize(value)) == repr(made)
+    assert not any(field_spec(of).is_valid(value) for value in WRONG.get(of, ()))
 
 
 @pytest.mark.parametrize("of", [int, float, str, tuple[int, ...], int | str, list])
 def test_a_type_that_says_too_little_is_refused(of):
     with pytest.raises(TypeError, match=r"must be a Literal, bool, or one of .* such as Count"):
-        kind(of)
+        field_spec(of)
 
 
 def test_a_wrong_value_is_named_with_what_it_must_be():
@@ -114,9 +114,13 @@ def test_a_wrong_value_is_named_with_what_it_must_be():
 
 
 def test_the_sentence_of_a_setting_is_that_of_the_class_which_says_it_last():
-    assert config.manual(Settings)["data"] == "One of two, the first of which is there, as len is."
-    assert config.manual(Settings)["rate"] == "None is looked up."
-    assert config.manual(Further) == config.manual(Settings) | {"width": "Of a further one."}
+    assert (
+        config.field_help(Settings)["data"] == "One of two, the first of which is there, as len is."
+    )
+    assert config.field_help(Settings)["rate"] == "None is looked up."
+    assert config.field_help(Further) == config.field_help(Settings) | {
+        "width": "Of a further one."
+    }
 
 
 def test_a_setting_without_a_sentence_is_refused():
@@ -131,17 +135,20 @@ def test_a_setting_without_a_sentence_is_refused():
         depth: Count = 1
 
     with pytest.raises(TypeError, match=r"Silent must have a sentence .*, it has none for depth$"):
-        config.manual(Silent)
+        config.field_help(Silent)
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"key": "{norm}"}, "settings must have all fields that are spoken of, norm are missing"),
-        ({"sweep_axes": {"size": (1,)}}, "all fields that are spoken of, size are missing"),
-        ({"defaults": {"seeds": 2, "lr": 1}}, "spoken of, lr are missing"),
-        ({"on_gpu": {"steps": 2}}, "spoken of, steps are missing"),
-        ({"grids": (Grid((0,), {"lr": 1}),)}, "spoken of, lr are missing"),
+        (
+            {"key": "{norm}"},
+            "settings must have all fields that the description names, norm are missing",
+        ),
+        ({"sweep_axes": {"size": (1,)}}, "names, size are missing"),
+        ({"defaults": {"seeds": 2, "lr": 1}}, "names, lr are missing"),
+        ({"on_gpu": {"steps": 2}}, "names, steps are missing"),
+        ({"grids": (Grid((0,), {"lr": 1}),)}, "names, lr are missing"),
         (
             {"settings": config.Settings, "key": "", "sweep_axes": {}},
             "data, epochs, first_epoch_points",

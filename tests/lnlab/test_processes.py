@@ -229,7 +229,7 @@ def test_what_it_means_that_there_is_no_gpu_is_said_once(tmp_path, capsys, monke
 
 
 def test_a_rank_that_was_asked_for_other_runs_refuses(tmp_path, monkeypatch):
-    class Misled(distributed.Alone):
+    class Misled(distributed.SingleProcess):
         def agree(self, decide, n):
             asked, *rest = decide()
             return [asked + 1, *rest]

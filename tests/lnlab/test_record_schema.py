@@ -50,7 +50,7 @@ def paths_within(value, *path):
 
 def test_the_check_agrees_with_that_of_a_library():
     jsonschema = pytest.importorskip("jsonschema")
-    good = record_schema.described(with_arrays())
+    good = record_schema.array_summaries(with_arrays())
     good["provenance"]["segments"] = [good["provenance"] | {"epochs": 1.5}] * 2
     library = jsonschema.Draft202012Validator(record_schema.SCHEMAS[2])
     odd = [None, True, 0, -1, 1.5, "", "a b", [], [1, "x"], [None, True], {}, {"a": []}, {"1": 0}]
@@ -67,24 +67,22 @@ def test_the_check_agrees_with_that_of_a_library():
             else:
                 place[last] = other
             verdicts.append(library.is_valid(bad))
-            assert verdicts[-1] == (not record_schema._misfit(bad, record_schema.SCHEMAS[2])), (
-                path,
-                other,
-            )
+            mismatch = record_schema._describe_mismatch(bad, record_schema.SCHEMAS[2])
+            assert verdicts[-1] == (not mismatch), (path, other)
     assert 100 < sum(verdicts) < len(verdicts) - 100
 
 
 def test_a_number_of_a_curve_costs_no_call_of_the_check(monkeypatch):
     def calls(points):
         count = [0]
-        misfit = record_schema._misfit
+        misfit = record_schema._describe_mismatch
 
         def counted(*arguments):
             count[0] += 1
             return misfit(*arguments)
 
         with monkeypatch.context() as patched:
-            patched.setattr(record_schema, "_misfit", counted)
+            patched.setattr(record_schema, "_describe_mismatch", counted)
             records.check(changed("curves", to=dict.fromkeys(("epoch", "train_nll"), points) | X))
         return count[0]
 

@@ -407,13 +407,13 @@ def test_a_record_of_format_1_is_checked_as_such():
 
 def test_records_lie_in_a_folder_an_experiment_and_older_ones_are_found_beside_it(tmp_path):
     new = tmp_path / "mnist" / "mnist-a.json"
-    assert records.place(tmp_path, "mnist", "mnist-a") == new
+    assert records.path_of(tmp_path, "mnist", "mnist-a") == new
     records.write(GOOD, tmp_path / "mnist-a.json")
-    assert records.place(tmp_path, "mnist", "mnist-a") == tmp_path / "mnist-a.json"
+    assert records.path_of(tmp_path, "mnist", "mnist-a") == tmp_path / "mnist-a.json"
     records.write(changed("seed", to=4), tmp_path / "mnist" / "mnist-b.json")
     assert [r["seed"] for r in records.read_all("mnist", tmp_path)] == [0, 4]
     records.write(GOOD, new)
-    assert records.place(tmp_path, "mnist", "mnist-a") == new
+    assert records.path_of(tmp_path, "mnist", "mnist-a") == new
 
 
 def test_every_record_of_the_book_fits_and_stays_small():

@@ -82,7 +82,7 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
     kept = records.read(other[0])
     kept["curves"]["wall_s"][0] = 1e6  # as no run here would say
     first = tmp_path / "mnist" / other[0].name
-    live = checkpoint.place(first).with_name(f"{first.stem}.pt.{os.getppid()}.part")
+    live = checkpoint.path_of(first).with_name(f"{first.stem}.pt.{os.getppid()}.part")
     monkeypatch.setattr(runner, "Progress", Bar)
     Bar.last = None
     second = threading.Thread(

@@ -72,7 +72,7 @@ def test_a_checkpoint_that_is_further_than_asked_gives_the_points_asked_for(digi
 class Ends(Run):
     """Measures one thing at its end alone."""
 
-    measures_end, unmeasured = True, ("test_nll",)
+    measures_at_end, optional_measures = True, ("test_nll",)
 
     def measure(self):
         result = super().measure()
@@ -192,7 +192,7 @@ def test_of_200_flipped_bits_in_a_checkpoint_none_is_accepted(digits, tmp_path, 
         flipped = bytearray(content)
         flipped[bit // 8] ^= 1 << bit % 8
         file.write_bytes(flipped)
-        with pytest.raises(BadCheckpoint, match="its checksum is another"):
+        with pytest.raises(BadCheckpoint, match="its checksum does not match"):
             checkpoint.load(file, replay, 3)
     file.write_bytes(content)
     assert checkpoint.load(file, replay, 3).epochs == 1
@@ -201,14 +201,14 @@ def test_of_200_flipped_bits_in_a_checkpoint_none_is_accepted(digits, tmp_path, 
 @pytest.mark.parametrize("kept", [0, 1, 20, 100, 5000, -1])
 def test_a_checkpoint_cut_short_is_refused(digits, tmp_path, saved, kept):
     (tmp_path / "run.pt").write_bytes(saved[0][:kept])
-    refuse(digits, tmp_path / "run.pt", "its checksum is another")
+    refuse(digits, tmp_path / "run.pt", "its checksum does not match")
 
 
 @pytest.mark.parametrize("content", [b"not a checkpoint", b"\x1b[2J" * 100])
 def test_a_foreign_file_is_refused_and_again_starts_over(digits, tmp_path, capsys, content):
     file = tmp_path / "run.pt"
     file.write_bytes(content)
-    refuse(digits, file, "is damaged, or no checkpoint")
+    refuse(digits, file, "is damaged or not a checkpoint")
     broken = tiny(digits, file, again=True)
     next(broken)
     broken.close()
@@ -233,7 +233,7 @@ def test_what_is_no_file_is_not_waited_for(digits, tmp_path, kind, says):
 
 def changed(content, change):
     """A checkpoint with another content and a checksum that fits it."""
-    state = torch.load(io.BytesIO(content[len(checkpoint.SEAL % bytes(64)) :]), weights_only=True)
+    state = torch.load(io.BytesIO(content[len(checkpoint.HEADER % bytes(64)) :]), weights_only=True)
     state = change(state) or state
     out = io.BytesIO()
     torch.save(state, out)
@@ -367,7 +367,7 @@ def test_epochs_are_counted_of_a_verified_checkpoint_of_the_run_alone(tmp_path, 
     own = seed == 0 and not more
     chosen = dataclasses.replace(chosen, epochs=9, **more)
     assert checkpoint.progress(chosen, seed, path) == (0, 0)
-    kept = checkpoint.place(path)
+    kept = checkpoint.path_of(path)
     kept.parent.mkdir()
     kept.write_bytes(saved[0])
     assert checkpoint.progress(chosen, seed, path) == (1 if own else 0, 0)
@@ -403,13 +403,13 @@ def test_a_loss_that_is_not_finite_stops_the_run(digits):
 
 def test_a_run_that_may_explode_goes_on_to_its_end(digits, tmp_path):
     replay = Run(Settings(norm="none", epochs=3, learning_rate=1e20, **SMALL), digits)
-    replay.explodes = True
+    replay.allow_divergence = True
     points = list(train(replay, epochs=3, first_epoch_points=2, checkpoint=tmp_path / "run.pt"))
     assert [point["epoch"] for point in points[-2:]] == [2, 3]
     assert math.isnan(points[-1]["batch_nll"])
     assert math.isnan(points[-1]["test_nll"])
     again = Run(Settings(norm="none", epochs=3, learning_rate=1e20, **SMALL), digits)
-    again.explodes = True
+    again.allow_divergence = True
     kept = list(train(again, epochs=3, first_epoch_points=2, checkpoint=tmp_path / "run.pt"))
     assert without_time(kept) == without_time(points)
 

@@ -153,7 +153,7 @@ class Settings(config.Settings):
     adam_eps: NotNegative = 1e-8
     eps: NotNegative = 1e-5
     momentum: Fraction = 0.1
-    pictures: Annotated[int, config.whole(0)] = 8
+    pictures: Annotated[int, config.integer(0)] = 8
     first_epoch_points: Points = 4
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from lnlab import config, datasets
-from lnlab.config import Betas, Count, Fraction, NotNegative, Points, Positive, Widths, whole
+from lnlab.config import Betas, Count, Fraction, NotNegative, Points, Positive, Widths, integer
 from lnlab.experiment import Experiment, Grid
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Settings(config.Settings):
     norm: Norm = "layer"
     data: Literal["fashion_small", "fashion_mnist", "mnist"] = "fashion_small"
     channels: Widths = (16, 32, 32)
-    cut: Annotated[int, whole(0)] = 0
+    cut: Annotated[int, integer(0)] = 0
     padding: Literal["zeros", "replicate"] = "zeros"
     initialization: Start = "uniform"
     epochs: Count = 10

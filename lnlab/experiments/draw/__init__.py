@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from lnlab import config, datasets
-from lnlab.config import Betas, Count, Finite, NotNegative, Points, Positive, whole
+from lnlab.config import Betas, Count, Finite, NotNegative, Points, Positive, integer
 from lnlab.experiment import Experiment, Grid
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NORMS, STARTS = get_args(Norm), get_args(Start)
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
 # Of these the one with the lowest bound on validation, as the mean over the seeds.
 TUNED = {("none", "usual"): 3e-3, ("none", "chosen"): 1e-2, ("layer", "usual"): 3e-3}
-Window = Annotated[int, whole(2)]
+Window = Annotated[int, integer(2)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Settings(config.Settings):
     adam_eps: NotNegative = 1e-8
     eps: NotNegative = 1e-5
     images: Count = 1000
-    keep: Annotated[int, whole(0)] = 0
+    keep: Annotated[int, integer(0)] = 0
     first_epoch_points: Points = 2
 
     def __post_init__(self) -> None:

@@ -38,8 +38,8 @@ class Run(run.Run):
     """
 
     experiment = EXPERIMENT
-    unmeasured = ("val_bound_of_all", "test_bound_of_all")
-    measures_end = explodes = True
+    optional_measures = ("val_bound_of_all", "test_bound_of_all")
+    measures_at_end = allow_divergence = True
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ class Run(run.Run):
     """
 
     experiment = EXPERIMENT
-    measures_end = explodes = True
+    measures_at_end = allow_divergence = True
 
     def __init__(
         self,

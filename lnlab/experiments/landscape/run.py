@@ -116,7 +116,7 @@ class Run(Classification):
     """
 
     experiment = EXPERIMENT
-    explodes = True
+    allow_divergence = True
 
     def __init__(
         self,

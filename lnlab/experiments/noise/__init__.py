@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-from lnlab.config import Count, Points, whole
+from lnlab.config import Count, Points, integer
 from lnlab.experiment import Experiment, Grid
 from lnlab.experiments import mnist
 
@@ -37,7 +37,7 @@ class Settings(mnist.Settings):
     batch_size: Count = 4
     epochs: Count = 3
     first_epoch_points: Points = 9
-    gradient_batches: Annotated[int, whole(2)] = 1000  # a variance needs two
+    gradient_batches: Annotated[int, integer(2)] = 1000  # a variance needs two
     statistics_cases: Count = 10_000
 
     @property

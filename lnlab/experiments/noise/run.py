@@ -82,7 +82,7 @@ class Run(mnist.Run):
     """
 
     experiment = EXPERIMENT
-    unmeasured = ("gradient_noise", "gradient_length")
+    optional_measures = ("gradient_noise", "gradient_length")
 
     def __init__(self, settings: Settings, *args: Any, **kwargs: Any) -> None:
         super().__init__(settings, *args, **kwargs)

@@ -119,7 +119,7 @@ class Run(run.Run):
     """
 
     experiment = EXPERIMENT
-    unmeasured = ("update_ms", *(f"{kind}{task}" for kind in ("", "bag_") for task in TASKS))
+    optional_measures = ("update_ms", *(f"{kind}{task}" for kind in ("", "bag_") for task in TASKS))
 
     def __init__(
         self,
@@ -237,7 +237,7 @@ class Run(run.Run):
         results: dict[str, Any] = {"val_nll": self.val_nll(), "update_ms": ms}
         if every := self.settings.judge_every:
             now = self.done % (every * self.settings.updates_an_epoch) == 0
-            results |= self.judge() if now else dict.fromkeys(self.unmeasured[1:], math.nan)
+            results |= self.judge() if now else dict.fromkeys(self.optional_measures[1:], math.nan)
         if self.settings.keep:
             results |= self.map()
         return results

@@ -12,7 +12,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from lnlab import config, datasets
-from lnlab.config import Betas, Count, NotNegative, Points, Positive, whole
+from lnlab.config import Betas, Count, NotNegative, Points, Positive, integer
 from lnlab.experiment import Experiment, Grid
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Settings(config.Settings):
     updates_an_epoch: Count = 100
     batch_size: Count = 8
     learning_rate: Positive = 1e-3
-    warm_up: Annotated[int, whole(0)] = 0
+    warm_up: Annotated[int, integer(0)] = 0
     decay: Count | None = None
     adam_betas: Betas = (0.9, 0.999)
     adam_eps: NotNegative = 1e-8

@@ -39,7 +39,7 @@ class Run(run.Run):
     """
 
     experiment = EXPERIMENT
-    explodes = True
+    allow_divergence = True
 
     def __init__(
         self,

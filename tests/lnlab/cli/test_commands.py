@@ -44,9 +44,9 @@ SORTS = [
 
 def drawn(kind):
     """Any value that a setting may have."""
-    sorts = [strategy for value, strategy in SORTS if kind.right(value)]
+    sorts = [strategy for value, strategy in SORTS if kind.is_valid(value)]
     strategy = st.sampled_from(kind.choices) | st.none() if kind.choices else st.one_of(sorts)
-    return strategy.filter(kind.right)
+    return strategy.filter(kind.is_valid)
 
 
 NAMES = st.text("runs -='\"$\\/.~#\n\té∞", min_size=1, max_size=12)
@@ -55,7 +55,7 @@ NAMES = st.text("runs -='\"$\\/.~#\n\té∞", min_size=1, max_size=12)
 @st.composite
 def runs(draw, experiment):
     """Any settings that can be run: each field as usual or not."""
-    fields = config.kinds(kind(experiment))
+    fields = config.field_specs(kind(experiment))
     chosen = draw(st.sets(st.sampled_from(sorted(fields))))
     values = {name: draw(drawn(fields[name])) for name in sorted(chosen)}
     while True:

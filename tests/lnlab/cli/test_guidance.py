@@ -6,7 +6,7 @@ import pytest
 
 from lnlab import datasets, experiments, messages
 from lnlab.cli import main
-from lnlab.config import MOST_POINTS, kinds
+from lnlab.config import MAX_POINTS, field_specs
 from lnlab.datasets import fetch
 
 EXPERIMENTS = experiments.names()
@@ -85,7 +85,7 @@ def test_each_experiment_has_the_papers_scale_or_says_why_not(name, refused, cap
     experiment = experiments.find(name)
     if "paper" in experiment.scales:
         assert "paper: --" in " ".join(help_of("replay", name, capsys=capsys).split())
-    elif "scale" in kinds(experiment.settings):
+    elif "scale" in field_specs(experiment.settings):
         assert "--scale must be a positive number" in refused(["replay", name, "--scale", "paper"])
     else:
         text = refused(["replay", name, "--scale", "paper"])
@@ -94,7 +94,7 @@ def test_each_experiment_has_the_papers_scale_or_says_why_not(name, refused, cap
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-@pytest.mark.parametrize("points", [0, MOST_POINTS + 1, 10**9, 10**30, -1])
+@pytest.mark.parametrize("points", [0, MAX_POINTS + 1, 10**9, 10**30, -1])
 def test_the_points_of_the_first_epoch_are_bounded(name, points, refused):
     text = refused(["replay", name, f"--first-epoch-points={points}", "--device", "cpu"])
-    assert f"--first-epoch-points must be a whole number from 1 to {MOST_POINTS:,}, got" in text
+    assert f"--first-epoch-points must be a whole number from 1 to {MAX_POINTS:,}, got" in text

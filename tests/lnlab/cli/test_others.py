@@ -37,11 +37,14 @@ def kind(experiment):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["data", "digits", "--folder", "x"], "--folder is where a download lies, and digits come"),
+        (
+            ["data", "digits", "--folder", "x"],
+            "--folder is the folder of a download, and digits is not",
+        ),
         (["data", "mnist", "--folder", ""], "--folder must be a folder, got '' (an empty name"),
-        (["data", "mnist", "--folder", "FILE"], "(it is no folder); name another"),
+        (["data", "mnist", "--folder", "FILE"], "(it is not a folder); name another"),
         (["data", "mnist", "--folder", "FILE/below"], "(Not a directory); name another"),
-        (["data", "mnist", "--folder", "LINK"], "(it is no folder); name another"),
+        (["data", "mnist", "--folder", "LINK"], "(it is not a folder); name another"),
         (["data", "mnist", "--folder", "x" * 300], "(File name too long); name another"),
         (["data", "letters"], "argument name: invalid choice: 'letters' (choose from"),
         (["data"], "the following arguments are required: name; see python -m lnlab data --help"),
@@ -81,7 +84,7 @@ def test_data_says_what_there_is_and_where(folder, tmp_path, monkeypatch, capsys
     assert main(["data", "mnist", *(["--folder", folder] if folder else [])]) == 0
     assert asked_for == [folder]
     assert capsys.readouterr().out == (
-        f"mnist lies in {tmp_path / (folder or 'lnlib/mnist')}\n"
+        f"mnist is in {tmp_path / (folder or 'lnlib/mnist')}\n"
         f"mnist: 3 training and 1 test cases of 2 features, SHA-256 {'5' * 64}\n"
     )
     assert folder is None or Path(folder).is_dir()

@@ -55,7 +55,7 @@ def wrong(annotation):
     for known, values in WRONG:
         if annotation == known:
             return values
-    (least,) = re.findall(r"a whole number from (\d+) to", given[1].what)
+    (least,) = re.findall(r"a whole number from (\d+) to", given[1].description)
     return [str(int(least) - 1), "-2", "1.5", "nan", "inf", "many", "", "1e30"]
 
 
@@ -205,7 +205,7 @@ def impossible(kind, tmp_path):
         return tmp_path / ("x" * 300), "File name too long"
     elif kind == "not allowed":
         return Path("/proc/no"), "No such file or directory|Permission denied"
-    return tmp_path / "out", "it is no folder"
+    return tmp_path / "out", "it is not a folder"
 
 
 KINDS = ["a file", "below a file", "a link to nothing", "no folder of checkpoints",
@@ -273,7 +273,7 @@ def test_a_record_of_another_seed_is_no_record_of_the_run(tmp_path, capsys, shor
     (path,) = tmp_path.glob("*/*.json")
     path.write_text(path.read_text().replace('"seed": 0', '"seed": 7'))
     assert main(short("weights", tmp_path)) == 1
-    assert "recorded with other settings ({'seed': '7, asked 0'})" in capsys.readouterr().err
+    assert "recorded with other settings ({'seed': '7, requested 0'})" in capsys.readouterr().err
 
 
 def test_a_measured_value_that_is_not_finite_leaves_no_record(tmp_path, capsys, short):
@@ -327,9 +327,9 @@ def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
     (tmp_path / path.name).write_text(json.dumps(kept))
     runs = [(weights.Settings(epochs=epochs), 5, path) for epochs in (10, 60)]
     # 20 epochs took 100 s, so 10 take 50 s and 60 take 300 s.
-    assert "they take 0:05:50 (h:mm:ss)" in runner._without_gpu(weights.EXPERIMENT, runs)
+    assert "they take 0:05:50 (h:mm:ss)" in runner._cpu_estimate(weights.EXPERIMENT, runs)
     (tmp_path / path.name).write_text("{")
-    assert "the bar says within a minute" in runner._without_gpu(weights.EXPERIMENT, runs)
+    assert "the bar says within a minute" in runner._cpu_estimate(weights.EXPERIMENT, runs)
 
 
 # Python callers.

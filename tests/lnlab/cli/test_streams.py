@@ -120,7 +120,7 @@ def test_a_python_program_records_runs_with_standard_streams_that_fail(
 
 
 def test_a_message_that_the_encoding_lacks_is_written_with_escapes(monkeypatch):
-    for name, write in (("stdout", messages.note), ("stderr", messages.tell)):
+    for name, write in (("stdout", messages.info), ("stderr", messages.warn)):
         content = io.BytesIO()
         monkeypatch.setattr(sys, name, io.TextIOWrapper(content, "ascii"))
         write("3 µs")
@@ -133,5 +133,5 @@ def test_a_message_arrives_although_a_bar_ends_meanwhile_in_another_thread(monke
         raise RuntimeError("Set changed size during iteration")
 
     monkeypatch.setattr(tqdm, "write", fails)
-    messages.tell("a word")
+    messages.warn("a word")
     assert capsys.readouterr().err == "a word\n"

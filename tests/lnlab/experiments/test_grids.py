@@ -50,9 +50,11 @@ def test_an_experiment_says_what_it_is(name):
     experiment = experiments.find(name)
     assert experiment.name == name != BOOK
     assert {"section"} <= experiment.paper.keys()
-    assert set(config.manual(experiment.settings)) == set(config.kinds(experiment.settings))
+    assert set(config.field_help(experiment.settings)) == set(
+        config.field_specs(experiment.settings)
+    )
     assert experiment.run().experiment is experiment
-    assert all(text.endswith(".") for text in config.manual(experiment.settings).values())
+    assert all(text.endswith(".") for text in config.field_help(experiment.settings).values())
 
 
 def test_another_name_is_refused():

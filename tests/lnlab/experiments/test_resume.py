@@ -43,7 +43,7 @@ RUNS = {
 }
 #: The same experiments with settings that are resumed in another way.
 OTHERS = [
-    ("transformer", TRANSFORMER | {"norm": "none", "learning_rate": 1e8}),  # it explodes
+    ("transformer", TRANSFORMER | {"norm": "none", "learning_rate": 1e8}),  # it diverges
     ("attentive_reader", READER | {"norm": "batch_everywhere"}),
     ("draw", test_draw.ODD),
 ]
@@ -123,7 +123,7 @@ def test_a_run_that_is_measured_at_its_end_refuses_a_checkpoint_beyond_it(
     start, tmp_path, monkeypatch
 ):
     run = start("mnist")
-    monkeypatch.setattr(type(run), "measures_end", True)
+    monkeypatch.setattr(type(run), "measures_at_end", True)
     monkeypatch.setattr("lnlab.training.CHECKPOINT_S", 0)
     file = tmp_path / "run.pt"
     points = train(run, epochs=3, first_epoch_points=1, checkpoint=file)

@@ -117,7 +117,7 @@ class Pairs(Run):
             "map": self.model.weight.float(),
         }
 
-    unmeasured = ("best_at_recall",)
+    optional_measures = ("best_at_recall",)
 
 
 EXPERIMENT = Pairs.experiment = Experiment(

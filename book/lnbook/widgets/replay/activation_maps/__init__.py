@@ -98,7 +98,7 @@ def apart(maps: np.ndarray) -> np.ndarray:
 @functools.cache
 def _shares(n: int) -> np.ndarray:
     # Of each channel in each resample: as compare.interval draws them.
-    drawn = np.random.default_rng(0).integers(n, size=(comparison.DRAWS, n))
+    drawn = np.random.default_rng(0).integers(n, size=(comparison.NUM_RESAMPLES, n))
     return (drawn[..., None] == np.arange(n)).mean(1)
 
 

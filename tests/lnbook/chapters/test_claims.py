@@ -183,8 +183,9 @@ def test_the_sentence_counts_and_the_text_has_a_line_a_claim(weighed):
     tested = len(claims.comparisons(list(weighed.values())))
     assert counted[0] == len(weighed) == sum(counted[1:-1])
     assert counted[-1] == tested
+    printed = repr(shown)
     for one_ in weighed.values():
-        assert one_.claim.says in repr(shown)
+        assert one_.claim.says in printed
     assert "JSON" not in shown.to_html()
 
 

@@ -30,7 +30,9 @@ TARGET = re.compile(r"(?P<words>.+?)\s*<(?P<page>\w+)#(?P<state>[^>]+)>", re.DOT
 DIAGRAMS = {
     "lstm": diagrams.lstm,
     "wire": functools.partial(
-        diagrams.residual, forms=("pre", "post"), title="One wire makes the difference"
+        diagrams.residual,
+        forms=("pre", "post"),
+        title="Pre-norm, post-norm: one connection differs",
     ),
 }
 TABLE = (

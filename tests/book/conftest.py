@@ -253,6 +253,15 @@ def visit(browser):
     return open_page
 
 
+def go_to(page, address):
+    """Open another address of the page that is open, as a pasted link or the back button do."""
+    page.evaluate(
+        "(hash) => new Promise((done) => { location.hash = hash; addEventListener('hashchange', "
+        "done, { once: true }); })",
+        address,
+    )
+
+
 def is_inside(url, site):
     return url.startswith((site + "/", "data:", "blob:"))
 

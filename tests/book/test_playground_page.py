@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 
 from lnbook.widgets import playground
+from tests.book.conftest import go_to
 
 UPDATES = 20
 CLOSE = 1e-9
@@ -360,6 +361,12 @@ def test_an_address_leads_to_its_update_however_far_and_keeps_it(play, at):
         assert page.url.endswith(f"at={at}")
 
 
+def chosen(page):
+    """What every list is at."""
+    lists = page.locator(".ln-playground select[data-key]").all()
+    return {one.get_attribute("data-key"): one.input_value() for one in lists}
+
+
 @pytest.fixture(scope="module")
 def usual(play):
     """What is said where the address says nothing."""
@@ -375,6 +382,14 @@ def test_a_wrong_address_is_left_out_where_it_is_wrong(play, usual, typed):
     with play(query=typed) as page:
         assert status(page) == usual
         assert updates(page) == 0
+        if typed.startswith("#play&"):  # on a page that has been used it is the same
+            start = chosen(page)
+            go_to(page, "#play&data=moons&batch=2&norm=rms&differs=depth&a=1&b=4&example=7&at=1")
+            page.wait_for_function(AT, arg=1)
+            assert len(chosen(page).items() - start.items()) == 6
+            go_to(page, typed)
+            page.wait_for_function(AT, arg=0)
+            assert (status(page), chosen(page)) == (usual, start)
 
 
 def test_every_setting_changes_the_run(play):

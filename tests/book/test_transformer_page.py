@@ -12,6 +12,7 @@ from lnbook.widgets import transformer
 from lnlab import records
 from lnlab.experiments.transformer import ablation
 from lnlab.experiments.transformer.reader import Reader
+from tests.book.conftest import go_to
 
 WORDS = {"l": "on", "r": "rms", "f": "frozen", "o": "off"}
 EVERY = ["".join(norms) for norms in itertools.product(WORDS, repeat=5)]
@@ -435,9 +436,16 @@ def test_the_slider_of_characters_says_which_of_how_many_is_chosen(run):
 @pytest.mark.parametrize("typed", ["#run&norms=llllx&look=9&heat=2&at=-1", "#run&text=%E0%A4%A"])
 def test_a_wrong_address_is_left_out_where_it_is_wrong(run, reader, typed):
     with run(typed) as page:
-        assert page.locator("[data-norm]:checked").count() == 5
-        assert {e.input_value() for e in page.locator("[data-norm]:checked").all()} == {"l"}
-        assert page.locator("[data-part='look']").input_value() == "2"
+        start = [part(page, name).input_value() for name in ("text", "heat", "at")]
+        for again in (False, True):
+            if again:  # on a page that has been used it is the same
+                go_to(page, "#run&text=Who&norms=rfolo&look=4&heat=1&at=1")
+                until(page, "count", "3 of 64")
+                go_to(page, typed)
+            assert [part(page, name).input_value() for name in ("text", "heat", "at")] == start
+            assert page.locator("[data-norm]:checked").count() == 5
+            assert {e.input_value() for e in page.locator("[data-norm]:checked").all()} == {"l"}
+            assert part(page, "look").input_value() == "2"
 
 
 def test_without_a_worker_the_model_answers_all_the_same(run, reader):

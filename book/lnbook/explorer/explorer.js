@@ -107,12 +107,13 @@
   const controls = (root) => [...root.querySelectorAll(".ln-controls :is(input, select)")];
   const initial = (el) => el.options
     ? Math.max(0, [...el.options].findIndex((o) => o.defaultSelected)) : Number(el.defaultValue);
-  /* Put the controls where the address has them; what it has wrong stays as it is. */
+  /* Put the controls where the address has them; those that it leaves out or has wrong are put
+     where they were at first, also if the address is opened on a page where they were moved. */
   function restore(root, moved) {
     const wanted = lnAddress.read().get(root.id);
     for (const el of wanted ? controls(root) : []) {
-      const at = texts(el).indexOf(wanted.get(named(el)));
-      if (at < 0 || at === Number(el.value)) continue;
+      const known = texts(el).indexOf(wanted.get(named(el))), at = known < 0 ? initial(el) : known;
+      if (at === Number(el.value)) continue;
       el.value = at;
       moved(el);
     }

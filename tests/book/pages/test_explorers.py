@@ -3,10 +3,12 @@
 import json
 import random
 
+import numpy as np
 import pytest
 
 from lnbook.explorer import page as written
 from lnbook.explorer.axes import axes
+from tests.book.conftest import go_to
 from tests.book.pages.conftest import assert_drawn, index, jump, move, said, seen, stops, wait_drawn
 
 
@@ -47,6 +49,28 @@ def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
             assert changed, f"{label!r} changes neither figure nor sentence"
 
 
+# A circle and a network are drawn as large as they are, and what grows much needs room.
+MOVES_AXES = {
+    ("cost", "batch_size"), ("effective_learning_rate", "length"),
+    ("effective_learning_rate", "rate"), ("invariances", "strength"),
+    ("pre_norm_post_norm", "depth"),
+}  # fmt: skip
+
+
+def test_a_slider_moves_no_axis(opened, payloads, chapter):
+    """What a reader sees move is what the slider changes."""
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        ranges = np.array([
+            json.dumps([[panel["layout"].get(f"{letter}axis", {}).get("range") for letter in "xy"]
+                        for panel in state["panels"]]) for state in states
+        ]).reshape(json.loads(root.get_attribute("data-sizes")))  # fmt: skip
+        for axis, control in enumerate(root.query_selector_all("input, select")):
+            name = control.get_attribute("id").partition("-")[2].partition("-")[2]
+            if control.get_attribute("type") == "range" and (chapter, name) not in MOVES_AXES:
+                first = ranges.take([0], axis)
+                assert (ranges == first).all(), f"{name} moves an axis"
+
+
 @pytest.mark.slow
 def test_random_states_are_drawn_as_python_computed_them(opened, payloads, chapter):
     rng = random.Random(chapter)
@@ -72,6 +96,25 @@ def test_a_card_on_a_phone_draws_its_states_and_keeps_its_height(phone, payloads
             assert root.bounding_box()["height"] == tall, states[index(root)]["text"]
 
 
+def assert_tabulated(page, root, states):
+    """Behind the figure are the numbers of the state that is drawn, as Python tabulates them."""
+    page.wait_for_function("r => r.querySelector('.ln-numbers table tbody td')", arg=root)
+    shown = json.loads(
+        root.evaluate(
+            "r => JSON.stringify([...r.querySelectorAll('.ln-numbers table')].map(t => ({"
+            "caption: t.caption?.textContent ?? '',"
+            "rows: [...t.rows].map(row => [...row.cells].map(c => c.textContent))})))"
+        )
+    )
+    tables = written.numbers(states[index(root)]["panels"])
+    assert [t["caption"] for t in shown] == [t["caption"] for t in tables]
+    for result, table in zip(shown, tables, strict=True):
+        expected = [table["columns"], *table["rows"]]
+        assert [list(map(said, row)) for row in result["rows"]] == [
+            list(map(said, row)) for row in expected
+        ]
+
+
 @pytest.mark.slow
 def test_numbers_behind_a_figure_are_those_it_draws(opened, payloads, chapter):
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
@@ -83,23 +126,7 @@ def test_numbers_behind_a_figure_are_those_it_draws(opened, payloads, chapter):
             for control in controls:
                 jump(control, stops(control)[place])
             wait_drawn(opened.page, root)
-            opened.page.wait_for_function(
-                "r => r.querySelector('.ln-numbers table tbody td')", arg=root
-            )
-            shown = json.loads(
-                root.evaluate(
-                    "r => JSON.stringify([...r.querySelectorAll('.ln-numbers table')].map(t => ({"
-                    "caption: t.caption?.textContent ?? '',"
-                    "rows: [...t.rows].map(row => [...row.cells].map(c => c.textContent))})))"
-                )
-            )
-            tables = written.numbers(states[index(root)]["panels"])
-            assert [t["caption"] for t in shown] == [t["caption"] for t in tables]
-            for result, table in zip(shown, tables, strict=True):
-                expected = [table["columns"], *table["rows"]]
-                assert [list(map(said, row)) for row in result["rows"]] == [
-                    list(map(said, row)) for row in expected
-                ]
+            assert_tabulated(opened.page, root, states)
         summary.click()
 
 
@@ -125,9 +152,10 @@ def test_the_address_has_every_moved_control_and_brings_it_back(visit, built_boo
     with visit(built_book.as_uri(), name, reduced_motion="reduce") as v:
         named = [root.get_attribute("id") for root in v.page.query_selector_all(moves)[:2]]
         which = ", ".join(f"#{id_}" for id_ in named)
-        roots = v.explorers(which)
+        roots, starts = v.explorers(which), {}
         for root in roots:
             for control in root.query_selector_all(".ln-controls :is(input, select)"):
+                starts[control.get_attribute("id")] = control.input_value()
                 last = stops(control)[-1]
                 jump(control, 0 if int(control.input_value()) == last else last)
             wait_drawn(v.page, root)
@@ -141,8 +169,21 @@ def test_the_address_has_every_moved_control_and_brings_it_back(visit, built_boo
             wait_drawn(v.page, root)
             id_ = root.get_attribute("id")
             assert index(root) == there.pop(id_)
-            assert_drawn(root, payloads(name)[int(id_.split("-")[1]) - 1])
+            states = payloads(name)[int(id_.split("-")[1]) - 1]
+            assert_drawn(root, states)
+            root.query_selector(".ln-numbers > summary").click()
+            assert_tabulated(v.page, root, states)
         assert not there
+        # Opened on this page, an address of one control moves the others back.
+        id_, one = address[1:].split("&")[:2]
+        go_to(v.page, f"#{id_}&{one}")
+        (root,) = v.explorers(f"#{id_}")
+        wait_drawn(v.page, root)
+        for control in root.query_selector_all(".ln-controls :is(input, select)"):
+            key = control.get_attribute("id")
+            named = key == f"{id_}-{one.partition('=')[0]}"
+            assert (control.input_value() != starts[key]) == named, key
+        assert_drawn(root, payloads(name)[int(id_.split("-")[1]) - 1])
         assert not v.complaints
 
 

@@ -95,6 +95,11 @@ def test_figure_6_has_the_mean_and_range_and_is_said_at_the_cursor(epoch):
                  for norm in norms]  # fmt: skip
         np.testing.assert_allclose(dots, means)
         check_inside(panel)
+    # Side by side the batch sizes can be compared by eye, whichever norms are drawn.
+    ranges = [panel.layout.yaxis.range for panel in panels]
+    assert ranges[::2] == ranges[1::2]
+    alone = figure_6.draw(known, epoch, ["layer"], until)
+    assert [panel.layout.yaxis.range for panel in alone] == ranges
     for size in (128, 4):
         wanted.append(size)
         for norm in norms:

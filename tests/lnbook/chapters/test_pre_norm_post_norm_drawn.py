@@ -108,8 +108,10 @@ def test_the_first_gradient_is_drawn_by_block_and_by_depth(records, known, initi
     np.testing.assert_allclose(dotted.y, wanted_line)
     numbers = parsed(text.partition("update: ")[2])
     np.testing.assert_allclose(numbers, wanted, rtol=0.06)
-    for figure in (by_block, by_depth):
+    shallow = start.draw_start(known, initialization, DEPTHS[0])
+    for figure, other in zip((by_block, by_depth), shallow, strict=True):
         check_inside(figure, but=("1/√depth",))
+        assert figure.layout.yaxis.range == other.layout.yaxis.range  # the slider moves no axis
 
 
 @pytest.mark.parametrize("kind", ["pre", "sandwich", "none"])

@@ -25,6 +25,8 @@ from tools import fast
             "tests/book/test_playground_page.py",
             "tests/book/test_playground_measures.py",
         },
+        "book/lnbook/explorer/explorer.js": {"tests/book/pages/test_explorers.py"},
+        "book/lnbook/diagrams/diagrams.js": {"tests/book/test_diagrams_page.py"},
         "book/lnbook/widgets/number_parsing.js": {"tests/book/quiz", "tests/book/norm_table"},
         "book/_ext/teaching.py": {"tests/book/around/test_extensions.py"},
         "tools/fast.py": {"tests/test_fast.py"},

@@ -91,7 +91,8 @@ def named(folder: Path, name: str, deep: bool = False) -> list[Path]:
 def pages(path: Path, root: Path) -> list[Path]:
     """Return the tests of pages with a widget, or with those that share its script."""
     package, book = root / "book/lnbook", root / "tests/book"
-    if package / "widgets" not in (root / path).parents:
+    shown = {package / name for name in ("diagrams", "explorer", "widgets")}
+    if shown.isdisjoint((root / path).parents):
         return []
     if (root / path).with_name(f"{path.parent.name}.css").exists():
         widgets = [path.parent.name]
@@ -99,7 +100,8 @@ def pages(path: Path, root: Path) -> list[Path]:
         uses = (f"../{path.name}", f".{path.stem} ", f"import {path.stem}")
         every = sorted(package.rglob("__init__.py"))
         widgets = [one.parent.name for one in every if any(u in one.read_text() for u in uses)]
-    tests = [one for name in widgets for one in (*named(book, name), book / name)]
+    places = [(book, name) for name in widgets] + [(book / "pages", f"{w}s") for w in widgets]
+    tests = [one for place, name in places for one in (*named(place, name), place / name)]
     return [one for one in tests if one.exists()]
 
 

@@ -1,7 +1,5 @@
 """The playground in a browser: its arithmetic beside PyTorch's, its controls, its state."""
 
-import gzip
-import json
 import re
 from contextlib import contextmanager
 
@@ -9,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from sklearn.datasets import load_digits
 
 from lnbook.widgets import playground
 from tests.book.conftest import go_to
@@ -211,19 +208,6 @@ def test_under_adam_a_norm_still_makes_the_errors_fewer(scripts):
     for none, layer in scripts.evaluate(OUTCOMES, [run, playground.digits(), START, [1, 2]]):
         assert 0.1 < none < 0.6  # with SGD it guesses
         assert layer < none / 3
-
-
-def test_the_digits_arrive_as_scikit_learn_has_them(scripts):
-    pixels, labels = scripts.evaluate(
-        """(digits) => { const { train, test } = lnEngine().digits(digits);
-        return [[...train.x, ...test.x], [...train.y, ...test.y]]; }""",
-        playground.digits(),
-    )
-    data = load_digits()
-    order = np.random.default_rng(0).permutation(len(data.target))
-    assert np.array_equal(labels, data.target[order])
-    assert np.allclose(np.reshape(pixels, (-1, 64)) * 6.017 + 4.884, data.data[order], atol=1e-12)
-    assert len(gzip.compress(json.dumps(playground.digits()).encode())) < 60_000
 
 
 # On its pages.

@@ -1,7 +1,11 @@
 """What the playground shows and says of two networks, beside what was measured; its pace."""
 
+import gzip
+import json
+
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from lnbook.widgets import playground
 from tests.book.test_playground_measures import (
@@ -24,6 +28,19 @@ def scripts(browser):
     page.add_script_tag(content=source + SHOW)
     yield page
     page.close()
+
+
+def test_the_digits_arrive_as_scikit_learn_has_them(scripts):
+    pixels, labels = scripts.evaluate(
+        """(digits) => { const { train, test } = lnEngine().digits(digits);
+        return [[...train.x, ...test.x], [...train.y, ...test.y]]; }""",
+        playground.digits(),
+    )
+    data = load_digits()
+    order = np.random.default_rng(0).permutation(len(data.target))
+    assert np.array_equal(labels, data.target[order])
+    assert np.allclose(np.reshape(pixels, (-1, 64)) * 6.017 + 4.884, data.data[order], atol=1e-12)
+    assert len(gzip.compress(json.dumps(playground.digits()).encode())) < 60_000
 
 
 READOUTS = """async ([settings, digits, how]) => {

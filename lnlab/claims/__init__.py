@@ -1,7 +1,7 @@
-"""What the paper claims, and what the records of a folder say on it: a label for every claim.
+"""Evaluation of the claims of the paper and of tutorials, with a label for every claim.
 
-:mod:`lnlab.comparison` has the protocol and the labels; a new record changes a label, and nothing
-else does. Claims of mathematics are computed.
+:mod:`lnlab.comparison` defines the protocol and the labels. Labels depend only on the records of a
+folder; mathematical claims are computed.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ __all__ = [
 
 
 def about(experiment: str) -> list[Claim]:
-    """Return the claims that the records of one experiment alone decide."""
+    """Return the claims that are tested by the records of this experiment only."""
     return [claim for claim in (*PAPER, *TUTORIALS) if claim.experiments == (experiment,)]
 
 
 def evaluate(
     where: Path | str | Records | None = None, claims: Sequence[Claim] = (*PAPER, *TUTORIALS)
 ) -> list[ClaimResult]:
-    """Weigh claims by the records of a folder.
+    """Evaluate claims with the records of a folder.
 
     Args:
-        where: The folder, or records that were read before; the book's own folder if ``None``.
-        claims: Which; the paper's and those of tutorials.
+        where: The folder, or an instance of :class:`Records`; the book's folder if ``None``.
+        claims: The claims; by default all of the paper and of tutorials.
 
     Raises:
-        ValueError: If there is no such folder.
+        ValueError: If the folder does not exist.
         FileNotFoundError: If it is the book's, and lnlib was installed without it.
         BadRecord: If a record in it is damaged.
     """
@@ -63,28 +63,28 @@ def evaluate(
     return corrected([_evaluate(claim, records) for claim in claims])
 
 
-def counts(weighed: Sequence[ClaimResult]) -> dict[str, int]:
+def counts(results: Sequence[ClaimResult]) -> dict[str, int]:
     """Count the labels, the strongest evidence first."""
     order = list(Evidence)
-    results = sorted((one.label for one in weighed), key=lambda one: order.index(one.evidence))
-    words = [one.group for one in results]
-    return {word: words.count(word) for word in dict.fromkeys(words)}
+    labels = sorted((result.label for result in results), key=lambda x: order.index(x.evidence))
+    groups = [label.group for label in labels]
+    return {group: groups.count(group) for group in dict.fromkeys(groups)}
 
 
-def by_evidence(weighed: Sequence[ClaimResult]) -> dict[Evidence, list[ClaimResult]]:
-    """Group claims by what their labels rest on, the strongest first; the order is kept."""
-    results = {kind: [one for one in weighed if one.label.evidence is kind] for kind in Evidence}
-    return {kind: of for kind, of in results.items() if of}
+def by_evidence(results: Sequence[ClaimResult]) -> dict[Evidence, list[ClaimResult]]:
+    """Group results by kind of evidence, the strongest first, otherwise in their order."""
+    groups = {kind: [x for x in results if x.label.evidence is kind] for kind in Evidence}
+    return {kind: group for kind, group in groups.items() if group}
 
 
-def corrections(weighed: Sequence[ClaimResult]) -> str:
-    """Say how many comparisons were made."""
-    n = len(comparisons(weighed))
+def corrections(results: Sequence[ClaimResult]) -> str:
+    """Return a sentence with the number of comparisons."""
+    n = len(comparisons(results))
     return f"{n} comparisons of ten seeds or more were tested, with Holm's correction for {n}."
 
 
 def interval(finding: Finding) -> str:
-    """Say the mean difference of a finding and its bounds, of the seeds that have a number.
+    """Return the mean difference of a finding and its interval in words.
 
     Example:
         >>> import numpy as np
@@ -98,51 +98,51 @@ def interval(finding: Finding) -> str:
         return f"{max(0, d[0]):.2g} {unit}"
     scale, unit = (100, f"% {unit}") if unit.startswith("of ") else (1, f" {unit}")
     seeds = f"{len(d)} seed{'s' * (len(d) > 1)}"
-    never, first, lost = (int(result.sum()) for result in (d == np.inf, d == -np.inf, np.isnan(d)))
-    gone = [(never, "never in {}"), (first, "baseline never in {}"), (lost, "no number in {}")]
-    without = ", ".join(words.format(n) for n, words in gone if n)
+    cases = [("never", d == np.inf), ("baseline never", d == -np.inf), ("no number", np.isnan(d))]
+    missing = ", ".join(f"{text} in {mask.sum()}" for text, mask in cases if mask.any())
     known = scale * d[np.isfinite(d)]
     if not len(known):
-        return f"{without} of {seeds}"
-    low, high = (known.min(), known.max()) if without else limits(known)
+        return f"{missing} of {seeds}"
+    low, high = (known.min(), known.max()) if missing else limits(known)
     ends = f"{_signed(low)} to {_signed(high)}"
-    if without:
-        return f"{without} of {seeds}, else {ends}{unit}"
+    if missing:
+        return f"{missing} of {seeds}, else {ends}{unit}"
     if len(known) < 2:
         return f"{_signed(known[0])}{unit} (one seed)"
     return f"{_signed(known.mean())}{unit} ({ends}, {limits_name(len(known))} of {seeds})"
 
 
 def label_text(finding: Finding) -> str:
-    """Return the label of a finding that counts, or that is not testable; others are beside."""
-    beside = not finding.counts and not finding.untestable
-    return "beside" if beside else str(finding.label)
+    """Return the label of a finding, or "beside" for one that is testable but does not count."""
+    secondary = not finding.counts and not finding.untestable
+    return "beside" if secondary else str(finding.label)
 
 
 def _signed(value: float) -> str:
     return f"{value:+.3g}".replace("-", "−")
 
 
-def text(weighed: Sequence[ClaimResult]) -> str:
-    """Return claims, labels and findings as they are printed, by kind of evidence."""
-    lines = [", ".join(f"{n} {word}" for word, n in counts(weighed).items()), corrections(weighed)]
-    for kind, of in by_evidence(weighed).items():
+def text(results: Sequence[ClaimResult]) -> str:
+    """Return claims, labels and findings as text, by kind of evidence."""
+    lines = [", ".join(f"{n} {group}" for group, n in counts(results).items())]
+    lines.append(corrections(results))
+    for kind, group in by_evidence(results).items():
         lines += ["", f"== {kind.value} =="]
-        for one in of:
-            claim = one.claim
-            lines += ["", f"{one.label}  {claim.section}: {claim.says} [{claim.quote}]"]
-            lines += textwrap.wrap(f"({one.evidence})", 96, initial_indent="  ",
-                                   subsequent_indent="    ")  # fmt: skip
-            for finding in one.findings:
+        for result in group:
+            claim = result.claim
+            lines += ["", f"{result.label}  {claim.section}: {claim.says} [{claim.quote}]"]
+            items = [f"({result.evidence})"]
+            for finding in result.findings:
                 mark = "-" if finding.counts else " "
-                told = f"{mark} {finding.what}: {interval(finding)}; {label_text(finding)}"
-                lines += textwrap.wrap(told, 96, initial_indent="  ", subsequent_indent="    ")
-            if not one.findings and claim.commands:
+                items.append(f"{mark} {finding.what}: {interval(finding)}; {label_text(finding)}")
+            for item in items:
+                lines += textwrap.wrap(item, 96, initial_indent="  ", subsequent_indent="    ")
+            if not result.findings and claim.commands:
                 lines += [f"    {command}" for command in claim.commands]
     return "\n".join(lines)
 
 
-#: What :func:`as_json` writes, in one sentence.
+#: Description of the result of :func:`as_json`.
 SCHEMA = (
     "claims: a list, each with its words, section, scale there and here, label (evidence: one of "
     "evidence; text; side: 1 for the claim, -1 against it; reason why it is not testable), chapter "
@@ -154,59 +154,59 @@ SCHEMA = (
 )
 
 
-def as_json(weighed: Sequence[ClaimResult]) -> dict[str, Any]:
-    """Return everything as JSON values, with versions and the checksums of all records."""
+def as_json(results: Sequence[ClaimResult]) -> dict[str, Any]:
+    """Return all results as JSON values, with versions and the checksums of all records."""
     return {
         "schema": SCHEMA,
         "lnlib": lnlib.__version__,
         "numpy": np.__version__,
         "evidence": [kind.value for kind in Evidence],
-        "comparisons": len(comparisons(weighed)),
-        "counts": counts(weighed),
-        "claims": [_plain(one) for one in weighed],
+        "comparisons": len(comparisons(results)),
+        "counts": counts(results),
+        "claims": [_result_as_json(result) for result in results],
     }
 
 
-def _plain(one: ClaimResult) -> dict[str, Any]:
-    claim = one.claim
+def _result_as_json(result: ClaimResult) -> dict[str, Any]:
+    claim = result.claim
     fields = ("name", "section", "quote", "says", "there", "here", "beside", "page")
     return {
         **{name: getattr(claim, name) for name in fields},
-        "label": _label(one.label),
-        "scale": one.scale,
+        "label": _label_as_json(result.label),
+        "scale": result.scale,
         "commands": claim.commands,
         "findings": [
             {
                 "what": finding.what,
                 "unit": finding.unit,
-                "differences": _finite(finding.differences),
-                **dict(zip(("mean", "low", "high"), _finite(finding.range()), strict=True)),
-                "p": _p(finding, p_value(finding.differences)),
-                "p_corrected": _p(finding, finding.corrected),
-                "label": _label(finding.label) if finding.counts else None,
+                "differences": _values_as_json(finding.differences),
+                **dict(zip(("mean", "low", "high"), _values_as_json(finding.range()), strict=True)),
+                "p": _p_as_json(finding, p_value(finding.differences)),
+                "p_corrected": _p_as_json(finding, finding.corrected),
+                "label": _label_as_json(finding.label) if finding.counts else None,
                 "counts": finding.counts,
                 "exact": finding.exact,
             }
-            for finding in one.findings
+            for finding in result.findings
         ],
-        "records": one.files,
+        "records": result.files,
     }
 
 
-def _label(label: Label) -> dict[str, Any]:
+def _label_as_json(label: Label) -> dict[str, Any]:
     return {"evidence": label.evidence.value, "text": label.text, "side": label.side,
             "reason": label.reason}  # fmt: skip
 
 
-def _p(finding: Finding, p: float | None) -> float | None:
+def _p_as_json(finding: Finding, p: float | None) -> float | None:
     tested = finding.counts and finding.label.evidence is Evidence.MANY
     return float(f"{p:.3g}") if tested and p is not None else None
 
 
-def _finite(values: Sequence[float] | np.ndarray) -> list[float | str | None]:
-    words = ("no number" if np.isnan(value) else "baseline never" if value < 0 else None
-             for value in values)  # fmt: skip
-    return [
-        float(f"{value:.6g}") if np.isfinite(value) else word
-        for value, word in zip(values, words, strict=True)
-    ]
+def _values_as_json(values: Sequence[float] | np.ndarray) -> list[float | str | None]:
+    def convert(value: float) -> float | str | None:
+        if np.isfinite(value):
+            return float(f"{value:.6g}")
+        return "no number" if np.isnan(value) else "baseline never" if value < 0 else None
+
+    return [convert(value) for value in values]

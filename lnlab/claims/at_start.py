@@ -1,4 +1,4 @@
-"""What small networks show before training, on claims that need no more: ten draws of each."""
+"""Evaluation of claims at initialization: small random networks, ten draws each."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lnlib.fisher import GLM
 from lnlib.norms._activations import softmax
 
 DECADES = "powers of ten"
-FACTOR = 4.0  # of inputs and weights, where a generalized linear model is rescaled
+FACTOR = 4.0  # by which inputs or weights of a generalized linear model are rescaled
 DEPTHS = (12, 24)  # blocks
 
 
-def _beside(finding: Finding) -> Finding:
+def _secondary(finding: Finding) -> Finding:
     return Finding(finding.what, finding.differences, finding.unit, finding.shares, counts=False)
 
 
@@ -27,16 +27,16 @@ def _beside(finding: Finding) -> Finding:
 
 
 def summed_input_changes(nonlinearity: str, inputs: str, rng: np.random.Generator) -> np.ndarray:
-    """Return how the summed inputs of layer 2 change when gradient descent updates layer 1.
+    """Return the change of the summed inputs of layer 2 when gradient descent updates layer 1.
 
     The network has 32 inputs, two hidden layers of 64 units, weights of variance 2 / fan-in for
-    ReLU and 1 / fan-in for tanh, and 256 random examples of ten classes. The weights of layer 1
-    take one step along the gradient, whose norm is a hundredth of theirs.
+    ReLU and 1 / fan-in for tanh, and 256 random examples of ten classes. Layer 1 takes one gradient
+    step, whose norm is a hundredth of that of its weights.
 
     Args:
         nonlinearity: ``relu`` or ``tanh``.
-        inputs: ``signed``, or ``positive`` as the pixels of an image.
-        rng: Draws weights and data.
+        inputs: ``signed``, or ``positive`` like the pixels of an image.
+        rng: Generator for weights and data.
 
     Returns:
         Changes, shape ``(examples, units)``.
@@ -72,7 +72,7 @@ def mean_correlation(changes: np.ndarray) -> float:
 
 
 def correlated_changes(records: Records) -> list[Finding]:
-    """Compare how changes of the next layer's summed inputs correlate, with ReLU and with tanh."""
+    """Compare the correlation of changes of the next layer's summed inputs, ReLU and tanh."""
     chance = np.array([
         mean_correlation(np.random.default_rng(seed).normal(size=(256, 64))) for seed in SEEDS
     ])  # fmt: skip
@@ -85,10 +85,10 @@ def correlated_changes(records: Records) -> list[Finding]:
             ])
             for name in ("relu", "tanh")
         )  # fmt: skip
-        told = f"{inputs} inputs: mean absolute correlation {relu.mean():.2f} with ReLU"
+        text = f"{inputs} inputs: mean absolute correlation {relu.mean():.2f} with ReLU"
         results += [
-            Finding(f"{told}, {chance.mean():.2f} of independent numbers", chance - relu, "of 1"),
-            Finding(f"{told}, {tanh.mean():.2f} with tanh", tanh - relu, "of 1"),
+            Finding(f"{text}, {chance.mean():.2f} of independent numbers", chance - relu, "of 1"),
+            Finding(f"{text}, {tanh.mean():.2f} with tanh", tanh - relu, "of 1"),
         ]
     return results
 
@@ -98,15 +98,15 @@ def correlated_changes(records: Records) -> list[Finding]:
 
 def _drift(form: str, scale: float, inputs: str) -> np.ndarray:
     result = (carried(form, scale, seed, inputs).summed for seed in SEEDS)
-    # Step 1 has no state before it.
+    # Step 0 has no previous state, so the change is measured from step 1.
     return np.array([abs(np.log10(summed[-1] / summed[1])) for summed in result])
 
 
 def summed_inputs(records: Records) -> list[Finding]:
-    """Compare how the magnitude of the summed inputs changes over 50 steps.
+    """Compare the change of the magnitude of the summed inputs over 50 steps.
 
-    With an input at the first step alone, what follows is the dynamics from hidden to hidden; with
-    inputs at every step, which hold the magnitude, the comparison stands beside.
+    With an input only at the first step, this is the hidden-to-hidden dynamics. The comparison with
+    inputs at every step, which stabilize the magnitude, is secondary.
     """
     results = []
     for inputs, words in (("first", "input at the first step alone"), ("every", "at every step")):
@@ -117,7 +117,7 @@ def summed_inputs(records: Records) -> list[Finding]:
                 f"{layer.mean():.2f} powers of ten, {plain.mean():.2f} without norm"
             )
             one = Finding(what, layer - plain, DECADES, (layer - plain) / plain)
-            results.append(one if inputs == "first" else _beside(one))
+            results.append(one if inputs == "first" else _secondary(one))
     return results
 
 
@@ -125,19 +125,18 @@ def summed_inputs(records: Records) -> list[Finding]:
 
 
 def not_a_parameterization(records: Records) -> list[Finding]:
-    """Test whether a layer stays affine in its input under layer norm, and under weight norm.
+    """Test whether a layer is affine in its input with layer norm, and with weight norm.
 
-    A re-parameterization writes the same layer, which is affine in its input, with other
-    parameters; so whatever is not affine is none.
+    A re-parameterization of an affine layer is still affine in its input.
     """
     rng = np.random.default_rng(0)
     W, x, y = rng.normal(size=(12, 8)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8))
 
     def defect(layer) -> float:
-        whole = layer(x + y) - layer(x) - layer(y) + layer(np.zeros_like(x))
-        return float(np.abs(whole).max())
+        difference = layer(x + y) - layer(x) - layer(y) + layer(np.zeros_like(x))
+        return float(np.abs(difference).max())
 
-    # Input 0 has no variance: with eps its output is 0.
+    # The input 0 has variance 0; because of eps its output is 0.
     of_layer = defect(lambda z: norms.layer_norm(z @ W.T, eps=1e-12))
     of_weight = defect(lambda z: norms.weight_norm(z, W))
     return [
@@ -154,7 +153,7 @@ def not_a_parameterization(records: Records) -> list[Finding]:
 def _gain_change(kind: str, family: str, scaled: str) -> np.ndarray:
     """Return by how many powers of ten ds² changes when inputs or weights are four times as large.
 
-    The step goes along the gains; without a norm, along the magnitudes of the weights.
+    The step is along the gains, or without a norm along the magnitudes of the weights.
     """
     results = []
     for seed in SEEDS:
@@ -171,7 +170,7 @@ def _gain_change(kind: str, family: str, scaled: str) -> np.ndarray:
 
 
 def robust_to_scaling(records: Records) -> list[Finding]:
-    """Compare how the metric along the gains changes when inputs or weights are rescaled."""
+    """Compare the change of the metric along the gains when inputs or weights are rescaled."""
     results = []
     for family in ("bernoulli", "gaussian"):
         for scaled in ("inputs", "weights"):
@@ -183,9 +182,9 @@ def robust_to_scaling(records: Records) -> list[Finding]:
                     f"{change.mean():.2f} powers of ten, {plain.mean():.2f} without norm"
                 )
                 one = Finding(what, change - plain, DECADES)
-                # A Gaussian model without a norm does not change with its weights either.
+                # The metric of a Gaussian model without a norm does not depend on its weights.
                 counts = kind != "weight" and (family, scaled) != ("gaussian", "weights")
-                results.append(one if counts else _beside(one))
+                results.append(one if counts else _secondary(one))
     return results
 
 
@@ -193,7 +192,7 @@ def robust_to_scaling(records: Records) -> list[Finding]:
 
 
 def memory(records: Records) -> list[Finding]:
-    """Count what a pass keeps beside gain and bias: at inference nothing, for a gradient more."""
+    """Count the numbers that a pass saves besides gain and bias, in training and at inference."""
     N, H = 64, 1024
     saved = costs.num_saved("layer", N, H)
     return [
@@ -205,10 +204,10 @@ def memory(records: Records) -> list[Finding]:
 
 
 @functools.cache
-def _block_gradients(place: str, depth: int, initialization: str) -> np.ndarray:
-    """Return the norm of the gradient of the first block's weights over that of the last's.
+def _block_gradients(placement: str, depth: int, initialization: str) -> np.ndarray:
+    """Return the ratio of gradient norms of the weights, first block to last block.
 
-    Blocks of 32 features read 8 random tokens; the gradient of the output is random.
+    Blocks have 32 features and read 8 random tokens; the gradient of the output is random.
     """
     D, F = 32, 128
     sizes = {name: (D, D) for name in ("W_q", "W_k", "W_v", "W_o")} | {"W_1": (F, D), "W_2": (D, F)}
@@ -222,37 +221,37 @@ def _block_gradients(place: str, depth: int, initialization: str) -> np.ndarray:
         ]  # fmt: skip
         stream, d = [rng.normal(size=(2, 8, D))], rng.normal(size=(2, 8, D))
         for params in blocks:
-            stream.append(transformer.block(stream[-1], params, place=place))
-        if place == "pre":  # its last norm
+            stream.append(transformer.block(stream[-1], params, place=placement))
+        if placement == "pre":  # the final norm
             d = norms.layer_norm_backward(d, stream[-1])[0]
-        sizes_of = []
+        gradient_norms = []
         for x, params in zip(stream[-2::-1], blocks[::-1], strict=True):
-            d, grads = transformer.block_backward(d, x, params, place=place)
+            d, grads = transformer.block_backward(d, x, params, place=placement)
             squares = (np.square(grads[name]).sum() for name in sizes)
-            sizes_of.append(np.sqrt(sum(squares)))
-        results.append(sizes_of[-1] / sizes_of[0])
+            gradient_norms.append(np.sqrt(sum(squares)))
+        results.append(gradient_norms[-1] / gradient_norms[0])
     return np.array(results)
 
 
 def _std(initialization: str, size: tuple[int, int]) -> float:
-    # GPT-2's 0.02 at width 768, with the same std times the square root of the width.
+    # GPT-2's std is 0.02 at width 768; here it is scaled by 1 / sqrt(width).
     return np.sqrt(2 / sum(size)) if initialization == "Xavier" else 0.02 * np.sqrt(768 / size[1])
 
 
 def gradient_flow(records: Records) -> list[Finding]:
-    """Compare how much of the gradient reaches the first block, with pre-norm and post-norm."""
+    """Compare the gradient that reaches the first block, with pre-norm and post-norm."""
     results = []
     for initialization in ("Xavier", "GPT-2"):
         for depth in DEPTHS:
-            pre, post = (np.log10(_block_gradients(place, depth, initialization))
-                         for place in ("pre", "post"))  # fmt: skip
-            told = f"{10 ** pre.mean():.2f} with pre-norm, {10 ** post.mean():.2f} with post-norm"
+            pre, post = (np.log10(_block_gradients(placement, depth, initialization))
+                         for placement in ("pre", "post"))  # fmt: skip
+            text = f"{10 ** pre.mean():.2f} with pre-norm, {10 ** post.mean():.2f} with post-norm"
             where = f"{depth} blocks, {initialization} initialization: the first block's gradient"
             one = [
-                Finding(f"{where} over the last's, {told}: how much reaches it", post - pre,
+                Finding(f"{where} over the last's, {text}: how much reaches it", post - pre,
                         DECADES),
-                Finding(f"{where} over the last's, {told}: how far from 1",
+                Finding(f"{where} over the last's, {text}: how far from 1",
                         np.abs(pre) - np.abs(post), DECADES),
             ]  # fmt: skip
-            results += one if initialization == "Xavier" else map(_beside, one)
+            results += one if initialization == "Xavier" else map(_secondary, one)
     return results

@@ -1,4 +1,4 @@
-"""What is computed on claims: exact statements by the library's own checks, and small networks."""
+"""Evaluation of claims by computation: exact statements and small random networks."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ SCALES = (0.5, 1.0, 2.0)  # of their recurrent weights, orthogonal at 1
 
 
 def exact(what: str, measured: float, *, counts: bool = True) -> Finding:
-    """Return a finding that holds if a change that is to be 0 is only rounding."""
-    over = np.array([measured - invariance.ROUNDING])
-    return Finding(what, over, "largest change", counts=counts, exact=True)
+    """Return a finding that holds if a change is 0 up to rounding."""
+    excess = np.array([measured - invariance.ROUNDING])
+    return Finding(what, excess, "largest change", counts=counts, exact=True)
 
 
 def table_one(records: Records) -> list[Finding]:
-    """Count the cells of table 1 that are not as the paper has them, of 18."""
+    """Count the cells of table 1, of 18, that differ from the paper's."""
     wrong = sum(
-        (invariance.measure(name, change) < invariance.ROUNDING) != kept
+        (invariance.measure(name, change) < invariance.ROUNDING) != invariant
         for name, row in invariance.TABLE_1.items()
-        for change, kept in row.items()
+        for change, invariant in row.items()
     )
     return [Finding("cells of 18 that differ", np.array([float(wrong)]), "cells", exact=True)]
 
 
 def dataset_rescaling(records: Records) -> list[Finding]:
-    """Rescale the data under each norm of table 1."""
+    """Rescale the data set for each norm of table 1."""
     return [
         exact(f"{name} norm, data times 3", invariance.measure(name, "dataset_rescaling"))
         for name in invariance.TABLE_1
@@ -40,7 +40,7 @@ def dataset_rescaling(records: Records) -> list[Finding]:
 
 
 def case_rescaling(records: Records) -> list[Finding]:
-    """Rescale single cases under layer norm; a negative factor stands beside."""
+    """Rescale single examples with layer norm; a negative factor is secondary."""
     flipped = invariance.measure("layer", "negative_rescaling")
     return [
         exact("one case times 3", invariance.measure("layer", "single_case_rescaling")),
@@ -49,21 +49,21 @@ def case_rescaling(records: Records) -> list[Finding]:
 
 
 def case_shifting(records: Records) -> list[Finding]:
-    """Shift the summed inputs of a case, and the data that it is."""
+    """Shift the data of a single example; a shift of its summed inputs is secondary."""
     summed = np.random.default_rng(0).normal(size=(16, 12))
-    moved = np.abs(norms.layer_norm(summed + 3, eps=0) - norms.layer_norm(summed, eps=0)).max()
+    difference = np.abs(norms.layer_norm(summed + 3, eps=0) - norms.layer_norm(summed, eps=0)).max()
     return [
         exact("one number added to a case's data", invariance.measure("layer", "feature_shift")),
-        exact("one number added to its summed inputs", moved, counts=False),
+        exact("one number added to its summed inputs", difference, counts=False),
     ]
 
 
 def same_computation(records: Records) -> list[Finding]:
-    """Compare what a case becomes in a training batch and alone, under layer and batch norm."""
+    """Compare the output for an example in a batch and alone, with layer norm and batch norm."""
     cases = np.random.default_rng(0).normal(size=(64, 12))
     layer = np.abs(norms.layer_norm(cases)[:1] - norms.layer_norm(cases[:1])).max()
-    stream = running.follow(1.0, np.random.default_rng(0).normal(size=(50, 8)))
-    batch = np.abs(stream.train - stream.test[1:]).max()
+    averages = running.follow(1.0, np.random.default_rng(0).normal(size=(50, 8)))
+    batch = np.abs(averages.train - averages.test[1:]).max()
     return [
         exact("layer norm: a case in a batch, and alone", layer),
         exact("batch norm: by its batch, and by running averages", batch, counts=False),
@@ -71,17 +71,17 @@ def same_computation(records: Records) -> list[Finding]:
 
 
 def curvature(records: Records) -> list[Finding]:
-    """Double one weight vector under batch norm and look at the block of its Fisher matrix."""
+    """Double one weight vector with batch norm and compare the block of its Fisher matrix."""
     rng = np.random.default_rng(0)
-    X, w, aside = rng.normal(size=(64, 8)), rng.normal(size=8), rng.normal(size=8)
-    aside -= aside @ w / (w @ w) * w  # along w itself nothing changes
+    X, w, direction = rng.normal(size=(64, 8)), rng.normal(size=8), rng.normal(size=8)
+    direction -= direction @ w / (w @ w) * w  # along w itself the output is constant
 
-    def moves(factor: float) -> float:
-        outputs = [norms.batch_norm((X @ (factor * w + h * aside))[:, None], eps=0)
+    def sensitivity(factor: float) -> float:
+        outputs = [norms.batch_norm((X @ (factor * w + h * direction))[:, None], eps=0)
                    for h in (1e-5, -1e-5)]  # fmt: skip
         return float(np.square((outputs[0] - outputs[1]) / 2e-5).mean())
 
-    ratio = moves(2.0) / moves(1.0)
+    ratio = sensitivity(2.0) / sensitivity(1.0)
     return [
         Finding(f"weights doubled: the block of the Fisher matrix times {ratio:.2f}, not 0.5",
                 np.array([abs(ratio - 0.5) - 0.01]), "of the block", exact=True)
@@ -90,13 +90,13 @@ def curvature(records: Records) -> list[Finding]:
 
 @functools.cache
 def carried(form: str, scale: float, seed: int, inputs: str) -> recurrence.Carried:
-    """Return what a random network carries over its steps, with inputs at ``every`` or ``first``.
+    """Return summed inputs and gradients of a random recurrent network over its steps.
 
     Args:
-        form: Of the recurrent cell, ``plain`` or ``paper``.
-        scale: Of the recurrent weights, which are orthogonal at 1.
-        seed: Of weights, inputs and the gradient in the last state.
-        inputs: At which steps there are any.
+        form: Form of the recurrent cell, ``plain`` or ``paper``.
+        scale: Factor of the recurrent weights, which are orthogonal for 1.
+        seed: Seed of the weights, the inputs and the gradient of the last state.
+        inputs: Steps that have an input, ``every`` or only the ``first``.
     """
     rng = np.random.default_rng(seed)
     params = recurrence.orthogonal(8, UNITS, rng)
@@ -113,7 +113,7 @@ def _decades(form: str, scale: float) -> np.ndarray:
 
 
 def gradients_through_time(records: Records) -> list[Finding]:
-    """Carry gradients back 50 steps, with layer norm and without, from three starts."""
+    """Compare the change of the gradient over 50 steps, with layer norm and without."""
     results = []
     for scale in SCALES:
         plain, layer = (_decades(form, scale) for form in ("plain", "paper"))
@@ -126,7 +126,7 @@ def gradients_through_time(records: Records) -> list[Finding]:
 
 
 def plain_gradients(records: Records) -> list[Finding]:
-    """Say from which starts a plain network's gradient changes tenfold or more over 50 steps."""
+    """Test whether a plain network's gradient changes by a factor of ten or more over 50 steps."""
     results = []
     for scale in SCALES:
         plain = _decades("plain", scale)
@@ -136,7 +136,7 @@ def plain_gradients(records: Records) -> list[Finding]:
 
 
 def longer(records: Records) -> list[Finding]:
-    """Keep statistics over 10 steps and use a network of sums over 40, whose inputs grow."""
+    """Compare outputs over 40 steps of growing inputs, after statistics of 10 training steps."""
     results = {"each step": [], "layer": []}
     for seed in SEEDS:
         rng = np.random.default_rng(seed)

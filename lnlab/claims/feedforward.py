@@ -1,4 +1,7 @@
-"""Recorded runs of other networks on claims: sections 1, 3, 5.2, 6.6, 6.7, and tutorials."""
+"""Evaluation of claims about other networks, from records.
+
+These are the claims of sections 1, 3, 5.2, 6.6 and 6.7, and of tutorials.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,15 @@ from lnlab.claims import trained
 from lnlab.claims.finding import Finding, Record, Records
 from lnlab.claims.trained import (
     RECURRENT,
-    Kind,
+    Evaluator,
+    RunGroup,
     Value,
-    Weigh,
-    beside,
     end,
     epochs,
     final_metric_difference,
-    head,
     no_plateau,
+    run_groups,
+    secondary,
     steps_to_target_ratio,
     to_targets,
 )
@@ -26,28 +29,30 @@ from lnlab.comparison import WORSENS
 from lnlab.experiments._arms import Arm, paired
 from lnlab.experiments._task import LAYER, NONE, curve
 
-# Section 1, of batch norm; section 3; tutorials: the landscape of a small network.
+# Section 1, batch norm; section 3 and tutorials, loss landscape of a small network.
 
 
 def sgd(records: Records) -> list[Finding]:
-    """Compare updates with batch norm and without, by plain gradient descent at the best rates."""
+    """Compare the updates of SGD with and without batch norm, each at its best learning rate."""
     results = []
-    for kind in head(records, "landscape", "none", "batch")[:1]:
-        results += steps_to_target_ratio(kind, "batch")
+    for group in run_groups(records, "landscape", "none", "batch")[:1]:
+        results += steps_to_target_ratio(group, "batch")
         for norm in ("layer", "rms"):
-            results += beside(steps_to_target_ratio(kind, norm)) if kind.has(NONE, norm) else []
+            results += (
+                secondary(steps_to_target_ratio(group, norm)) if group.has(NONE, norm) else []
+            )
     return results
 
 
 def regularizer(records: Records) -> list[Finding]:
-    """Compare the gap between test and training NLL at the end with batch norm and without."""
+    """Compare the final gap between test and training NLL with and without batch norm."""
 
     def gap(run: Record) -> float:
         return end("test_nll")(run) - end("train_nll")(run)
 
     return [
         mnist_end(arms, gap, "nats", f"batches of {size}: test minus training NLL",
-                   judged="train_nll")
+                   plateau_score="train_nll")
         for size in (128, 4)
         for arms in [mnist_arms(records, "none", "batch", size)]
         if arms
@@ -62,8 +67,14 @@ LANDSCAPE = {
 SHIFT = {"shift": "shift of the gradients", "moments": "shift of the moments"}
 
 
-def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) -> Weigh:
-    """Compare measures of the landscape with a norm and without, at one rate, over training."""
+def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) -> Evaluator:
+    """Return an evaluator of measures of the loss landscape with and without a norm.
+
+    Args:
+        measures: Maps the name of a curve to its description.
+        norm: The norm whose findings count; those of the other norms are secondary.
+        rate: The learning rate of all runs.
+    """
 
     def evaluate(records: Records) -> list[Finding]:
         results = []
@@ -73,10 +84,11 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
                              for n in ("none", other)))  # fmt: skip
             if len(pairs) < 2:
                 continue
-            for name, words in measures.items():
-                d = np.array([_typical(b, name) / _typical(a, name) - 1 for a, b in pairs])
+            for name, description in measures.items():
+                d = np.array([_mean_over_training(b, name) / _mean_over_training(a, name) - 1
+                              for a, b in pairs])  # fmt: skip
                 runs = tuple(run for pair in pairs for run in pair)
-                what = f"{words}, {other} norm against none"
+                what = f"{description}, {other} norm against none"
                 results.append(Finding(what, d, "of none's", d, runs, other == norm))
         return results
 
@@ -84,20 +96,20 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
 
 
 def pairs_by_seed(one: Iterable[Record], other: Iterable[Record]) -> list[tuple[Record, Record]]:
-    """Return the runs of the seeds that both sides have, in pairs.
+    """Return pairs of runs with the same seed.
 
     Raises:
-        ValueError: If a side has two runs of one seed.
+        ValueError: If two runs of the same argument have the same seed.
     """
     a, b = by_seed(one), by_seed(other)
     return [(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]
 
 
 def by_seed(runs: Iterable[Record]) -> dict[int, Record]:
-    """Return runs by their seeds.
+    """Return a dictionary from seed to run.
 
     Raises:
-        ValueError: If two have one seed.
+        ValueError: If two runs have the same seed.
     """
     results: dict[int, Record] = {}
     for run in runs:
@@ -110,7 +122,8 @@ def by_seed(runs: Iterable[Record]) -> dict[int, Record]:
     return results
 
 
-def _typical(run: Record, name: str) -> float:
+def _mean_over_training(run: Record, name: str) -> float:
+    """Return the geometric mean of a curve, or of the curves of all layers."""
     names = (
         [name] if name in run["curves"] else [k for k in run["curves"] if k.startswith(f"{name}_")]
     )
@@ -122,7 +135,7 @@ def _typical(run: Record, name: str) -> float:
 
 
 def harder_to_turn(records: Records) -> list[Finding]:
-    """Compare how far an update turns weights that are four times as long, and as they are."""
+    """Compare by how many degrees an update turns weights of four times the norm."""
     results = []
     for norm in ("layer", "batch", "none"):
         pairs = pairs_by_seed(*(
@@ -143,56 +156,59 @@ def harder_to_turn(records: Records) -> list[Finding]:
 # Section 6.6.
 
 
-RATE = 1e-3  # Adam's, of all runs with ten seeds: no arm's rate was tuned
+RATE = 1e-3  # learning rate of Adam in all runs with ten seeds; it was not tuned
 
 
 def mnist_arms(records: Records, a: str, b: str, size: int) -> tuple[Arm, Arm] | None:
-    """Return the longest runs of two norms at one batch size, by seed, if they share two."""
-    results = []
+    """Return the longest runs of two norms at one batch size, if they have two seeds in common."""
+    arms = []
     for norm in (a, b):
         runs = records.of("mnist", norm=norm, batch_size=size, learning_rate=RATE, data="mnist")
-        longest = max((run["settings"]["epochs"] for run in runs), default=0)
-        longest = [run for run in runs if run["settings"]["epochs"] == longest]
-        results.append(Arm(dict(sorted(by_seed(longest).items())), RATE, {}))
-    one, other = results
-    return (one, other) if len(one.runs.keys() & other.runs.keys()) > 1 else None
+        epochs = max((run["settings"]["epochs"] for run in runs), default=0)
+        longest = [run for run in runs if run["settings"]["epochs"] == epochs]
+        arms.append(Arm(dict(sorted(by_seed(longest).items())), RATE, {}))
+    first, second = arms
+    return (first, second) if len(first.runs.keys() & second.runs.keys()) > 1 else None
 
 
 def mnist_end(
-    arms: tuple[Arm, Arm], name: str | Value, unit: str, what: str, *, judged: str = "",
+    arms: tuple[Arm, Arm], name: str | Value, unit: str, what: str, *, plateau_score: str = "",
     factor: float = 1.0, counts: bool = True,
 ) -> Finding:  # fmt: skip
-    """Return by how much the second arm's end lies below the first's, seed by seed.
+    """Return the difference of the final values, second arm minus first, for each seed.
 
-    Where one was trained for longer, both are compared after the epochs that both have.
+    If one arm was trained for longer, both are cut to the epochs that both have.
     """
     value = end(name) if isinstance(name, str) else name
     runs = tuple(run for arm in arms for run in arm.runs.values())
     arms = equally_long(arms)
     plain, other = paired(*arms, value)
     return Finding(what, factor * (other - plain), unit, (other - plain) / plain, runs, counts,
-                   untestable=no_plateau(arms, judged or name))  # fmt: skip
+                   untestable=no_plateau(arms, plateau_score or name))  # fmt: skip
 
 
-def faster_than_batch_norm(size: int) -> Weigh:
-    """Compare updates to targets of the training NLL and the test error; the ends stand beside."""
+def faster_than_batch_norm(size: int) -> Evaluator:
+    """Return an evaluator of the updates to the targets of the training NLL.
+
+    Updates to the targets of the test error, and both final values, are secondary.
+    """
 
     def evaluate(records: Records) -> list[Finding]:
         arms = mnist_arms(records, "batch", "layer", size)
         if not arms:
             return []
-        of = [
+        nll, error = (
             to_targets(
                 *arms,
                 lambda run, n=name: curve(run, n),
                 _mnist_updates,
-                f"{words}, layer norm against batch norm",
+                f"{description}, layer norm against batch norm",
             )
-            for name, words in (("train_nll", "training NLL"), ("test_error", "test error"))
-        ]
+            for name, description in (("train_nll", "training NLL"), ("test_error", "test error"))
+        )
         return [
-            *of[0],
-            *beside(of[1]),
+            *nll,
+            *secondary(error),
             mnist_end(arms, "train_nll", "nats", "training NLL at the end", counts=False),
             mnist_end(arms, "test_error", "points", "test error at the end", factor=100,
                        counts=False),
@@ -207,34 +223,34 @@ def _mnist_updates(run: Record) -> np.ndarray:
 
 
 def robust(records: Records) -> list[Finding]:
-    """Compare how much smaller batches change the end, with layer and batch norm.
+    """Compare how much smaller batches change the final values, with layer and batch norm.
 
-    Both sizes are compared after the epochs that the shorter runs have.
+    All runs are cut to the number of epochs of the shortest.
     """
-    of = {size: mnist_arms(records, "layer", "batch", size) for size in (128, 4)}
-    if not all(of.values()):
+    by_size = {size: mnist_arms(records, "layer", "batch", size) for size in (128, 4)}
+    if not all(by_size.values()):
         return []
-    arms = [of[size][k] for k in (0, 1) for size in (128, 4)]
+    arms = [by_size[size][k] for k in (0, 1) for size in (128, 4)]
     seeds = sorted(set.intersection(*(set(arm.runs) for arm in arms)))
     if len(seeds) < 2:
         return []
-    result, runs = [], tuple(arm.runs[seed] for seed in seeds for arm in arms)
+    results, runs = [], tuple(arm.runs[seed] for seed in seeds for arm in arms)
     arms = equally_long(arms)
     shortest = next(iter(arms[0].runs.values()))["curves"]["epoch"][-1]
-    for name, words, unit, factor in (
+    for name, description, unit, factor in (
         ("train_nll", f"training NLL from batches of 128 to 4, {shortest:g} epochs", "nats", 1),
         ("test_error", f"test error from batches of 128 to 4, {shortest:g} epochs", "points", 100),
     ):
         ends = np.array([[end(name)(arm.runs[seed]) for seed in seeds] for arm in arms])
         layer, batch = np.abs(ends[1::2] - ends[::2])
         d = layer - batch
-        result.append(Finding(f"change of the {words}", factor * d, unit, d / batch, runs,
-                             untestable=no_plateau(arms, name)))  # fmt: skip
-    return result
+        results.append(Finding(f"change of the {description}", factor * d, unit, d / batch, runs,
+                               untestable=no_plateau(arms, name)))  # fmt: skip
+    return results
 
 
 def equally_long(arms: Sequence[Arm]) -> tuple[Arm, ...]:
-    """Return arms as if all runs had ended with the shortest of them."""
+    """Return arms whose runs are all cut to the length of the shortest run."""
     shortest = min(run["curves"]["epoch"][-1] for arm in arms for run in arm.runs.values())
     return tuple(
         arm._replace(runs={seed: _up_to(shortest, run) for seed, run in arm.runs.items()})
@@ -248,7 +264,7 @@ def _up_to(epoch: float, run: Record) -> Record:
 
 
 def one_by_one(records: Records) -> list[Finding]:
-    """Compare layer norm on single cases with batch norm on its smallest batches, at the end."""
+    """Compare the final error of layer norm with batch size 1 and batch norm with batch size 2."""
     layer = by_seed(records.of("mnist", norm="layer", batch_size=1, data="mnist"))
     results = []
     for norm, size in (("batch", 2), ("none", 1)):
@@ -266,40 +282,47 @@ def one_by_one(records: Records) -> list[Finding]:
 
 
 def outperforms(records: Records) -> list[Finding]:
-    """Compare batch norm's test error at the end with that of every other arm; the NLL beside."""
+    """Compare the final test error of batch norm with that of every other arm.
+
+    The test NLL is secondary.
+    """
     results = []
-    for kind in head(records, "convnet", "batch", NONE):
-        others = [name for name in kind.arms if name != "batch" and kind.has("batch", name)]
-        one = [_test_end(kind, "error", other) for other in others]
-        one += beside([_test_end(kind, "NLL", other) for other in others])
-        results += beside(one) if results else one
+    for group in run_groups(records, "convnet", "batch", NONE):
+        others = [name for name in group.arms if name != "batch" and group.has("batch", name)]
+        findings = [_test_end(group, "error", other) for other in others]
+        findings += secondary([_test_end(group, "NLL", other) for other in others])
+        results += secondary(findings) if results else findings
     return results
 
 
-def _test_end(kind: Kind, what: str, plain: str) -> Finding:
+def _test_end(group: RunGroup, what: str, plain: str) -> Finding:
     name, unit, factor = {"error": ("test_error", "points", 100), "NLL": ("test_nll", "nats", 1)}[
         what
     ]
-    words = f"test {what} at the end against {plain}"
-    return final_metric_difference(kind, name, unit, words, "batch", plain, factor=factor,
-                                   judged=lambda run: curve(run, name))  # fmt: skip
+    text = f"test {what} at the end against {plain}"
+    return final_metric_difference(group, name, unit, text, "batch", plain, factor=factor,
+                                   plateau_score=lambda run: curve(run, name))  # fmt: skip
 
 
-def border(name: str) -> Weigh:
-    """Compare units at the border with the rest: how often they are on, or how they vary."""
+def border(name: str) -> Evaluator:
+    """Return an evaluator that compares units at the border of the image with interior units.
+
+    Args:
+        name: ``on``, how often units are active, or ``deviation``, their std over images.
+    """
 
     def evaluate(records: Records) -> list[Finding]:
         results = []
-        for kind in head(records, "convnet", LAYER)[:1]:
+        for group in run_groups(records, "convnet", LAYER)[:1]:
             for layer in (1, 2, 3):
-                arm = kind.arms[LAYER]
+                arm = group.arms[LAYER]
                 ends = {k: np.array([curve(run, f"{k}_{layer}")[-1] for run in arm.runs.values()])
                         for k in ("border_on", "inner_on", "border_deviation")}  # fmt: skip
                 ratio = ends["border_on"] / ends["inner_on"]
                 if name == "deviation":
-                    apart = np.abs(ends["border_deviation"] - 1)
+                    distance = np.abs(ends["border_deviation"] - 1)
                     what = f"layer {layer}: std at the border, a tenth away from the interior's"
-                    results.append(Finding(what, 0.1 - apart, "of the interior's", None,
+                    results.append(Finding(what, 0.1 - distance, "of the interior's", None,
                                          tuple(arm.runs.values())))  # fmt: skip
                 else:
                     what = f"layer {layer}: fraction of images that activate a border unit"
@@ -314,12 +337,12 @@ def border(name: str) -> Weigh:
 
 
 def higher_rates(records: Records) -> list[Finding]:
-    """Compare the best learning rates with layer norm and without, where several were run."""
+    """Compare the best learning rates with and without layer norm, if several were run."""
     results = []
     for name in ("landscape", *RECURRENT, "convnet"):
-        for kind in head(records, name):
-            if min(len(kind.arms[arm].rates) for arm in (NONE, LAYER)) > 1:
-                results.append(trained.best_rates(kind, records))
+        for group in run_groups(records, name):
+            if min(len(group.arms[arm].rates) for arm in (NONE, LAYER)) > 1:
+                results.append(trained.best_rates(group, records))
                 break
     return results + _rates_of_digits(records)
 
@@ -330,68 +353,73 @@ def _rates_of_digits(records: Records) -> list[Finding]:
         best: dict[str, dict[int, float]] = {}
         runs = records.of("sequence", cell=cell, step="row", held_out=True, gain=1.0)
         for norm in ("none", "layer"):
-            mine = [run for run in runs if run["settings"]["norm"] == norm]
-            for seed in {run["seed"] for run in mine}:
-                of = [run for run in mine if run["seed"] == seed]
-                low = min(of, key=lambda run: curve(run, "test_nll").min())
-                best.setdefault(norm, {})[seed] = low["settings"]["learning_rate"]
+            by_norm = [run for run in runs if run["settings"]["norm"] == norm]
+            for seed in {run["seed"] for run in by_norm}:
+                candidates = [run for run in by_norm if run["seed"] == seed]
+                run = min(candidates, key=lambda run: curve(run, "test_nll").min())
+                best.setdefault(norm, {})[seed] = run["settings"]["learning_rate"]
         seeds = sorted(best.get("none", {}).keys() & best.get("layer", {}).keys())
         if len(seeds) > 1:
             a, b = (np.array([best[norm][seed] for seed in seeds]) for norm in ("layer", "none"))
-            typical = [f"{np.exp(np.log(one).mean()):.2g}" for one in (a, b)]
+            typical = [f"{np.exp(np.log(rates).mean()):.2g}" for rates in (a, b)]
             what = f"digits, {cell.upper()}: best rate {typical[0]} against {typical[1]}"
             results.append(Finding(what, np.log10(b / a), "powers of ten", None, tuple(runs)))
     return results
 
 
 BROKEN = "the baseline is broken before training"
-ABOVE_CHANCE = 0.5  # nats by which the loss of a sound baseline may start above chance
+ABOVE_CHANCE = 0.5  # nats by which the initial loss of a valid baseline may exceed chance level
 
 
-# Initialization, blocks and place of the norm; the label rests on the first that is recorded.
+# Initialization, number of blocks, norm placement. The label is based on the first with 24 blocks
+# and pre-norm that is recorded.
 DEEP = (
     ("gpt2", 24, "pre"), ("xavier", 24, "pre"),
     ("gpt2", 24, "post"), ("gpt2", 12, "pre"), ("gpt2", 12, "post"),
     ("xavier", 12, "pre"), ("xavier", 6, "pre"),
 )  # fmt: skip
 STARTS = {"gpt2": "GPT-2's initialization with residual scaling", "xavier": "Xavier initialization"}
-Way = tuple[float, int]  # learning rate and warm-up
+Schedule = tuple[float, int]  # learning rate and warm-up
 
 
 def deep(records: Records) -> list[Finding]:
-    """Compare deep transformers with layer norm and without, each at its best rate and warm-up.
+    """Compare deep transformers with and without layer norm, each at its best rate and warm-up.
 
-    Both choose among the rates and warm-ups that both have. The label rests on pre-norm and 24
-    blocks, from GPT-2's initialization with residual scaling where that is recorded, else from
-    Xavier's. The baseline's loss must start at chance, and both losses must have leveled off, or
-    have been lower before.
+    The best are chosen among the rates and warm-ups at which both were trained. The label is based
+    on pre-norm and 24 blocks, with GPT-2's initialization and residual scaling if that is recorded,
+    else with Xavier initialization. The loss of the baseline must start at chance level, and both
+    losses must have reached a plateau or increase at the end.
     """
     results: list[Finding] = []
-    for initialization, depth, place in DEEP:
-        with_norm = _ways(records, "layer", initialization, depth, place)
-        without = _ways(records, "none", initialization, depth, "pre")
+    for initialization, depth, placement in DEEP:
+        with_norm = _runs_by_schedule(records, "layer", initialization, depth, placement)
+        without = _runs_by_schedule(records, "none", initialization, depth, "pre")
         common = with_norm.keys() & without.keys()
         if not common:
             continue
-        best = [min(sorted(common), key=lambda way, of=of: _mean_lowest(of[way]))
-                for of in (with_norm, without)]  # fmt: skip
+        best = [min(sorted(common), key=lambda schedule, runs=runs: _mean_lowest(runs[schedule]))
+                for runs in (with_norm, without)]  # fmt: skip
         arms = [with_norm[best[0]], without[best[1]]]
         seeds = sorted(arms[0].keys() & arms[1].keys())
         if len(seeds) < 2:
             continue
         a, b = (np.array([_lowest(arm[seed]) for seed in seeds]) for arm in arms)
         runs = tuple(arm[seed] for arm in arms for seed in seeds)
-        one, other = map(_rate, best)
-        what = (f"{depth} blocks, {STARTS[initialization]}: lowest validation loss, {place}-norm "
-                f"at rate {one} against none at {other}")  # fmt: skip
-        counts = (depth, place) == (24, "pre") and not any(finding.counts for finding in results)
+        rates = [*map(_format_schedule, best)]
+        what = (
+            f"{depth} blocks, {STARTS[initialization]}: lowest validation loss, "
+            f"{placement}-norm at rate {rates[0]} against none at {rates[1]}"
+        )
+        counts = (depth, placement) == (24, "pre") and not any(
+            finding.counts for finding in results
+        )
         reason = _not_comparable(arms)
         results.append(Finding(what, a - b, "nats", (a - b) / b, runs, counts, untestable=reason))
     return results
 
 
-def _rate(way: Way) -> str:
-    rate, warm_up = way
+def _format_schedule(schedule: Schedule) -> str:
+    rate, warm_up = schedule
     return f"{rate:g}" + " with warm-up" * bool(warm_up)
 
 
@@ -402,23 +430,23 @@ def _not_comparable(arms: list[dict[int, Record]]) -> str:
     return next((reason for reason in reasons if reason not in ("", WORSENS)), "")
 
 
-def _ways(
-    records: Records, norm: str, initialization: str, depth: int, place: str
-) -> dict[Way, dict[int, Record]]:
-    """Return the runs of one network by learning rate and warm-up, then by seed."""
-    named = f"{initialization}-{place}-{norm}-L{depth}-rate*-warm*"
+def _runs_by_schedule(
+    records: Records, norm: str, initialization: str, depth: int, placement: str
+) -> dict[Schedule, dict[int, Record]]:
+    """Return the runs of one network, by learning rate and warm-up, then by seed."""
+    named = f"{initialization}-{placement}-{norm}-L{depth}-rate*-warm*"
     scaled = initialization == "gpt2"
-    ways: dict[Way, dict[int, Record]] = {}
+    results: dict[Schedule, dict[int, Record]] = {}
     for run in records.of("transformer", named, last_norm=True, qk_norm="none", norm=norm):
         s = run["settings"]
-        # Records from before there was residual scaling do not name it.
+        # Older records lack the setting residual_scaling.
         if s["updates_an_epoch"] > 1 and s.get("residual_scaling", False) == scaled:
-            ways.setdefault((s["learning_rate"], s["warm_up"]), {})[run["seed"]] = run
-    return ways
+            results.setdefault((s["learning_rate"], s["warm_up"]), {})[run["seed"]] = run
+    return results
 
 
 def _is_broken(run: Record) -> bool:
-    """Whether the loss before the first update is above that of drawing any character."""
+    """Return whether the loss before the first update is above chance level."""
     chance = np.log(run["data"]["cases"]["different"])
     return not curve(run, "val_nll")[0] <= chance + ABOVE_CHANCE
 

@@ -1,6 +1,6 @@
-"""The table at the paper's figure 6, of which its text gives no numbers: where the runs here end.
+"""Table of the final values of the book's runs for figure 6, for which the paper has no numbers.
 
-Network, training cases and batch sizes are the paper's.
+Network, training examples and batch sizes are those of the paper.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ _CURVES = {
 
 
 def table(records: Records) -> list[list[str]]:
-    """Return the rows of the table, its headings first.
+    """Return the rows of the table, starting with its header.
 
-    A cell is the mean and the standard deviation over the seeds that all norms have, at the end of
-    the longest runs that all norms have.
+    Cells have the mean and standard deviation over the seeds that all norms have, at the end of the
+    longest runs that all norms have.
 
     Args:
-        records: Of a folder.
+        records: The records of a folder.
     """
-    heads = ["at the end of training: mean ± standard deviation", *NORMS.values()]
-    return [heads, *(row for size in SIZES for row in _rows(records, size))]
+    header = ["at the end of training: mean ± standard deviation", *NORMS.values()]
+    return [header, *(row for size in SIZES for row in _rows(records, size))]
 
 
 def _rows(records: Records, size: int) -> list[list[str]]:
-    results: dict[int, dict[str, list[Record]]] = {}
+    by_epochs: dict[int, dict[str, list[Record]]] = {}
     for run in records.of("mnist", batch_size=size, learning_rate=RATE, data="mnist"):
-        by_norm = results.setdefault(run["settings"]["epochs"], {})
+        by_norm = by_epochs.setdefault(run["settings"]["epochs"], {})
         by_norm.setdefault(run["settings"]["norm"], []).append(run)
-    whole = [epochs for epochs, by_norm in results.items() if by_norm.keys() >= NORMS.keys()]
-    if not whole:
+    complete = [epochs for epochs, by_norm in by_epochs.items() if by_norm.keys() >= NORMS.keys()]
+    if not complete:
         return [[f"batches of {size}", *(MISSING for _ in NORMS)]]
-    runs = {norm: by_seed(results[max(whole)][norm]) for norm in NORMS}
+    runs = {norm: by_seed(by_epochs[max(complete)][norm]) for norm in NORMS}
     seeds = sorted(set.intersection(*(set(runs[norm]) for norm in NORMS)))
     rows = []
     for name, (what, factor, form) in _CURVES.items():
@@ -51,6 +51,6 @@ def _rows(records: Records, size: int) -> list[list[str]]:
             ends = np.array([factor * curve(runs[norm][seed], name)[-1] for seed in seeds])
             spread = f" ± {ends.std(ddof=1):{form}}" if len(ends) > 1 else ""
             cells.append(f"{ends.mean():{form}}{spread}")
-        of = f"batches of {size}, {max(whole)} epochs, {len(seeds)} seeds"
-        rows.append([f"{of}: {what}", *cells])
+        label = f"batches of {size}, {max(complete)} epochs, {len(seeds)} seeds"
+        rows.append([f"{label}: {what}", *cells])
     return rows

@@ -1,4 +1,4 @@
-"""A claim, what was found on it, and its label: one way for all of them."""
+"""Claims, findings on them and their labels."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Record = dict[str, Any]
 
 
 class Records:
-    """The records of a folder, read when they are asked for.
+    """The records of a folder, which are read when they are needed.
 
     Args:
-        where: The folder; the book's own if ``None``.
+        where: The folder; the book's if ``None``.
     """
 
     def __init__(self, where: Path | str | None = None) -> None:
@@ -36,7 +36,7 @@ class Records:
 
     @classmethod
     def given(cls, experiment: str, runs: Sequence[Record]) -> Records:
-        """Return records of one experiment that were read before, of no folder."""
+        """Return an instance with records of one experiment that are already in memory."""
         records = cls.__new__(cls)
         records.where = Path()
         records._read = {f"{experiment}-*": [(Path(), run) for run in runs]}
@@ -46,47 +46,47 @@ class Records:
         """Return the records of an experiment whose settings have the given values.
 
         Args:
-            experiment: Its name.
-            named: A pattern of what follows it in a file's name: of hundreds few are then read.
-            **settings: As recorded.
+            experiment: Name of the experiment.
+            named: Pattern of the rest of the file name, to read only some of many files.
+            **settings: Values of settings to select by.
         """
         key = f"{experiment}-{named}"
         if key not in self._read:
             paths = [*self.where.glob(f"{key}.json"), *self.where.glob(f"{experiment}/{key}.json")]
             paths.sort(key=lambda path: path.name)
             read = ((path, record.read(path)) for path in paths)
-            # What a record says of itself counts, not its file's name.
+            # The pattern also matches other experiments whose name begins with this one.
             self._read[key] = [pair for pair in read if pair[1]["experiment"] == experiment]
-        read = (one for _, one in self._read[key])
-        return [one for one in read if settings.items() <= one["settings"].items()]
+        return [run for _, run in self._read[key] if settings.items() <= run["settings"].items()]
 
     def files(self, runs: Sequence[Record]) -> dict[str, str]:
-        """Return the files of records, from their names to their SHA-256."""
-        wanted = {id(run) for run in runs}
-        results = [p for read in self._read.values() for p, run in read
-                 if p.name and id(run) in wanted]  # fmt: skip
+        """Return the SHA-256 of the files of some records, by file name."""
+        ids = {id(run) for run in runs}
+        paths = [
+            path for read in self._read.values() for path, run in read
+            if path.name and id(run) in ids
+        ]  # fmt: skip
         return {
             path.relative_to(self.where).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(results)
+            for path in sorted(paths)
         }
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One measurement on a claim.
+    """One measurement that tests a claim.
 
     Attributes:
-        what: What was compared, where, in words.
-        differences: One a seed, below 0 where the claim is true; infinite where something was
-            never reached, NaN where a run ended without a number. Of an exact statement the single
-            number that is to be 0 at most.
-        unit: Of the differences.
-        shares: The same as shares of what is compared with, the unit that all claims have in
-            common; ``None`` where there is none.
-        runs: The records behind it.
-        counts: Whether the label of the claim rests on it; others stand beside.
-        exact: Whether it is computed, not trained: then one number decides.
-        turned: Whether more is better: a reader is told the differences with the other sign.
+        what: Description of the comparison.
+        differences: One per seed, negative if the claim is true; infinite if a target was never
+            reached, NaN if a run has no value. An exact statement has one number, which must not be
+            above 0.
+        unit: Unit of the differences.
+        shares: The differences relative to the baseline, or ``None`` if this is not meaningful.
+        runs: The records that were used.
+        counts: Whether the label of the claim is based on it; other findings are only shown.
+        exact: Whether it is computed without training, so that one number decides.
+        turned: Whether higher is better: differences are then printed with the opposite sign.
         untestable: Why it cannot be tested here, such as :data:`lnlab.comparison.NO_PLATEAU`.
         corrected: The p value, corrected for all comparisons of the page.
     """
@@ -104,7 +104,7 @@ class Finding:
 
     @property
     def label(self) -> comparison.Label:
-        """What can be said by this measurement."""
+        """The label of this finding."""
         if self.untestable:
             return comparison.untestable(self.untestable)
         if self.exact:
@@ -113,31 +113,31 @@ class Finding:
 
     @property
     def seeds(self) -> int:
-        """How many."""
+        """Number of seeds."""
         return len(self.differences)
 
     def range(self, shares: bool = False) -> tuple[float, float, float]:
         """Return mean, lower and upper bound of the differences, or of the shares."""
         values = self.shares if shares else self.differences
-        with np.errstate(invalid="ignore"):  # never for one, and for the baseline
+        with np.errstate(invalid="ignore"):  # inf - inf, if both signs are among the differences
             return float(values.mean()), *comparison.limits(values)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence that could be false of the world.
+    """An empirical or mathematical claim of the paper or of tutorials.
 
     Attributes:
-        name: For addresses.
-        section: Of the paper; of tutorials, the word ``tutorials``.
-        quote: The words, a phrase at most.
-        says: The claim as a whole sentence.
-        there: At which scale it was found there.
-        here: What stands in for that here.
-        page: The chapter that goes into it.
-        experiments: Whose records decide; none if it is computed, or open.
-        evaluate: From the records to what they say; nothing where they are missing.
-        beside: What was different here, or what limits the claim.
+        name: Identifier, used in addresses of pages.
+        section: Section of the paper, or ``tutorials``.
+        quote: The source's words, at most a phrase.
+        says: The claim as a complete sentence.
+        there: The model and data of the source.
+        here: The model and data of the book.
+        page: The chapter about it.
+        experiments: Experiments whose records test it; none if it is computed or not tested.
+        evaluate: Returns the findings from the records; none if records are missing.
+        beside: A limitation, or a difference from the source.
     """
 
     name: str
@@ -153,13 +153,13 @@ class Claim:
 
     @property
     def commands(self) -> list[str]:
-        """What records the runs behind it."""
+        """The commands that record the runs."""
         return [f"python -m lnlab replay {name}" for name in self.experiments]
 
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A claim with what was found on it; the findings that count come first."""
+    """A claim with its findings, those that count first."""
 
     claim: Claim
     findings: tuple[Finding, ...]
@@ -167,12 +167,12 @@ class ClaimResult:
 
     @property
     def counting(self) -> list[Finding]:
-        """The findings on which the label rests."""
+        """The findings on which the label is based."""
         return [finding for finding in self.findings if finding.counts]
 
     @property
     def label(self) -> comparison.Label:
-        """What all findings that count come to together."""
+        """The combined label of all findings that count."""
         if not self.counting:
             missing = bool(self.claim.experiments)
             return comparison.untestable(
@@ -182,7 +182,7 @@ class ClaimResult:
 
     @property
     def seeds(self) -> str:
-        """How many seeds there are, from the fewest to the most; empty of exact statements."""
+        """Number of seeds, or its range, in words; empty for exact statements."""
         seeds = sorted({finding.seeds for finding in self.counting if not finding.exact})
         if not seeds:
             return ""
@@ -191,7 +191,7 @@ class ClaimResult:
 
     @property
     def scale(self) -> str:
-        """What was recorded: seeds, size against the paper, device; empty where nothing was."""
+        """Seeds, size compared with the paper, and devices of the runs; empty without runs."""
         runs = [run for finding in self.counting for run in finding.runs]
         if not runs:
             return ""
@@ -200,7 +200,7 @@ class ClaimResult:
 
     @property
     def evidence(self) -> str:
-        """What a line says beside its label: its seeds, and the size against the paper."""
+        """Seeds and size compared with the paper, as shown next to the label."""
         runs = [run for finding in self.counting for run in finding.runs]
         if not self.seeds:
             exact = self.label.evidence is comparison.Evidence.EXACT
@@ -209,32 +209,32 @@ class ClaimResult:
 
 
 def evaluate(claim: Claim, records: Records) -> ClaimResult:
-    """Weigh one claim by the records of a folder."""
+    """Evaluate one claim with the records of a folder."""
     findings = claim.evaluate(records)
     findings = tuple(sorted(findings, key=lambda finding: not finding.counts))
     runs = [run for finding in findings for run in finding.runs]
     return ClaimResult(claim, findings, records.files(runs))
 
 
-def corrected(weighed: Sequence[ClaimResult]) -> list[ClaimResult]:
-    """Correct the p values of all findings that count and have ten seeds or more, by Holm.
+def corrected(results: Sequence[ClaimResult]) -> list[ClaimResult]:
+    """Apply Holm's correction to all findings that count and have ten seeds or more.
 
-    A measurement that stands under two claims is one comparison.
+    A finding that belongs to two claims is one comparison.
     """
-    tested = {_key(one): one.differences for one in comparisons(weighed)}
+    tested = {_key(finding): finding.differences for finding in comparisons(results)}
     p_values = dict(zip(tested, comparison.corrected_p_values([*tested.values()]), strict=True))
     return [
-        dataclasses.replace(one, findings=tuple(
+        dataclasses.replace(result, findings=tuple(
             dataclasses.replace(finding, corrected=p_values.get(_key(finding)))
-            for finding in one.findings
+            for finding in result.findings
         ))
-        for one in weighed
+        for result in results
     ]  # fmt: skip
 
 
-def comparisons(weighed: Sequence[ClaimResult]) -> list[Finding]:
+def comparisons(results: Sequence[ClaimResult]) -> list[Finding]:
     """Return the findings that are tested, each once."""
-    tested = [finding for one in weighed for finding in one.counting
+    tested = [finding for result in results for finding in result.counting
               if finding.label.evidence is comparison.Evidence.MANY]  # fmt: skip
     return list({_key(finding): finding for finding in tested}.values())
 

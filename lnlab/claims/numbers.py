@@ -1,6 +1,6 @@
-"""The numbers that the paper's text gives of figures 1 to 5 and tables 2 and 3, beside those here.
+"""Numbers of the paper's figures 1 to 5 and tables 2 and 3, with those of the book's runs.
 
-Paper and book differ in data and scale, so that only the two columns of each are to be compared.
+Paper and book differ in data and scale. Compare only the two columns of the same source.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from lnlab.claims.finding import Record, Records
-from lnlab.claims.trained import TASKS, Kind, at_best, end, head
+from lnlab.claims.trained import TASKS, RunGroup, at_best, end, run_groups
 from lnlab.comparison import NOT_RECORDED
 from lnlab.experiments._curves import TARGETS
 from lnlab.experiments._task import LAYER, NONE
 
 
 class Row(NamedTuple):
-    """A number without norm and with layer norm, in the paper and here.
+    """A quantity without norm and with layer norm, in the paper and in the book.
 
     Attributes:
-        what: What is measured, with its unit.
-        paper: Without norm, with layer norm; empty where its text gives none.
-        here: Likewise; ``None`` where it is not recorded.
-        experiment: Whose.
+        what: Description of the quantity, with its unit.
+        paper: The paper's values without norm and with layer norm; empty if not given in its text.
+        here: The book's values, or ``None`` if they are not recorded.
+        experiment: Name of the experiment.
     """
 
     what: str
@@ -34,15 +34,15 @@ class Row(NamedTuple):
 
     @property
     def cells(self) -> list[str]:
-        """The row as it is printed."""
+        """The cells of the row as text."""
         here = self.here or ("", NOT_RECORDED)
         return [self.what, *(text or "–" for text in (*self.paper, *here))]
 
 
-def _means(kind: Kind | None, value: Callable[[Record], float], form: str) -> tuple | None:
-    if kind is None:
+def _means(group: RunGroup | None, value: Callable[[Record], float], form: str) -> tuple | None:
+    if group is None:
         return None
-    arms = (kind.arms[name].runs.values() for name in (NONE, LAYER))
+    arms = (group.arms[name].runs.values() for name in (NONE, LAYER))
     return tuple(_mean(np.array([value(run) for run in runs]), form) for runs in arms)
 
 
@@ -50,26 +50,26 @@ def _mean(values: np.ndarray, form: str) -> str:
     known = values[~np.isnan(values)]
     if not len(known):
         return "no number"
-    of = f", {len(known)} of {len(values)} seeds" if len(known) < len(values) else ""
-    return f"{known.mean():{form}}{of}"
+    seeds = f", {len(known)} of {len(values)} seeds" if len(known) < len(values) else ""
+    return f"{known.mean():{form}}{seeds}"
 
 
-def _usual(records: Records, experiment: str) -> Kind | None:
-    return next(iter(head(records, experiment)), None)
+def _main_group(records: Records, experiment: str) -> RunGroup | None:
+    return next(iter(run_groups(records, experiment)), None)
 
 
 LAST = f"updates to {TARGETS[-1]:.0%} of the way of none"
 
 
-def _ratio(kind: Kind | None) -> tuple[str, str] | None:
-    """Return the ratio of updates to the last target, the mean of the seeds."""
-    if kind is None:
+def _ratio(group: RunGroup | None) -> tuple[str, str] | None:
+    """Return the mean ratio of updates to the last target, as text for both arms."""
+    if group is None:
         return None
-    task = TASKS[kind.experiment]
-    reason = task.no_plateau(kind.arms[NONE])
+    task = TASKS[group.experiment]
+    reason = task.no_plateau(group.arms[NONE])
     if reason:
         return "", f"not testable: {reason}"
-    ratios = task.ratios(kind.arms[NONE], kind.arms[LAYER])[-1]
+    ratios = task.ratios(group.arms[NONE], group.arms[LAYER])[-1]
     never = int(np.isinf(ratios).sum())
     return "100%", f"never in {never} of {len(ratios)}" if never else f"{ratios.mean():.0%}"
 
@@ -97,35 +97,35 @@ PAPER_TABLE_3 = {
 
 
 def _figure_1(records: Records) -> list[Row]:
-    kind, name = _usual(records, "order_embeddings"), "order_embeddings"
+    group, name = _main_group(records, "order_embeddings"), "order_embeddings"
     score = TASKS[name].score
-    own = _means(kind, lambda run: TASKS[name].at_best(run, "epoch"), ".1f")
-    total = _means(kind, lambda run: -float(np.nanmin(score(run))), ".1f")  # in percent by now
+    epochs = _means(group, lambda run: TASKS[name].at_best(run, "epoch"), ".1f")
+    total = _means(group, lambda run: -float(np.nanmin(score(run))), ".1f")  # in percent
     return [
-        Row("time to its own best, here in epochs", ("100%", "60%"), own, name),
+        Row("time to its own best, here in epochs", ("100%", "60%"), epochs, name),
         Row("best R@1 + 5 + 10, validation", ("", ""), total, name),
     ]
 
 
 def _table_2(records: Records) -> list[Row]:
-    kind = _usual(records, "order_embeddings")
+    group = _main_group(records, "order_embeddings")
     results = []
     for (way, measure), paper in PAPER_TABLE_2.items():
         rank = measure == "mean_rank"
         what = f"{way}s, " + ("mean rank" if rank else f"R@{measure.removeprefix('recall_')}, %")
         factor = 1 if rank else 100
-        value = at_best(kind, f"test_{way}_{measure}") if kind else None
-        here = _means(kind, lambda run, v=value, f=factor: f * v(run), ".1f")
+        value = at_best(group, f"test_{way}_{measure}") if group else None
+        here = _means(group, lambda run, v=value, f=factor: f * v(run), ".1f")
         results.append(Row(what, paper, here, "order_embeddings"))
     return results
 
 
 def _figure_2(records: Records) -> list[Row]:
-    kind = _usual(records, "attentive_reader")
-    here = _means(kind, _percent("val_error"), ".1f")
+    group = _main_group(records, "attentive_reader")
+    here = _means(group, _percent("val_error"), ".1f")
     return [
         Row("error on validation at the end, %", ("", ""), here, "attentive_reader"),
-        Row(LAST, ("", ""), _ratio(kind), "attentive_reader"),
+        Row(LAST, ("", ""), _ratio(group), "attentive_reader"),
     ]
 
 
@@ -134,43 +134,43 @@ def _percent(name: str) -> Callable[[Record], float]:
 
 
 def _figure_3(records: Records) -> list[Row]:
-    share = _ratio(_usual(records, "skip_thoughts"))
+    share = _ratio(_main_group(records, "skip_thoughts"))
     return [Row(LAST, ("", ""), share, "skip_thoughts")]
 
 
 def _table_3(records: Records) -> list[Row]:
-    kind = _usual(records, "skip_thoughts")
+    group = _main_group(records, "skip_thoughts")
     results = []
     for what, paper in PAPER_TABLE_3.items():
         task = what.partition(",")[0].lower()
         if task in ("mr", "cr", "subj"):
-            here = _means(kind, _percent(task), ".1f")
+            here = _means(group, _percent(task), ".1f")
             results.append(Row(what, paper, here, "skip_thoughts"))
         else:
             results.append(Row(what, paper, ("", "not among the tasks"), "skip_thoughts"))
-    pairs = _means(kind, _percent("caption_pairs"), ".1f")
+    pairs = _means(group, _percent("caption_pairs"), ".1f")
     return [*results, Row("pairs of captions, AUC, %", ("", ""), pairs, "skip_thoughts")]
 
 
 def _figure_4(records: Records) -> list[Row]:
-    kind = _usual(records, "draw")
+    group = _main_group(records, "draw")
     return [
         Row("bound at the end, nats", tuple(f"{bound:.2f}" for bound in PAPER_BOUNDS.values()),
-            _means(kind, end("test_bound_of_all"), ".2f"), "draw"),
-        Row(LAST, ("", "“almost twice as fast”"), _ratio(kind), "draw"),
+            _means(group, end("test_bound_of_all"), ".2f"), "draw"),
+        Row(LAST, ("", "“almost twice as fast”"), _ratio(group), "draw"),
     ]  # fmt: skip
 
 
 def _figure_5(records: Records) -> list[Row]:
-    kind = _usual(records, "handwriting")
-    loss = _means(kind, end("val_new_nll"), ".3f")
+    group = _main_group(records, "handwriting")
+    loss = _means(group, end("val_new_nll"), ".3f")
     return [
         Row("loss at the end, new writers, nats per point", ("", ""), loss, "handwriting"),
-        Row(LAST, ("", "“much faster”"), _ratio(kind), "handwriting"),
+        Row(LAST, ("", "“much faster”"), _ratio(group), "handwriting"),
     ]
 
 
-#: From a figure or table of the paper to what makes its rows.
+#: Maps a figure or table of the paper to the function that returns its rows.
 OF = {
     "figure-1": _figure_1,
     "table-2": _table_2,
@@ -183,14 +183,14 @@ OF = {
 
 
 def rows(name: str, records: Records) -> list[Row]:
-    """Return the numbers of a figure or a table, the paper's and those here.
+    """Return the paper's and the book's numbers of a figure or table.
 
     Args:
         name: One of :data:`OF`.
-        records: Of a folder.
+        records: The records of a folder.
 
     Raises:
-        ValueError: If the paper has no such figure or table with numbers to compare.
+        ValueError: If the name is not one of :data:`OF`.
     """
     if name not in OF:
         raise ValueError(f"rows: name must be one of {', '.join(OF)}, got {name!r}")

@@ -1,7 +1,7 @@
-"""The sentences of Ba, Kiros & Hinton (2016) that could be false of the world, in their order.
+"""The claims of Ba, Kiros & Hinton (2016), in the order of the paper.
 
-Quoted is a phrase; ``says`` is ours. A sentence that repeats another is listed once, where it is
-most exact.
+``quote`` is a phrase of the paper, ``says`` is our wording. A claim that the paper repeats is
+listed once, where it is most precise.
 """
 
 from __future__ import annotations

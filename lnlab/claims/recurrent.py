@@ -1,4 +1,4 @@
-"""Recorded runs of recurrent networks on the claims of sections 1, 6.1 to 6.5 and 7."""
+"""Evaluation of claims about recurrent networks (sections 1, 6.1 to 6.5 and 7), from records."""
 
 from __future__ import annotations
 
@@ -14,24 +14,22 @@ from lnlab.claims.trained import (
     RATIO,
     RECURRENT,
     TASKS,
-    Kind,
+    Evaluator,
+    RunGroup,
     Value,
-    Weigh,
-    beside,
     end,
     equivalence_margin,
     final_metric_difference,
-    head,
-    kinds,
+    run_groups,
+    secondary,
     speedup,
 )
 from lnlab.experiments._arms import Arm
 from lnlab.experiments._curves import TARGETS, smoothed
 from lnlab.experiments._task import CHOSEN, LAYER, NONE, curve
 
-# Of the other's updates: as fast as this counts as "almost twice as fast".
-ALMOST_TWICE = 0.6
-SAME_TIME, SAME_LOSS = 0.1, 0.1  # ours: a share of an update's time, nats per point
+ALMOST_TWICE = 0.6  # the highest ratio of updates that counts as "almost twice as fast"
+SAME_TIME, SAME_LOSS = 0.1, 0.1  # our margins: relative time of an update, nats per point
 TEST = {
     "order_embeddings": ("test_{}_recall_{}", -100, "points", "all recalls, their sum"),
     "attentive_reader": ("test_error", 100, "points", "test error"),
@@ -39,44 +37,44 @@ TEST = {
     "draw": ("test_bound", 1, "nats", "bound on test images"),
     "handwriting": ("test_new_nll", 1, "nats per point", "loss on test writers"),
 }
-#: What sets kinds with longer sequences or smaller batches apart from the usual one.
+#: Settings that are changed in groups with longer sequences or smaller batches.
 LONGER_OR_SMALLER = {"batch_size", "length", "glimpses", "passages"}
 
 
-# Sections 1 and 7: over all recurrent experiments.
+# Sections 1 and 7: all recurrent experiments.
 
 
 def recurrent_time(records: Records) -> list[Finding]:
-    """Say that the seconds of recorded runs show nothing.
+    """Return untestable findings on training time.
 
-    The machine did other work, and PyTorch's own layers run the networks without a norm.
+    The machine had other work, and networks without a norm use PyTorch's own layers.
     """
     return [
-        _untimed(kind, f"{name.replace('_', ' ')}: time to the targets")
+        _untimed(group, f"{name.replace('_', ' ')}: time to the targets")
         for name in RECURRENT
-        for kind in head(records, name)[:1]
+        for group in run_groups(records, name)[:1]
     ]
 
 
-def _untimed(kind: Kind, what: str) -> Finding:
-    runs = [run for name in (NONE, LAYER) for run in kind.arms[name].runs.values()]
-    seeds = len(kind.arms[NONE].runs.keys() & kind.arms[LAYER].runs.keys())
+def _untimed(group: RunGroup, what: str) -> Finding:
+    runs = [run for name in (NONE, LAYER) for run in group.arms[name].runs.values()]
+    seeds = len(group.arms[NONE].runs.keys() & group.arms[LAYER].runs.keys())
     return Finding(what, np.full(seeds, np.nan), "of its time", None, tuple(runs),
                    untestable=comparison.BUSY)  # fmt: skip
 
 
 def recurrent_generalization(records: Records) -> list[Finding]:
-    """Compare the end on test data, one finding an experiment."""
+    """Compare the final value on test data, with one finding per experiment."""
     results = []
     for name in RECURRENT:
         curve_name, factor, unit, words = TEST[name]
-        for kind in head(records, name)[:1]:
+        for group in run_groups(records, name)[:1]:
             names = [curve_name.format(way, k) for way in ("image", "caption") for k in (1, 5, 10)]
-            values = [end(one) for one in dict.fromkeys(names)]
+            values = [end(curve) for curve in dict.fromkeys(names)]
             what = f"{name.replace('_', ' ')}: {words} at the end"
-            share = name != "handwriting"  # a density's loss has no zero
+            share = name != "handwriting"  # the negative log of a density has no natural zero
             results.append(
-                final_metric_difference(kind, _sum(values), unit, what, factor=factor, share=share)
+                final_metric_difference(group, _sum(values), unit, what, factor=factor, share=share)
             )
     return results
 
@@ -86,45 +84,45 @@ def _sum(values: list[Value]) -> Value:
 
 
 def long_and_small(records: Records) -> list[Finding]:
-    """Compare the ratio of updates in kinds with longer sequences or smaller batches.
+    """Compare the ratio of updates of groups with longer sequences or smaller batches.
 
-    Both kinds are cut to as many epochs as the shorter one has, and compared seed by seed.
+    Runs are cut to the number of epochs of the shorter ones and compared for each seed.
     """
     results = []
     for name in RECURRENT:
-        usual, *others = head(records, name) or [None]
-        for kind in others:
-            if kind.odd.keys() & LONGER_OR_SMALLER:
-                results += _ratios_of_kinds(usual, kind)
+        main, *others = run_groups(records, name) or [None]
+        for group in others:
+            if group.changed.keys() & LONGER_OR_SMALLER:
+                results += _compare_ratios(main, group)
     return results + _digits_by_pixel(records)
 
 
-def _ratios_of_kinds(usual: Kind, kind: Kind) -> list[Finding]:
-    task, name = TASKS[kind.experiment], kind.experiment.replace("_", " ")
-    arms = [of.arms[arm] for of in (usual, kind) for arm in (NONE, LAYER)]
+def _compare_ratios(main: RunGroup, group: RunGroup) -> list[Finding]:
+    task, name = TASKS[group.experiment], group.experiment.replace("_", " ")
+    arms = [x.arms[arm] for x in (main, group) for arm in (NONE, LAYER)]
     shortest = min(run["curves"]["epoch"][-1] for arm in arms for run in arm.runs.values())
     seeds = sorted(set.intersection(*(set(arm.runs) for arm in arms)))
     if len(seeds) < 2:
         return []
-    runs = tuple(arm.runs[seed] for arm in arms for seed in seeds)  # whole, as in their files
+    runs = tuple(arm.runs[seed] for arm in arms for seed in seeds)  # not cut, as in their files
     arms = [_cut(arm, seeds, shortest) for arm in arms]
-    what = f"{name}, {kind.name}, {shortest:g} epochs of both"
+    what = f"{name}, {group.name}, {shortest:g} epochs of both"
     reason = task.no_plateau(arms[0], arms[2])
     if reason:
-        nothing = np.full(len(seeds), np.nan)
-        return [Finding(f"a smaller ratio than usual: {what}", nothing, RATIO, None, runs,
+        unknown = np.full(len(seeds), np.nan)
+        return [Finding(f"a smaller ratio than usual: {what}", unknown, RATIO, None, runs,
                         untestable=reason)]  # fmt: skip
-    ours, theirs = (task.ratios(arms[k], arms[k + 1]) for k in (0, 2))
-    with np.errstate(invalid="ignore"):  # never in both leaves no number
-        differences = theirs - ours
+    main_ratios, ratios = (task.ratios(arms[k], arms[k + 1]) for k in (0, 2))
+    with np.errstate(invalid="ignore"):  # inf - inf if the target was reached in neither
+        differences = ratios - main_ratios
     return [
-        Finding(f"a smaller ratio than usual to {part:.0%} of the way: {what}", d, RATIO, d, runs)
-        for part, d in zip(TARGETS, differences, strict=True)
+        Finding(f"a smaller ratio than usual to {target:.0%} of the way: {what}", d, RATIO, d, runs)
+        for target, d in zip(TARGETS, differences, strict=True)
     ]
 
 
 def _cut(arm: Arm, seeds: Sequence[int], epochs: float) -> Arm:
-    """Return the first epochs of an arm's runs."""
+    """Return an arm whose runs have only the first epochs."""
     runs = {}
     for seed in seeds:
         run = arm.runs[seed]
@@ -163,50 +161,50 @@ def _digits_by_pixel(records: Records) -> list[Finding]:
 
 
 def recall_by_updates(records: Records) -> list[Finding]:
-    """Compare the updates to targets of each of three recalls."""
-    result, task = [], TASKS["order_embeddings"]
-    for kind in head(records, "order_embeddings"):
-        one = [
+    """Compare the updates to the targets of each of three recalls."""
+    results, task = [], TASKS["order_embeddings"]
+    for group in run_groups(records, "order_embeddings"):
+        findings = [
             finding
             for k in (1, 5, 10)
             for finding in trained.to_targets(
-                kind.arms[NONE], kind.arms[LAYER],
+                group.arms[NONE], group.arms[LAYER],
                 lambda run, k=k: -curve(run, f"val_image_recall_{k}"), task.updates,
-                trained.describe(kind, f"R@{k}"),
+                trained.describe(group, f"R@{k}"),
             )
         ]  # fmt: skip
-        result += beside(one) if result else one
-    return result
+        results += secondary(findings) if results else findings
+    return results
 
 
 def own_best(records: Records) -> list[Finding]:
-    """Compare after how many updates each arm is at its own best, of smoothed curves."""
+    """Compare the number of updates at which the smoothed score of each arm is best."""
     task = TASKS["order_embeddings"]
 
-    def when(run: Record) -> float:
+    def updates_at_best(run: Record) -> float:
         known = ~np.isnan(task.score(run))
         values = smoothed(task.score(run)[known])
         return float(task.updates(run)[known][values.argmin()]) if known.any() else np.nan
 
     what = "updates to its own best, against none's"
     return [
-        trained.at_best_of_validation(kind, when, "updates", what)
-        for kind in head(records, "order_embeddings")[:1]
+        trained.at_best_of_validation(group, updates_at_best, "updates", what)
+        for group in run_groups(records, "order_embeddings")[:1]
     ]
 
 
 def table_2(records: Records) -> list[Finding]:
-    """Compare the eight measures of table 2 on test images, where validation was best."""
+    """Compare the eight measures of table 2 on test images, where the validation score is best."""
     results = []
-    for kind in head(records, "order_embeddings")[:1]:
+    for group in run_groups(records, "order_embeddings")[:1]:
         for way in ("image", "caption"):
             for k in (1, 5, 10):
-                value = trained.at_best(kind, f"test_{way}_recall_{k}")
+                value = trained.at_best(group, f"test_{way}_recall_{k}")
                 results.append(trained.at_best_of_validation(
-                    kind, value, "points", f"R@{k} of {way}s", factor=-100))  # fmt: skip
-            value = trained.at_best(kind, f"test_{way}_mean_rank")
+                    group, value, "points", f"R@{k} of {way}s", factor=-100))  # fmt: skip
+            value = trained.at_best(group, f"test_{way}_mean_rank")
             results.append(
-                trained.at_best_of_validation(kind, value, "places", f"mean rank of {way}s")
+                trained.at_best_of_validation(group, value, "places", f"mean rank of {way}s")
             )
     return results
 
@@ -214,100 +212,106 @@ def table_2(records: Records) -> list[Finding]:
 # Sections 6.2 to 6.5.
 
 
-def reader_error(*others: str) -> Weigh:
-    """Compare the error on validation at the end with that of other arms; the NLL beside."""
+def reader_error(*others: str) -> Evaluator:
+    """Return an evaluator of the final validation error, compared with other arms.
+
+    The NLL, and the error compared with a tuned initialization, are secondary.
+    """
 
     def evaluate(records: Records) -> list[Finding]:
         results = []
-        for kind in kinds(records, "attentive_reader", (LAYER,)):
-            plains = [other for other in others if kind.has(other, LAYER)]
-            one = [_reader_end(kind, "error", plain) for plain in plains]
-            one += beside([_reader_end(kind, "NLL", plain) for plain in plains])
-            if kind.has(CHOSEN, LAYER) and NONE in others:
-                one += beside([_reader_end(kind, "error", CHOSEN)])
-            results += beside(one) if results else one
+        for group in run_groups(records, "attentive_reader", LAYER):
+            baselines = [other for other in others if group.has(other, LAYER)]
+            findings = [_reader_end(group, "error", plain) for plain in baselines]
+            findings += secondary([_reader_end(group, "NLL", plain) for plain in baselines])
+            if group.has(CHOSEN, LAYER) and NONE in others:
+                findings += secondary([_reader_end(group, "error", CHOSEN)])
+            results += secondary(findings) if results else findings
         return results
 
     return evaluate
 
 
-def _reader_end(kind: Kind, what: str, plain: str) -> Finding:
+def _reader_end(group: RunGroup, what: str, plain: str) -> Finding:
     name, unit, factor = {"error": ("val_error", "points", 100), "NLL": ("val_nll", "nats", 1)}[
         what
     ]
-    words = f"{what} on validation at the end, against {plain}"
-    return final_metric_difference(kind, name, unit, words, plain=plain, factor=factor,
-                                   judged=lambda run: curve(run, name))  # fmt: skip
+    text = f"{what} on validation at the end, against {plain}"
+    return final_metric_difference(group, name, unit, text, plain=plain, factor=factor,
+                                   plateau_score=lambda run: curve(run, name))  # fmt: skip
 
 
 def longer_passages(records: Records) -> list[Finding]:
-    """Compare how much the error grows on passages longer than those of training."""
+    """Compare how much the error increases on passages longer than those of training."""
     results = []
-    for kind in kinds(records, "attentive_reader", ("batch norm in the LSTM", LAYER)):
-        if kind.odd.get("longest") is not None:
+    for group in run_groups(records, "attentive_reader", "batch norm in the LSTM", LAYER):
+        if group.changed.get("longest") is not None:
 
-            def grows(run: Record) -> float:
+            def increase(run: Record) -> float:
                 return end("val_longer_error")(run) - end("val_error")(run)
 
             what, plain = "what longer passages add to the error", "batch norm in the LSTM"
-            one = final_metric_difference(
-                kind, grows, "points", what, plain=plain, factor=100, share=False
+            finding = final_metric_difference(
+                group, increase, "points", what, plain=plain, factor=100, share=False
             )
-            results.append(one)
+            results.append(finding)
     return results
 
 
 def update_time(records: Records) -> list[Finding]:
-    """Say that the times of updates in recorded runs show nothing."""
-    return [_untimed(kind, "time of an update") for kind in head(records, "skip_thoughts")[:1]]
+    """Return untestable findings on the time of an update."""
+    return [
+        _untimed(group, "time of an update") for group in run_groups(records, "skip_thoughts")[:1]
+    ]
 
 
 def sentence_tasks(records: Records) -> list[Finding]:
-    """Compare what sentence vectors are worth at the end, task by task.
+    """Compare the final accuracy of sentence vectors on each task.
 
-    Not testable where they are worth less than the mean of their own words, with layer norm too.
+    A task is not testable if even the vectors with layer norm are worse than a bag of words.
     """
-    for kind in head(records, "skip_thoughts"):
-        runs = [run for arm in kind.arms.values() for run in arm.runs.values()]
+    for group in run_groups(records, "skip_thoughts"):
+        runs = [run for arm in group.arms.values() for run in arm.runs.values()]
         tasks = [task for task in ("mr", "cr", "subj", "caption_pairs")
                  if all(task in run["curves"] for run in runs)]  # fmt: skip
         results = []
         for task in tasks:
             what = f"{task.replace('_', ' ')} at the end"
-            one = final_metric_difference(kind, task, "points", what, factor=-100)
-            above = [end(task)(run) - end(f"bag_{task}")(run)
-                     for run in kind.arms[LAYER].runs.values()]  # fmt: skip
-            if not np.nanmean(above) > 0:
-                one = dataclasses.replace(one, untestable=comparison.TRIVIAL)
-            results.append(one)
+            finding = final_metric_difference(group, task, "points", what, factor=-100)
+            gains = [end(task)(run) - end(f"bag_{task}")(run)
+                     for run in group.arms[LAYER].runs.values()]  # fmt: skip
+            if not np.nanmean(gains) > 0:
+                finding = dataclasses.replace(finding, untestable=comparison.TRIVIAL)
+            results.append(finding)
         if results:
             return results
     return []
 
 
 def draw_twice(records: Records) -> list[Finding]:
-    """Judge "almost twice as fast": at most so much of the plain arm's updates."""
+    """Evaluate "almost twice as fast": a ratio of updates of at most :data:`ALMOST_TWICE`."""
     return speedup("draw", at_most=ALMOST_TWICE)(records)
 
 
 def draw_bound(records: Records) -> list[Finding]:
-    """Compare the bound of all test images at the end."""
+    """Compare the final bound on all test images."""
     results = []
-    for kind in head(records, "draw"):
+    for group in run_groups(records, "draw"):
         name, what = "test_bound_of_all", "bound of all test images at the end"
-        one = [final_metric_difference(kind, name, "nats", what)]
-        if kind.has(CHOSEN, LAYER):
+        findings = [final_metric_difference(group, name, "nats", what)]
+        if group.has(CHOSEN, LAYER):
             what = f"the same, against {CHOSEN}"
-            one += beside([final_metric_difference(kind, name, "nats", what, plain=CHOSEN)])
-        results += beside(one) if results else one
+            tuned = final_metric_difference(group, name, "nats", what, plain=CHOSEN)
+            findings += secondary([tuned])
+        results += secondary(findings) if results else findings
     return results
 
 
 def comparable(records: Records) -> list[Finding]:
-    """Judge whether the losses at the end are within a margin."""
+    """Evaluate whether the final losses are equal within a margin."""
     results = []
-    for kind in head(records, "handwriting")[:1]:
+    for group in run_groups(records, "handwriting")[:1]:
         what = "loss on new writers at the end"
-        one = final_metric_difference(kind, "val_new_nll", "nats per point", what, share=False)
-        results += [equivalence_margin(one, SAME_LOSS), *beside([one])]
+        finding = final_metric_difference(group, "val_new_nll", "nats per point", what, share=False)
+        results += [equivalence_margin(finding, SAME_LOSS), *secondary([finding])]
     return results

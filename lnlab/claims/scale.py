@@ -1,4 +1,4 @@
-"""How large recorded runs are against those of the paper: units, data, share of the training."""
+"""Size of recorded runs compared with the paper: units, data and amount of training."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ Record = dict[str, Any]
 
 
 class Paper(NamedTuple):
-    """What the paper trained.
+    """Size of a model and of its training in the paper.
 
     Attributes:
-        units: Of a hidden layer or state.
-        same_data: Whether the book has its data.
-        trained: Its updates or epochs, in words, and from a run the same number; where it says.
+        units: Number of units of a hidden layer or state.
+        same_data: Whether the book uses the same data.
+        trained: The amount of training, if the paper gives it: its unit, the number, and a function
+            that returns the same number for a run.
     """
 
     units: int
@@ -41,11 +42,10 @@ PAPER = {
 
 
 def relative(runs: Sequence[Record]) -> str:
-    """Say the size of runs against the paper's.
+    """Return the size of runs compared with the paper's, in words.
 
     Args:
-        runs: Records; those of experiments that the paper does not have are the book's own. Where
-            some were trained longer than others, both ends are named.
+        runs: Records. If some were trained longer than others, the range is named.
     """
     names = list(dict.fromkeys(run["experiment"] for run in runs))
     if len(names) > 1:

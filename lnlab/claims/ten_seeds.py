@@ -1,4 +1,4 @@
-"""Claims on small feed-forward networks that existing records of ten seeds decide."""
+"""Evaluation of claims about small feed-forward networks with ten recorded seeds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from lnlab.claims.feedforward import RATE, mnist_arms, mnist_end, pairs_by_seed
 from lnlab.claims.finding import Finding, Record, Records
-from lnlab.claims.trained import end, named, no_plateau
+from lnlab.claims.trained import arm_name, end, no_plateau
 from lnlab.experiments._arms import Arm
 from lnlab.experiments._task import curve
 
@@ -16,21 +16,20 @@ from lnlab.experiments._task import curve
 
 
 def roughness(run: Record) -> float:
-    """Return how far the training NLL is from falling evenly in the last half of the epochs.
+    """Return the mean absolute second difference of the log training NLL, over the last half.
 
-    That is the mean absolute second difference of its logarithm from epoch to epoch: 0 where it
-    falls by one factor an epoch, whatever the factor.
+    It is computed from epoch to epoch and is 0 if the NLL decreases by a constant factor.
     """
     epochs = curve(run, "epoch")
-    whole = np.isclose(epochs, epochs.round()) & (epochs >= epochs[-1] / 2)
-    return float(np.abs(np.diff(np.log(curve(run, "train_nll")[whole]), 2)).mean())
+    selected = np.isclose(epochs, epochs.round()) & (epochs >= epochs[-1] / 2)
+    return float(np.abs(np.diff(np.log(curve(run, "train_nll")[selected]), 2)).mean())
 
 
 def early_stopping(records: Records) -> list[Finding]:
-    """Compare weights that grow with weights that are kept at their initial magnitude.
+    """Compare weights that grow with weights of fixed magnitude.
 
-    With a norm both compute the same function of the same direction of the weights; so what
-    differs is what their growth does to learning. The training NLL must have leveled off in both.
+    With a norm, the function depends only on the direction of the weights, so that the growth of
+    the weights only affects training. The training NLL must have reached a plateau in both.
     """
     results = []
     for norm in ("layer", "batch"):
@@ -41,30 +40,30 @@ def early_stopping(records: Records) -> list[Finding]:
             continue
         arms = [Arm({pair[k]["seed"]: pair[k] for pair in pairs}, RATE, {}) for k in (0, 1)]
         reason, used = no_plateau(arms, "train_nll"), tuple(run for pair in pairs for run in pair)
-        for value, words in ((end("turn_1"), "degrees an update turns the weights of layer 1"),
-                             (roughness, "unevenness of the training NLL")):  # fmt: skip
-            grown, kept = (np.array([value(pair[k]) for pair in pairs]) for k in (0, 1))
-            what = f"{norm} norm: {words} in the end, growing against fixed magnitude"
-            d = grown / kept - 1
+        for value, name in ((end("turn_1"), "degrees an update turns the weights of layer 1"),
+                            (roughness, "unevenness of the training NLL")):  # fmt: skip
+            growing, constant = (np.array([value(pair[k]) for pair in pairs]) for k in (0, 1))
+            what = f"{norm} norm: {name} in the end, growing against fixed magnitude"
+            d = growing / constant - 1
             results.append(Finding(what, d, "of the fixed", d, used, untestable=reason))
     return results
 
 
-# A summary's sentence on figure 6.
+# Tutorials: a sentence on figure 6.
 
 
 _MEASURES = (("train_nll", "training NLL", "nats", 1), ("test_error", "test error", "points", 100))
 
 
 def figure_6_gains(size: int) -> Callable[[Records], list[Finding]]:
-    """Compare training NLL and test error at the end with both rivals, at one batch size."""
+    """Return an evaluator of the final training NLL and test error, for one batch size."""
 
     def evaluate(records: Records) -> list[Finding]:
         results = []
         for rival in ("none", "batch"):
             arms = mnist_arms(records, rival, "layer", size)
-            for name, words, unit, factor in _MEASURES if arms else ():
-                what = f"batches of {size}: {words} at the end, against {named(rival)}"
+            for name, label, unit, factor in _MEASURES if arms else ():
+                what = f"batches of {size}: {label} at the end, against {arm_name(rival)}"
                 results.append(mnist_end(arms, name, unit, what, factor=factor))
         return results
 

@@ -1,4 +1,7 @@
-"""What recorded runs say on claims by the protocol of :mod:`lnlab.comparison`: targets and ends."""
+"""Evaluation of claims about training speed and final metrics, from recorded runs.
+
+The protocol is that of :mod:`lnlab.comparison`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from lnlab.experiments._curves import TARGETS, end_value
 from lnlab.experiments._task import CHOSEN, LAYER, NONE, curve, describe_non_default_config
 
 Value = Callable[[Record], float]
-Weigh = Callable[[Records], list[Finding]]
+Evaluator = Callable[[Records], list[Finding]]
 RECURRENT = ("order_embeddings", "attentive_reader", "skip_thoughts", "draw", "handwriting")
 RATIO = "of its updates"
 TASKS = {
@@ -26,50 +29,53 @@ TASKS = {
 }
 
 
-class Kind(NamedTuple):
-    """Runs of an experiment that differ in arm, rate and seed alone.
+class RunGroup(NamedTuple):
+    """Runs of an experiment that differ only in arm, learning rate and seed.
 
     Attributes:
-        experiment: Its name.
-        odd: What is not as usual in their settings; nothing in the head kind.
-        arms: Each at its best rate.
+        experiment: Name of the experiment.
+        changed: Settings that differ from the defaults; empty in the main group.
+        arms: The arms, each at its best learning rate.
     """
 
     experiment: str
-    odd: dict[str, Any]
+    changed: dict[str, Any]
     arms: dict[str, Arm]
 
     @property
     def name(self) -> str:
-        """Say what is odd."""
-        return describe_non_default_config(self.odd)
+        """The changed settings in words."""
+        return describe_non_default_config(self.changed)
 
     def has(self, *names: str) -> bool:
-        """Say whether there are such arms with two seeds in common."""
+        """Return whether there are arms of these names with at least two common seeds."""
         if not set(names) <= self.arms.keys():
             return False
         return len(set.intersection(*(set(self.arms[name].runs) for name in names))) > 1
 
 
-def kinds(records: Records, experiment: str, arms: Iterable[str] = (NONE, LAYER)) -> list[Kind]:
-    """Return the kinds of runs that have these arms, the usual settings first."""
+def run_groups(records: Records, experiment: str, *arms: str) -> list[RunGroup]:
+    """Return the groups of runs that have these arms, the default settings first.
+
+    Without ``arms``, the groups must have an arm without norm and one with layer norm.
+    """
     task = TASKS[experiment]
     results = [
-        Kind(experiment, odd, task.at_best_rates(runs))
-        for odd, runs in task.kinds(records.of(experiment))
+        RunGroup(experiment, changed, task.at_best_rates(runs))
+        for changed, runs in task.run_groups(records.of(experiment))
     ]
-    return [kind for kind in results if kind.has(*arms)]
+    return [group for group in results if group.has(*(arms or (NONE, LAYER)))]
 
 
-def named(arm: str) -> str:
-    """Say an arm as a person would."""
-    words = {"layer": "layer norm", "batch": "batch norm", "rms": "RMS norm", "none": "no norm"}
-    return words.get(arm, arm)
+def arm_name(arm: str) -> str:
+    """Return the name of an arm in words."""
+    names = {"layer": "layer norm", "batch": "batch norm", "rms": "RMS norm", "none": "no norm"}
+    return names.get(arm, arm)
 
 
-def describe(kind: Kind, text: str) -> str:
-    """Say what is compared, and what is not as usual in the runs."""
-    return f"{text}; {kind.name}" if kind.odd else text
+def describe(group: RunGroup, text: str) -> str:
+    """Return the text, followed by the changed settings of the group."""
+    return f"{text}; {group.name}" if group.changed else text
 
 
 def _runs(*arms: Arm) -> tuple[Record, ...]:
@@ -77,7 +83,7 @@ def _runs(*arms: Arm) -> tuple[Record, ...]:
 
 
 def steps_to_target_ratio(
-    kind: Kind,
+    group: RunGroup,
     other: str = LAYER,
     plain: str = NONE,
     *,
@@ -85,21 +91,24 @@ def steps_to_target_ratio(
     at_most: float = 1.0,
     counts: bool = True,
 ) -> list[Finding]:
-    """Return the ratio of updates of two arms to each fixed target, or why there are none.
+    """Return the ratio of updates of two arms to each target.
 
     Args:
-        kind: Of which runs.
-        other: The arm that is to be faster.
-        plain: The baseline, whose plateau sets the targets.
-        metric: One of the task's ``scores``; the paper's own, the first, if ``None``.
-        at_most: The ratio that the claim is about.
+        group: The group of runs.
+        other: The arm that the claim says is faster.
+        plain: The baseline, whose plateau defines the targets.
+        metric: One of the task's ``scores``; by default the first, which is the paper's.
+        at_most: The highest ratio for which the claim is true.
         counts: As in :class:`.Finding`.
+
+    Returns:
+        A finding for each target, or a single untestable one if the baseline has no plateau.
     """
-    task = TASKS[kind.experiment]
-    metric = metric or task.seeks
-    score, text = task.scores[metric], f"{metric}, {named(other)} against {named(plain)}"
-    arms = kind.arms[plain], kind.arms[other]
-    return to_targets(*arms, score, task.updates, describe(kind, text), at_most, counts)
+    task = TASKS[group.experiment]
+    metric = metric or task.score_name
+    score, text = task.scores[metric], f"{metric}, {arm_name(other)} against {arm_name(plain)}"
+    arms = group.arms[plain], group.arms[other]
+    return to_targets(*arms, score, task.updates, describe(group, text), at_most, counts)
 
 
 def to_targets(
@@ -111,24 +120,24 @@ def to_targets(
     at_most: float = 1.0,
     counts: bool = True,
 ) -> list[Finding]:
-    """Return the ratio of updates of any two arms to each fixed target, or why there are none."""
+    """Return the ratio of updates of any two arms, as :func:`steps_to_target_ratio`."""
     runs, seeds = _runs(plain, other), len(plain.runs.keys() & other.runs.keys())
     reason = _arms.no_plateau(plain, score, updates)
     if reason:
-        nothing = np.full(seeds, np.nan)
+        unknown = np.full(seeds, np.nan)
         text = f"updates to the targets, {what}"
-        return [Finding(text, nothing, RATIO, None, runs, counts, untestable=reason)]
+        return [Finding(text, unknown, RATIO, None, runs, counts, untestable=reason)]
     ratios = _arms.ratios(plain, other, score, updates)
     limit = "" if at_most == 1 else f", beyond {at_most:.0%}"
     return [
-        Finding(f"updates to {part:.0%} of the way{limit}, {what}", values - at_most, RATIO,
+        Finding(f"updates to {target:.0%} of the way{limit}, {what}", values - at_most, RATIO,
                 values - 1, runs, counts)
-        for part, values in zip(TARGETS, ratios, strict=True)
+        for target, values in zip(TARGETS, ratios, strict=True)
     ]  # fmt: skip
 
 
 def final_metric_difference(
-    kind: Kind,
+    group: RunGroup,
     name: str | Value,
     unit: str,
     what: str,
@@ -138,58 +147,59 @@ def final_metric_difference(
     factor: float = 1.0,
     share: bool = True,
     counts: bool = True,
-    judged: Score | None = None,
+    plateau_score: Score | None = None,
 ) -> Finding:
-    """Return by how much one arm's end lies below another's, seed by seed.
+    """Return the difference of a final value between two arms, for each seed.
 
     Args:
-        kind: Of which runs.
-        name: The curve whose end it is, or what gives a run's value.
-        unit: Of the value times ``factor``.
-        what: What is compared, in words.
-        other: The arm that is to be lower.
+        group: The group of runs.
+        name: Name of a curve whose end is the value, or a function that returns it for a run.
+        unit: Unit of the value times ``factor``.
+        what: Description of the comparison.
+        other: The arm that the claim says is lower.
         plain: The arm that it is compared with.
-        factor: -1 turns round what is better when it is higher; 100 makes percent.
-        share: Whether the value has a zero, so that shares of it mean something.
+        factor: Factor for the value: -1 if higher is better, 100 for percent.
+        share: Whether the value is on a ratio scale, so that relative differences are meaningful.
         counts: As in :class:`.Finding`.
-        judged: The curve that must have leveled off in both arms; the task's score if ``None``.
+        plateau_score: The curve that must have a plateau in both arms; by default the task's score.
     """
-    task, value = TASKS[kind.experiment], end(name) if isinstance(name, str) else name
-    a, b = kind.arms[plain], kind.arms[other]
+    task, value = TASKS[group.experiment], end(name) if isinstance(name, str) else name
+    a, b = group.arms[plain], group.arms[other]
     with_norm, without = _arms.paired(b, a, value)
     differences = factor * (with_norm - without)
     shares = np.sign(factor) * (with_norm - without) / np.abs(without) if share else None
-    return Finding(describe(kind, what), differences, unit, shares, _runs(a, b), counts,
-                   turned=factor < 0, untestable=task.no_plateau(a, b, score=judged))  # fmt: skip
+    reason = task.no_plateau(a, b, score=plateau_score)
+    return Finding(describe(group, what), differences, unit, shares, _runs(a, b), counts,
+                   turned=factor < 0, untestable=reason)  # fmt: skip
 
 
-def at_best_of_validation(kind: Kind, value: Value, *args: Any, **kwargs: Any) -> Finding:
-    """Return the difference of values where each run's validation was best: early stopping.
+def at_best_of_validation(group: RunGroup, value: Value, *args: Any, **kwargs: Any) -> Finding:
+    """Return the difference of values where each run's validation score is best (early stopping).
 
-    Both arms may get worse after that, but must not be still improving.
+    Both arms may get worse after that, but must no longer be improving.
     """
-    result = final_metric_difference(kind, value, *args, **kwargs)
-    late = result.untestable == WORSENS
-    return dataclasses.replace(result, untestable="") if late else result
+    result = final_metric_difference(group, value, *args, **kwargs)
+    worsens = result.untestable == WORSENS
+    return dataclasses.replace(result, untestable="") if worsens else result
 
 
 def no_plateau(arms: Iterable[Arm], name: str) -> str:
-    """Return why a curve has not leveled off in one of some arms, over epochs."""
+    """Return why a curve has no plateau in one of the arms, or ``""`` if all have one."""
     reasons = (_arms.no_plateau(arm, lambda run: curve(run, name), epochs) for arm in arms)
     return next(filter(None, reasons), "")
 
 
 def epochs(run: Record) -> np.ndarray:
-    """Return after how many epochs each point was measured."""
+    """Return the epoch at each measuring point."""
     return curve(run, "epoch")
 
 
 def equivalence_margin(finding: Finding, margin: float, unit: str | None = None) -> Finding:
-    """Turn "lower" into "no different": within a margin, which is ours."""
-    words, semicolon, kind = finding.what.partition("; ")
+    """Convert a finding on "lower" to one on "equal within a margin", which is our choice."""
+    text, semicolon, group = finding.what.partition("; ")
     return dataclasses.replace(
         finding,
-        what=f"{words}, at most {margin:g} {unit or finding.unit} apart{semicolon}{kind}",
+        what=f"{text}, at most {margin:g} {unit or finding.unit} apart{semicolon}{group}",
         differences=np.abs(finding.differences) - margin,
         unit=unit or finding.unit,
         shares=None,
@@ -198,62 +208,65 @@ def equivalence_margin(finding: Finding, margin: float, unit: str | None = None)
 
 
 def end(name: str) -> Value:
-    """Return what gives the end of a curve; NaN where a run has no number there."""
+    """Return a function for the end of a curve of a run, NaN if it has no value there."""
     return lambda run: end_value(curve(run, name))
 
 
-def at_best(kind: Kind, name: str) -> Value:
-    """Return what gives a curve's value where a run's score is lowest."""
-    return lambda run: TASKS[kind.experiment].at_best(run, name)
+def at_best(group: RunGroup, name: str) -> Value:
+    """Return a function for the value of a curve where a run's score is lowest."""
+    return lambda run: TASKS[group.experiment].at_best(run, name)
 
 
-def best_rates(kind: Kind, records: Records, other: str = LAYER, plain: str = NONE) -> Finding:
-    """Say whether an arm's best learning rate lies above another's, seed by seed."""
-    task, result = TASKS[kind.experiment], []
-    runs = next(runs for odd, runs in task.kinds(records.of(kind.experiment)) if odd == kind.odd)
-    seeds = sorted(kind.arms[other].runs.keys() & kind.arms[plain].runs.keys())
+def best_rates(group: RunGroup, records: Records, other: str = LAYER, plain: str = NONE) -> Finding:
+    """Compare the best learning rates of two arms, for each seed."""
+    task, used = TASKS[group.experiment], []
+    runs = next(
+        runs
+        for changed, runs in task.run_groups(records.of(group.experiment))
+        if changed == group.changed
+    )
+    seeds = sorted(group.arms[other].runs.keys() & group.arms[plain].runs.keys())
     rates: dict[str, list[float]] = {}
     for name in (other, plain):
-        mine = [run for run in runs if task.arms[name].items() <= run["settings"].items()]
-        result += mine
+        arm_runs = [run for run in runs if task.arms[name].items() <= run["settings"].items()]
+        used += arm_runs
         for seed in seeds:
-            bests = {
+            scores = {
                 run["settings"]["learning_rate"]: np.nanmin(np.append(task.score(run), np.inf))
-                for run in mine
+                for run in arm_runs
                 if run["seed"] == seed
             }
-            rates.setdefault(name, []).append(min(bests, key=bests.__getitem__))
+            rates.setdefault(name, []).append(min(scores, key=scores.__getitem__))
     a, b = (np.array(rates[name]) for name in (other, plain))
-    typical = [f"{np.exp(np.log(one).mean()):.2g}" for one in (a, b)]
-    text = f"{kind.experiment.replace('_', ' ')}: best rate {typical[0]} against {typical[1]}"
-    reason = task.no_plateau(kind.arms[plain], kind.arms[other])
-    return Finding(describe(kind, text), np.log10(b / a), "powers of ten", None, tuple(result),
+    typical = [f"{np.exp(np.log(values).mean()):.2g}" for values in (a, b)]
+    text = f"{group.experiment.replace('_', ' ')}: best rate {typical[0]} against {typical[1]}"
+    reason = task.no_plateau(group.arms[plain], group.arms[other])
+    return Finding(describe(group, text), np.log10(b / a), "powers of ten", None, tuple(used),
                    untestable=reason)  # fmt: skip
 
 
-def head(records: Records, experiment: str, *arms: str) -> list[Kind]:
-    """Return the kind of runs with usual settings, first of all that have these arms."""
-    return kinds(records, experiment, arms or (NONE, LAYER))
-
-
-def beside(findings: list[Finding]) -> list[Finding]:
-    """Let findings stand beside, without a say in the verdict."""
+def secondary(findings: list[Finding]) -> list[Finding]:
+    """Return findings that are shown but do not count for the label."""
     return [dataclasses.replace(finding, counts=False) for finding in findings]
 
 
-def speedup(experiment: str, *, at_most: float = 1.0) -> Weigh:
-    """Judge updates to the targets; other metrics, a tuned start and other kinds stand beside."""
+def speedup(experiment: str, *, at_most: float = 1.0) -> Evaluator:
+    """Return an evaluator of the updates to the targets.
+
+    Only the first metric of the main group counts; the other metrics, the baseline with tuned
+    initialization and the other groups are secondary.
+    """
 
     def evaluate(records: Records) -> list[Finding]:
         results = []
-        for kind in head(records, experiment):
-            one = []
+        for group in run_groups(records, experiment):
+            findings = []
             for metric in TASKS[experiment].scores:
-                more = steps_to_target_ratio(kind, metric=metric, at_most=at_most)
-                one += beside(more) if one else more
-            if kind.has(CHOSEN, LAYER):
-                one += beside(steps_to_target_ratio(kind, plain=CHOSEN, at_most=at_most))
-            results += beside(one) if results else one
+                ratios = steps_to_target_ratio(group, metric=metric, at_most=at_most)
+                findings += secondary(ratios) if findings else ratios
+            if group.has(CHOSEN, LAYER):
+                findings += secondary(steps_to_target_ratio(group, plain=CHOSEN, at_most=at_most))
+            results += secondary(findings) if results else findings
         return results
 
     return evaluate

@@ -1,4 +1,4 @@
-"""What tutorials say of layer norm, and what the book has measured on it."""
+"""Claims of tutorials about layer norm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _START = f"a tanh network of {computed.UNITS} units, 10 draws, at the start of t
 
 
 def padding(records: Records) -> list[Finding]:
-    """Run short sequences beside long ones, with padding and alone, under two norms."""
+    """Compare the states of sequences in a padded batch and alone, with layer and batch norm."""
     results = []
     for form, layer in (("paper", True), ("batch", False)):
         rng = np.random.default_rng(0)

@@ -1,7 +1,8 @@
-"""The paper's experiments and ours: one module each, which says of itself all that runs it.
+"""The paper's experiments and further ones of the book, one module or package each.
 
-A module here that has an ``EXPERIMENT`` is one; adding its file is all there is to do. The first
-lines of a folder say what is run and need no torch; ``run.py`` in it is what trains.
+A public module here is an experiment; its ``EXPERIMENT`` describes it, and no other registration is
+needed. The ``__init__.py`` of a package has the settings and does not import torch; its ``run.py``
+has the training.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def find(name: str) -> Experiment:
     """Return an experiment by its name.
 
     Raises:
-        ValueError: If there is none of this name.
+        ValueError: If the name is unknown.
     """
     if name not in names():
         raise ValueError(f"find: name must be one of {', '.join(names())}, got {name!r}")

@@ -1,7 +1,7 @@
-"""What experiments share that compare ways to train, each at its own best learning rate.
+"""Comparison of the arms of an experiment, each at its own best learning rate.
 
-An *arm* is one of these ways: some settings, at several rates and with several seeds. Runs of one
-seed share their weights and the order of their cases, so arms are compared seed by seed.
+An *arm* has some fixed settings, several learning rates and several seeds. Runs with the same seed
+have the same initial weights and the same order of examples, so arms are compared seed by seed.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy as np
 from lnlab.experiments import _curves
 
 Record = dict[str, Any]
-Score = Callable[[Record], np.ndarray]  # at each point of a run; the lower, the better
+Score = Callable[[Record], np.ndarray]  # score at each measuring point of a run; lower is better
 
 
 class Arm(NamedTuple):
-    """An arm at its best rate.
+    """An arm at its best learning rate.
 
     Attributes:
-        runs: From the seed to the record.
-        rate: The best learning rate: the one with the lowest mean over seeds of each run's best.
-        rates: From each rate to that mean.
+        runs: Maps each seed to its record.
+        rate: The best learning rate: that with the lowest mean over seeds of the best score.
+        rates: Maps each learning rate to that mean.
     """
 
     runs: dict[int, Record]
@@ -39,16 +39,16 @@ class Arm(NamedTuple):
 def arms(
     records: Sequence[Record], named: Mapping[str, Mapping[str, Any]], score: Score
 ) -> dict[str, Arm]:
-    """Put records into arms, each at its best rate.
+    """Divide records into arms, each at its best learning rate.
 
     Args:
-        records: Of any settings.
-        named: From an arm's name to settings that its records, and no others, have. An arm without
-            a record is left out.
-        score: What the rate is chosen by; of a run its lowest counts.
+        records: Records of any settings.
+        named: Maps the name of an arm to the settings that select its records. An arm without
+            records is left out.
+        score: Score whose minimum over a run selects the learning rate.
 
     Raises:
-        ValueError: If an arm has two records of one rate and seed.
+        ValueError: If an arm has two records with the same learning rate and seed.
     """
     results = {}
     for name, given in named.items():
@@ -67,12 +67,12 @@ def arms(
             runs[record["seed"]] = record
         if not by_rate:
             continue
-        most = max(map(len, by_rate.values()))
-        # A rate with fewer seeds than others was tried once and left; its mean is no such mean.
+        num_seeds = max(map(len, by_rate.values()))
+        # Means over fewer seeds, of rates that were only tried, are not comparable.
         rates = {
             rate: float(np.mean([_lowest(score(run)) for run in by_rate[rate].values()]))
             for rate in sorted(by_rate)
-            if len(by_rate[rate]) == most
+            if len(by_rate[rate]) == num_seeds
         }
         best = min(rates, key=rates.__getitem__)
         results[name] = Arm(dict(sorted(by_rate[best].items())), best, rates)
@@ -80,18 +80,18 @@ def arms(
 
 
 def _lowest(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]  # a run that diverged measured nothing from there on
+    known = values[~np.isnan(values)]  # after a divergence, values are NaN
     return float(known.min()) if len(known) else np.inf
 
 
 def paired(a: Arm, b: Arm, value: Callable[[Record], float]) -> tuple[np.ndarray, np.ndarray]:
-    """Return a value of both arms' runs, of the seeds that both have, in one order."""
+    """Return the values of both arms for the seeds that both have, in the same order."""
     seeds = [seed for seed in a.runs if seed in b.runs]
     return tuple(np.array([value(arm.runs[s]) for s in seeds], float) for arm in (a, b))
 
 
 def mean_curve(arm: Arm, score: Score) -> np.ndarray:
-    """Return the mean over seeds at each measuring point; NaN where no seed has a number."""
+    """Return the mean over seeds at each measuring point, or NaN if no seed has a value."""
     values = np.array([score(run) for run in arm.runs.values()])
     known = ~np.isnan(values)
     sums = np.where(known, values, 0).sum(0)
@@ -99,19 +99,19 @@ def mean_curve(arm: Arm, score: Score) -> np.ndarray:
 
 
 def no_plateau(arm: Arm, score: Score, updates: Score) -> str:
-    """Return why an arm's mean over seeds has not leveled off; ``""`` if it has."""
+    """Return why an arm's mean over seeds has not reached a plateau, or ``""`` if it has."""
     run = next(iter(arm.runs.values()))
     return _curves.no_plateau(updates(run), mean_curve(arm, score))
 
 
 def ratios(plain: Arm, other: Arm, score: Score, updates: Score) -> np.ndarray:
-    """Return the ratio of updates to each fixed target, other by plain, shape ``(targets, seeds)``.
+    """Return the ratio of updates to each target, other to plain, shape ``(targets, seeds)``.
 
     Args:
-        plain: The baseline, from whose mean over seeds the targets are.
+        plain: The baseline, whose mean over seeds defines the targets.
         other: The method.
-        score: The lower, the better.
-        updates: At each point of a run.
+        score: Returns the score at each measuring point; lower is better.
+        updates: Returns the number of updates at each measuring point.
     """
     results = []
     for target in _curves.targets(mean_curve(plain, score)):

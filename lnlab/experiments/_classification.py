@@ -1,4 +1,4 @@
-"""What experiments share that put cases into classes."""
+"""Base class of runs that train a classifier."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from lnlab.run import Run
 
 
 class Classification(Run):
-    """A run on cases and their classes; a subclass adds ``model`` and ``optimizer``.
+    """A run that trains a classifier; a subclass adds ``model`` and ``optimizer``.
 
-    The order of the cases depends on the seed and the epoch alone.
+    The order of the examples depends only on the seed and the epoch.
 
     Args:
-        settings: What is chosen: ``batch_size``, ``train_cases``, ``measured_cases`` and more.
-        data: Training and test cases.
-        seed: From 0.
-        device: Where model and data live.
+        settings: Settings with ``batch_size``, ``train_cases``, ``measured_cases`` and more.
+        data: Training and test examples.
+        seed: A whole number from 0.
+        device: Device of the model and the data.
 
     Raises:
-        ValueError: If there are fewer training cases than ``batch_size``, or ``seed`` is negative.
+        ValueError: If there are fewer training examples than ``batch_size``, or ``seed`` is
+            negative.
     """
 
     def __init__(
@@ -46,20 +47,20 @@ class Classification(Run):
 
     @classmethod
     def updates(cls, settings: Any, data: Dataset) -> int:
-        """Return the number of updates in an epoch; a last, smaller batch is left out."""
+        """Return the number of updates per epoch; a last, smaller batch is dropped."""
         return len(cls.split(settings, data).x_train) // settings.batch_size
 
     @property
     def cases(self) -> dict[str, int]:
-        """How many cases there are to train on, and to measure on."""
+        """Number of training and test examples."""
         return {"train": len(self.x), "test": len(self.x_test)}
 
     @staticmethod
     def split(settings: Any, data: Dataset) -> Dataset:
-        """Return the cases to train on and those to measure on: here the first ``train_cases``.
+        """Return the data to use: the first ``train_cases`` training examples, all test examples.
 
         Raises:
-            ValueError: If there are fewer training cases than ``batch_size``.
+            ValueError: If there are fewer training examples than ``batch_size``.
         """
         n = settings.train_cases
         cases = len(data.x_train[:n])
@@ -71,27 +72,26 @@ class Classification(Run):
         return dataclasses.replace(data, x_train=data.x_train[:n], y_train=data.y_train[:n])
 
     def batches(self, epoch: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield ``x (B, D)`` and ``y (B,)``, each case at most once an epoch."""
+        """Yield ``x (B, D)`` and ``y (B,)``, with each example at most once per epoch."""
         order = torch.from_numpy(self.order(epoch)).to(self.x.device)
         for chosen in order.split(self.settings.batch_size):
             yield self.x[chosen], self.y[chosen]
 
     def order(self, epoch: int) -> np.ndarray:
-        """Return the cases of an epoch's full batches, in their order."""
+        """Return the indices of the examples of an epoch's full batches, in order."""
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.x))
         return order[: self.updates_per_epoch * self.settings.batch_size]
 
     def loss(self, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        """Return the batch's mean negative log likelihood, in nats."""
+        """Return the mean negative log likelihood of a batch, in nats."""
         x, y = batch
         return F.cross_entropy(self.model(x), y)
 
     def measure(self) -> dict[str, float]:
-        """Measure training NLL (nats), test NLL (nats) and test error (a fraction).
+        """Measure training NLL (nats), test NLL (nats) and test error (a fraction) in eval mode.
 
-        The training NLL is on the first ``measured_cases`` training cases, and no more than there
-        are test cases, with the model as it is at test time: batch norm uses its running averages
-        here.
+        The training NLL is that of the first ``measured_cases`` training examples, at most as many
+        as there are test examples.
         """
         n = min(self.settings.measured_cases, len(self.x_test))
         train_nll, _ = self._evaluate(self.x[:n], self.y[:n])
@@ -99,9 +99,9 @@ class Classification(Run):
         return {"train_nll": train_nll, "test_nll": test_nll, "test_error": test_error}
 
     def _evaluate(self, x: torch.Tensor, y: torch.Tensor) -> tuple[float, float]:
-        nll, wrong = 0.0, 0
+        nll, errors = 0.0, 0
         for part, labels in zip(x.split(2000), y.split(2000), strict=True):
             logits = self.model(part)
             nll += F.cross_entropy(logits, labels, reduction="sum").double()
-            wrong += (logits.argmax(1) != labels).sum()
-        return float(nll) / len(x), int(wrong) / len(x)
+            errors += (logits.argmax(1) != labels).sum()
+        return float(nll) / len(x), int(errors) / len(x)

@@ -1,6 +1,6 @@
-"""Curves of runs, the lower the better: where they level off, and when they reach a target.
+"""Plateaus of curves and the number of updates to a target; lower values are better.
 
-:mod:`lnlab.comparison` says why it is done so.
+:mod:`lnlab.comparison` describes the protocol.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import numpy as np
 from lnlab.comparison import DIVERGED, NO_PLATEAU, NO_PROGRESS, WORSENS
 
 TARGETS = (0.5, 0.75, 0.9)  # of the way from the initial value to the baseline's plateau
-DRIFT, EIGHTHS = 0.02, 8  # of the whole improvement, from one eighth of a run to the next
-LAST, FEWEST = 0.25, 3  # share of the measuring points that are the end, and how many at least
+DRIFT, EIGHTHS = 0.02, 8  # plateau: fraction of the improvement from one eighth to the next
+LAST, FEWEST = 0.25, 3  # the end of a curve: fraction of the measuring points, and the minimum
 
 
 def no_plateau(updates: np.ndarray, values: np.ndarray) -> str:
-    """Return why a curve, the lower the better, has not leveled off; ``""`` if it has.
+    """Return why a curve has not reached a plateau, or ``""`` if it has.
 
     Args:
-        updates: At each measuring point, rising, shape ``(points,)``.
-        values: There; NaN where nothing was measured.
+        updates: Number of updates at each measuring point, increasing, shape ``(points,)``.
+        values: Values there, of which lower is better; NaN where nothing was measured.
 
     Example:
         >>> at = np.arange(17.0)
@@ -46,7 +46,7 @@ def no_plateau(updates: np.ndarray, values: np.ndarray) -> str:
 
 
 def end_value(values: np.ndarray) -> float:
-    """Return the mean of the last quarter of what was measured, of three points at least.
+    """Return the mean of the last quarter of the measured values, at least three of them.
 
     Example:
         >>> end_value(np.array([9.0, 4.0, 3.0, 2.0]))
@@ -59,7 +59,7 @@ def end_value(values: np.ndarray) -> float:
 
 
 def smoothed(values: np.ndarray) -> np.ndarray:
-    """Return a moving average over three measuring points; the first, untrained, stays.
+    """Return the moving average over three measuring points; the first value is unchanged.
 
     Example:
         >>> smoothed(np.array([9.0, 6.0, 3.0, 0.0]))
@@ -70,15 +70,15 @@ def smoothed(values: np.ndarray) -> np.ndarray:
 
 
 def targets(values: np.ndarray) -> np.ndarray:
-    """Return the fixed targets, from the mean curve of a baseline that has leveled off."""
+    """Return the targets, from the mean curve of a baseline that has reached its plateau."""
     first = values[~np.isnan(values)][0]
     return first + np.array(TARGETS) * (end_value(values) - first)
 
 
 def steps_to_target(updates: np.ndarray, values: np.ndarray, target: float) -> float:
-    """Return after how many updates a smoothed curve is first as low as a target.
+    """Return the number of updates at which a smoothed curve first reaches a target.
 
-    By a straight line between measuring points; infinite where it never is.
+    Values between measuring points are interpolated linearly. Infinite if it is never reached.
 
     Example:
         >>> steps_to_target(np.array([0.0, 100, 200, 300]), np.array([9.0, 6, 3, 0]), 4.5)
@@ -86,20 +86,21 @@ def steps_to_target(updates: np.ndarray, values: np.ndarray, target: float) -> f
     """
     known = ~np.isnan(values)
     at, curve = np.asarray(updates)[known], smoothed(np.asarray(values)[known])
-    there = np.flatnonzero(curve <= target)
-    if not len(there):
+    reached = np.flatnonzero(curve <= target)
+    if not len(reached):
         return math.inf
-    k = int(there[0])
+    k = int(reached[0])
     if k == 0:
         return float(at[0])
-    part = (curve[k - 1] - target) / (curve[k - 1] - curve[k])
-    return float(at[k - 1] + part * (at[k] - at[k - 1]))
+    fraction = (curve[k - 1] - target) / (curve[k - 1] - curve[k])
+    return float(at[k - 1] + fraction * (at[k] - at[k - 1]))
 
 
 def steps_to_target_ratio(method: float, baseline: float) -> float:
-    """Return the ratio of two numbers of updates: infinite where the method never was there.
+    """Return the ratio of two numbers of updates, either of which can be infinite.
 
-    Minus infinity where the baseline alone never was, NaN where neither was.
+    Infinite if only the method never reached the target, minus infinity if only the baseline never
+    did, NaN if neither did.
     """
     if math.isinf(baseline):
         return math.nan if math.isinf(method) else -math.inf

@@ -1,8 +1,8 @@
-"""How runs of an experiment are compared, and the tables that say what they come to.
+"""Comparison of an experiment's runs, and tables of the results.
 
-Runs of one kind differ in arm, rate and seed alone; there is a table for each kind. Every arm
-counts at its own best rate, every run where its own score was lowest, and arms are compared seed by
-seed. What that says on the paper's claims is weighed in :mod:`lnlab.claims`, and there alone.
+A group of runs differs only in arm, learning rate and seed; there is one table per group. Each arm
+is evaluated at its own best learning rate and each run where its own score is lowest; arms are
+compared seed by seed. The paper's claims are evaluated in :mod:`lnlab.claims`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from lnlab import comparison
 from lnlab.experiments import _arms, _curves
 from lnlab.experiments._arms import Arm, Record, Score, arms, paired
 
-# What sets the runs of one kind apart, or changes nothing that is compared.
-_FREE = {
+# Settings that may differ within a group: they define the arms, or do not affect the comparison.
+_ARM_SETTINGS = {
     "norm", "start", "gain", "learning_rate", "initialization", "input_scale", "eps", "momentum",
 }  # fmt: skip
-_KEPT = {"keep", "pictures"}  # what a run keeps beside its curves
-_MEASURED = {"first_epoch_points", "judge_every", "maps"}  # how often it measures, and what
+_OUTPUT_SETTINGS = {"keep", "pictures"}  # further outputs of a run, in its record
+_MEASURING_SETTINGS = {"first_epoch_points", "judge_every", "maps"}  # what is measured, and when
 NONE, CHOSEN, LAYER = "none", "none, tuned initialization", "layer"
-#: The arms of most: without norm, from PyTorch's and from a tuned initialization; with layer norm.
+#: Arms of most experiments: no norm, with PyTorch's or a tuned initialization, and layer norm.
 STARTS: Mapping[str, Mapping[str, Any]] = {
     NONE: {"norm": "none", "start": "usual"},
     CHOSEN: {"norm": "none", "start": "chosen"},
@@ -34,40 +34,40 @@ STARTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def curve(run: Record, name: str) -> np.ndarray:
-    """Return a curve; NaN where nothing was measured, or no number."""
+    """Return a curve of a run, with NaN for values that are missing or not finite."""
     return np.array(run["curves"][name], float)
 
 
 def lowest(name: str) -> Score:
-    """Return the score that is a curve of which less is better."""
+    """Return a score that is a curve, of which lower values are better."""
     return lambda run: curve(run, name)
 
 
-def describe_non_default_config(odd: Mapping[str, Any]) -> str:
-    """Say what is odd in the settings of runs; what they measure, only if nothing else is.
+def describe_non_default_config(changed: Mapping[str, Any]) -> str:
+    """Return changed settings in words; what is measured is left out if other settings changed.
 
     Example:
         >>> describe_non_default_config({"batch_size": 4, "constant": False, "judge_every": None})
         'batch size 4, without constant'
     """
     texts = []
-    for name in [name for name in odd if name not in _MEASURED] or odd:
-        words, value = name.replace("_", " "), odd[name]
+    for name in [name for name in changed if name not in _MEASURING_SETTINGS] or changed:
+        label, value = name.replace("_", " "), changed[name]
         if value is None or value is False:
-            texts.append(f"without {words}")
+            texts.append(f"without {label}")
         else:
-            texts.append(words if value is True else f"{words} {value}")
+            texts.append(label if value is True else f"{label} {value}")
     return ", ".join(texts)
 
 
 class Measure(NamedTuple):
-    """What is measured of a run where its score is lowest.
+    """A quantity of a run, evaluated where the run's score is lowest.
 
     Attributes:
-        name: In words, with its unit.
-        value: Of a run; NaN if it has none.
-        better: 1 where more is better, -1 where less is.
-        digits: After the point, where it is printed.
+        name: Its name, with the unit.
+        value: Returns the value for a run, or NaN.
+        better: 1 if higher is better, -1 if lower is better.
+        digits: Number of decimal places to print.
     """
 
     name: str
@@ -77,13 +77,13 @@ class Measure(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A measure of two arms.
+    """The values of a measure in two arms.
 
     Attributes:
-        name: Of the measure.
-        none: Of the arm that layer norm stands beside, one a seed.
-        layer: With layer norm, of the same seeds.
-        better: 1 where more is better, -1 where less is.
+        name: Name of the measure.
+        none: Values of the arm that layer norm is compared with, shape ``(seeds,)``.
+        layer: Values with layer norm, for the same seeds.
+        better: 1 if higher is better, -1 if lower is better.
     """
 
     name: str
@@ -93,29 +93,30 @@ class Row(NamedTuple):
 
     @property
     def difference(self) -> np.ndarray:
-        """What layer norm adds, seed by seed."""
+        """Layer norm minus the other arm, for each seed."""
         return self.layer - self.none
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """How runs of an experiment are compared.
+    """Definition of the comparison of an experiment's runs.
 
     Args:
-        settings: The experiment's; their defaults are "as usual".
-        score: By which rates are chosen and updates to targets counted; the lower, the better.
-        seeks: What the score is, in words.
-        arms: From an arm's name to the settings that its runs have.
-        measures: What is told of each arm.
-        per_epoch: How many updates an epoch of a run has.
-        unit: Of the score as it is printed.
-        factor: From the score to that unit; below 0 where the score is turned round.
-        others: What "faster" is told by beside the score, from words to scores.
+        settings: The experiment's settings class, whose defaults define the main group of runs.
+        score: The score of a run at each measuring point; lower is better. Learning rates are
+            chosen by its minimum, and updates to targets are counted on it.
+        score_name: Name of the score.
+        arms: Maps the name of an arm to the settings that its runs have.
+        measures: Measures of the tables.
+        per_epoch: Returns the number of updates per epoch of a run.
+        unit: Unit of the score as printed.
+        factor: Factor from the score to this unit, negative if the score has the opposite sign.
+        others: Further scores for which updates to targets are compared, by name.
     """
 
     settings: Callable[[], Any]
     score: Score
-    seeks: str
+    score_name: str
     arms: Mapping[str, Mapping[str, Any]]
     measures: Sequence[Measure] = ()
     per_epoch: Callable[[Record], int] = lambda run: run["settings"]["updates_an_epoch"]
@@ -125,17 +126,17 @@ class Task:
 
     @property
     def scores(self) -> dict[str, Score]:
-        """The paper's own metric, then the others, by their words."""
-        return {self.seeks: self.score, **self.others}
+        """The main score, which is the paper's metric, then the others, by name."""
+        return {self.score_name: self.score, **self.others}
 
     def updates(self, run: Record) -> np.ndarray:
-        """Return after how many updates each point was measured."""
+        """Return the number of updates at each measuring point."""
         return (curve(run, "epoch") * self.per_epoch(run)).round()
 
     def seconds(self, run: Record) -> np.ndarray:
-        """Return after how many seconds each point was measured.
+        """Return the training time in seconds at each measuring point.
 
-        Without the seconds that measuring took, where a record tells them apart.
+        The time of the measurements is left out if the record has the time of updates.
         """
         if "update_ms" not in run["curves"]:
             return curve(run, "wall_s")
@@ -143,30 +144,37 @@ class Task:
         return np.cumsum(ms * np.diff(self.updates(run), prepend=0)) / 1e3
 
     def at_best(self, run: Record, name: str) -> float:
-        """Return a curve's value where the run's score is lowest; NaN if it has none."""
+        """Return the value of a curve where the run's score is lowest, or NaN."""
         values = self.score(run)
         missing = name not in run["curves"] or np.isnan(values).all()
         return np.nan if missing else float(curve(run, name)[np.nanargmin(values)])
 
-    def kinds(self, records: Sequence[Record]) -> list[tuple[dict[str, Any], list[Record]]]:
-        """Return what is not as usual in each kind of runs, and its runs; the usual kind first.
+    def run_groups(self, records: Sequence[Record]) -> list[tuple[dict[str, Any], list[Record]]]:
+        """Group runs by the settings that differ from the defaults.
 
-        Of runs that differ in what they keep alone, those that keep least count.
+        Of runs that differ only in their outputs, those with the fewest outputs are used.
+
+        Returns:
+            For each group, the changed settings and the runs; the group with the fewest changes
+            first.
         """
-        usual, result = self.settings().as_dict(), {}
+        defaults, result = self.settings().as_dict(), {}
         for run in records:
-            odd = {k: v for k, v in run["settings"].items()
-                   if k not in _FREE | _KEPT and v != usual.get(k)}  # fmt: skip
-            result.setdefault(json.dumps(odd, sort_keys=True), []).append(run)
-        parts = [(json.loads(odd), _drop_duplicates(runs)) for odd, runs in result.items()]
+            changed = {
+                k: v
+                for k, v in run["settings"].items()
+                if k not in _ARM_SETTINGS | _OUTPUT_SETTINGS and v != defaults.get(k)
+            }
+            result.setdefault(json.dumps(changed, sort_keys=True), []).append(run)
+        parts = [(json.loads(changed), _drop_duplicates(runs)) for changed, runs in result.items()]
         return sorted(parts, key=lambda part: len(part[0]))
 
     def at_best_rates(self, records: Sequence[Record]) -> dict[str, Arm]:
-        """Return the arms of one kind of runs, each at its best rate."""
+        """Return the arms of a group of runs, each at its best learning rate."""
         return arms(records, self.arms, self.score)
 
     def rows(self, other: Arm, layer: Arm) -> list[Row]:
-        """Return what is told of two arms, of the measures that their runs have."""
+        """Return the values of two arms for all measures that their runs have."""
         results = []
         for name, value, better, _ in self.measures:
             with_norm, without = paired(layer, other, value)
@@ -175,14 +183,14 @@ class Task:
         return results
 
     def no_plateau(self, *arms: Arm, score: Score | None = None) -> str:
-        """Return why one of some arms has not leveled off; ``""`` if all have."""
+        """Return why an arm has not reached a plateau, or ``""`` if all have."""
         reasons = (_arms.no_plateau(arm, score or self.score, self.updates) for arm in arms)
         return next(filter(None, reasons), "")
 
     def ratios(self, other: Arm, layer: Arm, score: Score | None = None) -> np.ndarray | None:
-        """Return the updates of layer norm to each target by the other's, ``(targets, seeds)``.
+        """Return the ratio of updates to each target, layer norm to other, ``(targets, seeds)``.
 
-        ``None`` where the other arm has no plateau from which the targets could be.
+        ``None`` if the other arm has no plateau, which defines the targets.
         """
         score = score or self.score
         if self.no_plateau(other, score=score):
@@ -190,45 +198,39 @@ class Task:
         return _arms.ratios(other, layer, score, self.updates)
 
     def steps_to_targets(self, plain: Arm, arm: Arm) -> np.ndarray:
-        """Return after how many updates an arm's runs are at each target, ``(targets, seeds)``.
+        """Return the number of updates of an arm's runs to each target, ``(targets, seeds)``.
 
         Args:
-            plain: The baseline that sets the targets, by its mean over seeds.
-            arm: Of any runs, the baseline's own too.
+            plain: The baseline, whose mean over seeds defines the targets.
+            arm: Any arm, also the baseline.
         """
-        aims = _curves.targets(_arms.mean_curve(plain, self.score))
+        targets = _curves.targets(_arms.mean_curve(plain, self.score))
         return np.array([
-            [_curves.steps_to_target(self.updates(run), self.score(run), aim)
+            [_curves.steps_to_target(self.updates(run), self.score(run), target)
              for run in arm.runs.values()]
-            for aim in aims
+            for target in targets
         ])  # fmt: skip
 
     def text(self, records: Sequence[Record]) -> str:
-        """Return the tables as they are printed, one for each kind of runs."""
+        """Return the tables as text, one for each group of runs."""
         parts = []
-        for odd, runs in self.kinds(records):
-            parts.append(
-                "\n".join(
-                    [
-                        f"Settings: {describe_non_default_config(odd) or 'as usual'}",
-                        *self._table(runs),
-                    ]
-                )
-            )
+        for changed, runs in self.run_groups(records):
+            title = f"Settings: {describe_non_default_config(changed) or 'defaults'}"
+            parts.append("\n".join([title, *self._table(runs)]))
         return "\n\n".join(parts)
 
     def _table(self, records: Sequence[Record]) -> list[str]:
-        result = self.at_best_rates(records)
-        of_runs = f", {self.unit}" if self.unit else ""
-        lines = [f"  Best {self.seeks}{of_runs}, mean over seeds, by learning rate:"]
-        for name, arm in result.items():
+        groups = self.at_best_rates(records)
+        unit = f", {self.unit}" if self.unit else ""
+        lines = [f"  Best {self.score_name}{unit}, mean over seeds, by learning rate:"]
+        for name, arm in groups.items():
             rates = {rate: self.factor * value for rate, value in arm.rates.items()}
             each = (f"{r:g}: {v:.4g}{'*' * (r == arm.rate)}" for r, v in rates.items())
             edge = "  (at the edge)" if arm.at_edge else ""
             lines.append(f"    {name:<22} {'  '.join(each)}{edge}")
-        for name, arm in result.items():
-            if name != LAYER and LAYER in result and arm.runs.keys() & result[LAYER].runs.keys():
-                lines += self._compared(name, arm, result[LAYER])
+        for name, arm in groups.items():
+            if name != LAYER and LAYER in groups and arm.runs.keys() & groups[LAYER].runs.keys():
+                lines += self._compared(name, arm, groups[LAYER])
         return lines
 
     def _compared(self, name: str, other: Arm, layer: Arm) -> list[str]:
@@ -250,12 +252,18 @@ class Task:
 
 
 def _drop_duplicates(records: Sequence[Record]) -> list[Record]:
-    twins: dict[str, list[Record]] = {}
+    """Of runs that are equal except for their outputs, return those without outputs if any."""
+    duplicates: dict[str, list[Record]] = {}
     for run in records:
-        told = {k: v for k, v in run["settings"].items() if k not in _KEPT}
-        twins.setdefault(json.dumps([told, run["seed"]], sort_keys=True), []).append(run)
+        settings = {k: v for k, v in run["settings"].items() if k not in _OUTPUT_SETTINGS}
+        duplicates.setdefault(json.dumps([settings, run["seed"]], sort_keys=True), []).append(run)
 
-    def keeps(run: Record) -> bool:
-        return any(run["settings"].get(name) for name in _KEPT)
+    def has_outputs(run: Record) -> bool:
+        return any(run["settings"].get(name) for name in _OUTPUT_SETTINGS)
 
-    return [one for of in twins.values() for one in of if keeps(one) == min(map(keeps, of))]
+    return [
+        run
+        for runs in duplicates.values()
+        for run in runs
+        if has_outputs(run) == min(map(has_outputs, runs))
+    ]

@@ -59,7 +59,7 @@ class Runs:
         self.judge, self.records = judge, records
         self.kinds: dict[str, dict[str, Any]] = {}
         self.of: dict[str, Sequence[Mapping[str, Any]]] = {}
-        for _, runs in judge.kinds(records):
+        for _, runs in judge.run_groups(records):
             result = judge.at_best_rates(runs)
             own = {arm: result[arm] for arm in self.LOOKS if arm in result}
             if own:

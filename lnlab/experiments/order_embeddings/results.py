@@ -52,13 +52,13 @@ TASK = Task(
 
 
 def at_best_rates(records: Sequence[Record]) -> dict[str, Arm]:
-    """Return both norms at their best rates, of the most usual kind of runs.
+    """Return both norms at their best learning rates, from the group with the fewest changes.
 
     Raises:
         ValueError: If there is none of a norm, or it has two runs of one rate and seed.
     """
-    kinds = TASK.kinds(records)
-    result = TASK.at_best_rates(kinds[0][1]) if kinds else {}
+    groups = TASK.run_groups(records)
+    result = TASK.at_best_rates(groups[0][1]) if groups else {}
     if len(result) < 2 or not result[NONE].runs.keys() & result[LAYER].runs.keys():
         raise ValueError(
             "at_best_rates: records must have a seed for both norms, got "

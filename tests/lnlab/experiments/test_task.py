@@ -96,7 +96,7 @@ def test_points_are_after_so_many_updates_and_seconds():
 
 
 def test_runs_of_other_settings_are_another_kind_and_the_usual_one_is_first():
-    result = TASK.kinds(book(batch_size=8, epochs=5) + book() + book(batch_size=2))
+    result = TASK.run_groups(book(batch_size=8, epochs=5) + book() + book(batch_size=2))
     assert [odd for odd, _ in result] == [{}, {"batch_size": 2}, {"batch_size": 8, "epochs": 5}]
     assert [len(runs) for _, runs in result] == [15, 15, 15]
 
@@ -105,7 +105,7 @@ def test_of_twins_the_one_counts_that_keeps_nothing():
     kept = made(LAYER, 0.2, 1, [1, 1, 1, 1, 1], keep=7)
     for both in ([*book(), kept], [kept, *book()]):
         assert TASK.text(both) == TASK.text(book())
-    ((_, alone),) = TASK.kinds([kept])
+    ((_, alone),) = TASK.run_groups([kept])
     assert alone == [kept]
 
 
@@ -120,7 +120,7 @@ def test_a_measure_is_taken_where_the_score_is_lowest_and_seed_by_seed():
 
 def test_the_tables_say_what_was_found():
     first, second = TASK.text(book(batch_size=8) + book()).split("\n\n")
-    assert first.startswith("Settings: as usual\n")
+    assert first.startswith("Settings: defaults\n")
     assert second.startswith("Settings: batch size 8\n")
     assert "  Best loss on validation, bits, mean over seeds, by learning rate:" in first
     assert "    none                   0.1: -51*  0.2: -66.67  (at the edge)" in first

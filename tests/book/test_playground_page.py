@@ -3,7 +3,6 @@
 import re
 from contextlib import contextmanager
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lnbook.chapters.layer_norm_from_scratch.material import Stream
-from lnbook.exercises import Function, Value
-from lnlib.norms import layer_norm
+from lnbook.exercises import Function
+from lnlib.norms import layer_norm, layer_norm_backward
 
 
 def _normalize(x, gain, bias, *, axis=-1, ddof=0, eps=1e-5):
@@ -35,6 +35,41 @@ def _outside(x, gain, bias):
 def _no_root(x, gain, bias):
     centered, std = _deviation(x)
     return gain * centered / (std**2 + 1e-5) + bias
+
+
+# Layer norm as a function with a gradient of its own.
+
+
+def _function_cases(rng):
+    # A square table, so that a wrong axis raises no error.
+    for shape in ((2, 3), (4, 4), (3, 5)):
+        gain, bias = rng.normal(size=(2, shape[1]))
+        yield 2 * rng.normal(size=shape) + 1, gain + 1, bias, rng.normal(size=shape)
+
+
+def _backward(
+    x,
+    gain,
+    bias,
+    dy,
+    *,
+    mean=True,
+    radial=True,
+    use_gain=True,
+    over=True,
+    average=False,
+    raw=False,
+    axis=-1,
+):
+    rstd = 1 / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    x_hat = (x - x.mean(-1, keepdims=True)) * rstd
+    d = gain * dy if use_gain else dy
+    dx = d - mean * d.mean(axis, keepdims=True)
+    dx = dx - radial * x_hat * (d * x_hat).mean(axis, keepdims=True)
+    combine = np.mean if average else np.sum
+    dgain = combine(dy * (x if raw else x_hat), axis=0)
+    y = gain * x_hat + bias
+    return y, dx * rstd if over else dx, dgain, combine(dy, axis=0)
 
 
 # The variance of a stream.
@@ -91,18 +126,39 @@ EXERCISES = {
         },
         right="Eqs. 15 and 16 for any number of examples at once.",
     ),
-    "which-eps": Value(
-        1e-6,
-        within=5e-8,
+    "autograd-function": Function(
+        lambda x, gain, bias, dy: (layer_norm(x, gain, bias), *layer_norm_backward(dy, x, gain)),
+        cases=_function_cases,
+        returns=(
+            "the output",
+            "the gradient of x",
+            "the gradient of the gain",
+            "the gradient of the bias",
+        ),
         wrong={
-            1.427e-5: "that is an eps outside the root, σ (1/y − 1). Inside the root it is σ² "
-            "(1/y² − 1).",
-            1e-5: "PyTorch's 1e-5 gives ±0.99589.",
-            1e-3: "Keras's 1e-3 gives ±0.73996.",
-            8.205e-4: "multiply by the variance: eps = σ² (1/y² − 1).",
+            "mean and standard deviation are treated as constants. Both depend on x, which gives "
+            "two more terms.": lambda *a: _backward(*a, mean=False, radial=False),
+            "the path through the mean is missing: subtract the mean of gain * dy.": (
+                lambda *a: _backward(*a, mean=False)
+            ),
+            "the path through the standard deviation is missing: subtract x_hat times the mean of "
+            "gain * dy * x_hat.": lambda *a: _backward(*a, radial=False),
+            "the gain is missing in the gradient of x: the gradient with respect to x_hat is "
+            "gain * dy.": lambda *a: _backward(*a, use_gain=False),
+            "the gradient of x is not divided by the standard deviation.": (
+                lambda *a: _backward(*a, over=False)
+            ),
+            "the gradients of gain and bias are averaged over the examples. They are sums.": (
+                lambda *a: _backward(*a, average=True)
+            ),
+            "the gradient of the gain contains x; it must contain x_hat.": (
+                lambda *a: _backward(*a, raw=True)
+            ),
+            "the means of the backward pass are taken over the examples. They are those of the "
+            "forward pass, over the features.": lambda *a: _backward(*a, axis=0),
         },
-        right="It is the default of Flax. Loaded into PyTorch, such a model needs `eps=1e-6`.",
-        otherwise="solve y = σ/√(σ² + eps) for eps, with the biased variance of the pair.",
+        right="This is what PyTorch's own layer norm does. It saves the mean and one over the "
+        "standard deviation, two numbers per example, and computes x_hat again.",
     ),
     "variance-of-a-stream": Function(
         _variance,

@@ -1,41 +1,57 @@
 """The exercises of the chapter on choosing a norm."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from lnbook.exercises import Function
 
-EPS = 1e-5
+# find-the-norm-bug
 
 
-# half-safe
+def _softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
 
 
-def half_norm(x: np.ndarray) -> np.ndarray:
-    """Layer norm of float16 rows, computed and returned in float32."""
-    wide = x.astype(np.float32)
-    centered = wide - wide.mean(axis=-1, keepdims=True)
-    var = np.square(centered).mean(axis=-1, keepdims=True)
-    return centered / np.sqrt(var + np.float32(EPS))
+def _over(axis: int | None, *, root: bool = True, center: bool = True) -> Callable:
+    """Return a norm over an axis; ``None`` is all of the array."""
+
+    def norm(x: np.ndarray) -> np.ndarray:
+        centered = x - center * x.mean(axis, keepdims=True)
+        var = np.square(centered).mean(axis, keepdims=True) + 1e-5
+        return centered / (np.sqrt(var) if root else var)
+
+    return norm
 
 
-def _halves(rng: np.random.Generator) -> Iterator[tuple]:
-    yield (np.array([[300, 1500, 300, 300]], dtype=np.float16),)  # its squares overflow
-    yield (np.zeros((2, 4), dtype=np.float16),)
-    yield (rng.normal(size=(3, 8)).astype(np.float16),)
-    yield ((1e-3 * rng.normal(size=(2, 16))).astype(np.float16),)
+def _model(norm: Callable, *, place: str = "pre", last: bool = True) -> Callable:
+    """Return a language model of one block."""
+
+    def model(tokens, E, W_q, W_k, W_v, W_1, W_2):
+        def attention(x):
+            q, k, v = x @ W_q, x @ W_k, x @ W_v
+            scores = q @ k.T / np.sqrt(k.shape[-1])
+            later = np.triu(np.ones_like(scores, dtype=bool), 1)
+            return _softmax(np.where(later, -np.inf, scores)) @ v
+
+        def feed_forward(x):
+            return np.maximum(x @ W_1, 0) @ W_2
+
+        x = E[tokens]
+        for f in (attention, feed_forward):
+            x = x + f(norm(x)) if place == "pre" else norm(x + f(x))
+        return (norm(x) if last else x) @ E.T
+
+    return model
 
 
-def _in_half(x: np.ndarray) -> np.ndarray:
-    centered = x - x.mean(axis=-1, keepdims=True)
-    var = np.square(centered).mean(axis=-1, keepdims=True)
-    return centered / np.sqrt(var + np.float16(EPS))
-
-
-def _without_eps(x: np.ndarray) -> np.ndarray:
-    wide = x.astype(np.float32)
-    return (wide - wide.mean(axis=-1, keepdims=True)) / wide.std(axis=-1, keepdims=True)
+def _texts(rng: np.random.Generator) -> Iterator[tuple]:
+    # One has as many tokens as features, so that a wrong axis raises no error.
+    for tokens in ([1, 4, 2], [0, 3, 3, 6], [2, 5, 1, 0, 4, 4]):
+        width = 4
+        shapes = (7, width), *[(width, width)] * 3, (width, 8), (8, width)
+        yield np.array(tokens), *(0.5 + rng.normal(size=shape) for shape in shapes)
 
 
 # find-the-eps
@@ -67,16 +83,29 @@ def _unlike(x: np.ndarray, y: np.ndarray) -> float:
 
 
 EXERCISES = {
-    "half-safe": Function(
-        half_norm,
-        cases=_halves,
+    "find-the-norm-bug": Function(
+        _model(_over(-1)),
+        cases=_texts,
         wrong={
-            "this computes in float16: 300 squared is infinite there. Turn `x` to float32 "
-            "first.": _in_half,
-            "`eps` is missing: a row of equal numbers becomes 0 / 0.": _without_eps,
+            "the bug is still there: the logits of the first token change if a later token "
+            "changes.": _model(_over(None)),
+            "this norm takes the mean of each feature over the tokens (axis 0), so later tokens "
+            "still change the logits of earlier ones.": _model(_over(0)),
+            "there is no norm left. Keep it, with statistics that belong to one token.": (
+                _model(lambda x: x)
+            ),
+            "the norm divides by the variance. Divide by its square root.": (
+                _model(_over(-1, root=False))
+            ),
+            "this norm does not subtract the mean. It is RMS norm, which has the right axis, but "
+            "the model was trained with layer norm.": _model(_over(-1, center=False)),
+            "the axis is right, but the blocks are now post-norm. The placement was not the bug.": (
+                _model(_over(-1), place="post")
+            ),
+            "the axis is right, but the final norm is missing.": _model(_over(-1), last=False),
         },
-        tolerance=1e-5,  # float32, summed in any order
-        right="The code of CLIP and Whisper does this, too, and casts back afterwards.",
+        right="Each token has its own mean and standard deviation, so no token depends on a later "
+        "one, and the model computes the same in training and in generation.",
     ),
     "find-the-eps": Function(
         find_eps,

@@ -1,16 +1,17 @@
 """Section 6.2, the attentive reader: which name is missing in a retold sentence of a passage?
 
-An LSTM reads the passage, another one the query, attention weighs the passage's words, and of the
-names in it one is chosen (Hermann et al., 2015). The questions are not the paper's: they are made
-of two translations of the Bible, in place of CNN's articles. What is compared is the paper's: the
-LSTM with layer normalization (eqs. 20-22), its gains from 1 or 0.1; without a norm; and with
-recurrent batch normalization (Cooijmans et al., 2016), in the LSTM alone or everywhere.
+One LSTM reads the passage and another one the query; attention weights the words of the passage,
+and one of its names is chosen (Hermann et al., 2015). In place of the paper's CNN articles, the
+questions are from two translations of the Bible. The compared arms are the paper's: the LSTM with
+layer normalization (eqs. 20-22), with initial gains 1 or 0.1; without a norm; and with recurrent
+batch normalization (Cooijmans et al., 2016), only in the LSTM or everywhere.
 
-There are two protocols. In the first every arm has the same network, PyTorch's initialization and
-a learning rate of its own. The second, :data:`RELEASED`, follows the public code that the paper
-ran (github.com/cooijmanstim/Attentive_reader, branch ``bn``, with github.com/ryankiros/layer-norm):
-its initialization, dropout, bilinear term, skip connection and learned initial state, and one rate
-for both arms. :class:`~lnlab.experiments.attentive_reader.model.Reader` lists what still differs.
+There are two protocols. In the first, all arms have the same network, PyTorch's initialization and
+their own learning rate. The second, :data:`RELEASED`, follows the public code that the paper ran
+(github.com/cooijmanstim/Attentive_reader, branch ``bn``, with github.com/ryankiros/layer-norm): its
+initialization, dropout, bilinear term, skip connection and learned initial state, and the same rate
+for both arms. :class:`~lnlab.experiments.attentive_reader.model.Reader` lists the remaining
+differences.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
 Norm = Literal["none", "layer", "batch", "batch_everywhere"]
 Start = Literal["usual", "chosen", "orthogonal_tied"]
 NORMS = get_args(Norm)
-STARTS = ("usual", "chosen")  # that are recorded without a norm unless another is given
-HEURISTICS = ("random", "frequent", "last", "frequent_unasked")  # those who do not read
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
-BATCH_RATES = RATES[:4]  # an update takes three times as long
+STARTS = ("usual", "chosen")  # initializations that are run by default without a norm
+HEURISTICS = ("random", "frequent", "last", "frequent_unasked")  # baselines that do not read
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # learning rates of the sweep
+BATCH_RATES = RATES[:4]  # for batch norm, whose updates take three times as long
 SWEEP = {"epochs": 4, "pictures": 0}
-ARMS = {"norm": ("none", "layer"), "start": ("usual",), "gain": (None,)}  # where few are compared
+ARMS = {"norm": ("none", "layer"), "start": ("usual",), "gain": (None,)}  # two arms only
 GAINS = {"none": 1.0, "layer": 1.0, "batch": 0.1, "batch_everywhere": 0.1}
-# Norm, start, gain: of these rates the one with the lowest error on validation.
+# Norm, initialization, gain: the rate of the sweep with the lowest validation error.
 TUNED = {
     ("none", "usual", 1.0): 3e-3,
     ("none", "chosen", 1.0): 3e-3,
@@ -45,7 +46,7 @@ TUNED = {
     ("batch", "usual", 0.1): 1e-3,
     ("batch_everywhere", "usual", 0.1): 1e-3,
 }
-# What the code of Cooijmans et al. has, which the paper runs with these of its options.
+# The options of the code of Cooijmans et al. with which the paper runs it.
 RELEASED = {
     "start": ("orthogonal_tied",),
     "dropout": 0.5,
@@ -53,8 +54,8 @@ RELEASED = {
     "skip_mean": True,
     "learned_initial_state": True,
 }
-# The paper's sizes, rate and about 800,000 updates, where the curves of figure 2 end; the
-# questions stay this book's: 242 updates are an epoch.
+# The paper's sizes, rate and about 800,000 updates, where the curves of figure 2 end. With the
+# book's questions, an epoch has 242 updates.
 PAPER = {
     **RELEASED,
     "hidden": 240,
@@ -63,10 +64,10 @@ PAPER = {
     "learning_rate": (8e-5,),
     "epochs": 3300,
 }
-# Both protocols have runs that are long enough to level off.
+# Runs of both protocols that are long enough to reach a plateau.
 LEVELED = {"epochs": 25, "first_epoch_points": 8, "pictures": 0}
-# The first: of each norm and gain the two best rates of the sweep, the best first; batch norm of
-# gain 1 has those of gain 0.1.
+# First protocol: the two best rates of the sweep for each norm and gain, the best first; batch norm
+# with gain 1 has those of gain 0.1.
 CANDIDATES = {
     ("none", None): (3e-3, 1e-3),
     ("layer", 1.0): (3e-3, 1e-3),
@@ -76,57 +77,54 @@ CANDIDATES = {
     ("batch", 1.0): (1e-3, 1e-2),
     ("batch_everywhere", 1.0): (1e-3, 3e-3),
 }
-# The second: both arms have the two rates that are best for either in the sweep. At 3e-4, its
-# lowest, neither does better than counting in 4 epochs, and the paper's 8e-5 is lower still.
+# Second protocol: the two best rates of the sweep, the same for both arms. At 3e-4, its lowest,
+# neither is better than counting names after 4 epochs, and the paper's 8e-5 is lower still.
 RELEASED_RATES = (3e-3, 1e-3)
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings(config.Settings):
-    """Everything that is chosen before a run.
+    """Settings of a run.
 
     Args:
-        norm: ``none``, which is ``torch.nn``'s LSTM, ``layer``, ``batch``, which has recurrent
-            batch norm in the LSTMs, or ``batch_everywhere``, which has it in attention and answer
-            too.
-        start: Of the LSTMs' weights: ``usual``, uniform in +-1/sqrt(hidden), as ``torch.nn``
-            draws them; ``chosen``, each gate's square of ``weight_hh`` orthogonal and
-            ``weight_ih`` larger by ``input_scale``; or ``orthogonal_tied``, the initialization of
-            the public code: 0.05 times an orthogonal matrix, the same for all gates of both LSTMs
-            and, where ``word_size`` equals ``hidden``, for inputs and state. The other weights,
-            word vectors too, are then uniform in +-sqrt(6 / (inputs + outputs + 1)).
+        norm: ``none``, which is ``nn.LSTM``, ``layer``, ``batch``, recurrent batch norm in the
+            LSTMs, or ``batch_everywhere``, also in the attention and the answer.
+        start: Initialization of the LSTMs: ``usual``, uniform in +-1/sqrt(hidden) as in
+            ``torch.nn``; ``chosen``, with ``weight_hh`` of each gate orthogonal and ``weight_ih``
+            multiplied by ``input_scale``; or ``orthogonal_tied``, that of the public code: 0.05
+            times an orthogonal matrix, the same for all gates of both LSTMs and, if ``word_size``
+            equals ``hidden``, for inputs and state. All other weights are then uniform in
+            +-sqrt(6 / (inputs + outputs + 1)).
         data: Cloze questions of ``bible_cloze``.
-        hidden: Units of each LSTM; the paper has 240.
-        word_size: Numbers in the vector of a word.
-        word_scale: The words' vectors start uniform in +-``word_scale``.
-        input_scale: By how much the ``chosen`` start enlarges ``weight_ih``.
-        least_count: Words that come less often in the training questions share one vector.
-        bidirectional: Read passage and query from their ends, too, by a second LSTM each, as
-            Hermann et al. do; the paper reads them in one direction.
-        passages: How many passages stand one after another, one of them the question's own.
-        longest: Train on passages of at most so many words only.
-        epochs: Passes over the training questions.
-        batch_size: A last, smaller batch is left out.
-        learning_rate: Adam's. ``None`` takes the one that :data:`TUNED` has for this norm, start
-            and gain, so that each is compared at its own best.
-        gain: What the norms' gains start at. ``None`` is 1 for layer norm and 0.1 for batch norm,
-            as Cooijmans et al. advise; the paper tries 0.1 for layer norm, too.
-        dropout: Probability with which, in training, a number of a word's vector, or of the vector
-            that the answer is chosen from, is set to 0.
-        bilinear: Whether attention has the product of each output over the passage with the query,
-            both times one matrix (``use_dq_sims`` in the public code).
-        skip_mean: Whether the mean output over the passage has a part in the answer
+        hidden: Number of units of each LSTM; 240 in the paper.
+        word_size: Size of the word vectors.
+        word_scale: Word vectors are initialized uniformly in +-``word_scale``.
+        input_scale: Factor of ``weight_ih`` in the ``chosen`` initialization.
+        least_count: Words that are less frequent in the training questions share one vector.
+        bidirectional: Also read passage and query backward, with a second LSTM each, as Hermann et
+            al. do; the paper reads them in one direction.
+        passages: Number of concatenated passages, one of which belongs to the question.
+        longest: Train only on passages of at most this many words.
+        epochs: Number of passes over the training questions.
+        batch_size: Batch size; a last, smaller batch is dropped.
+        learning_rate: Adam's learning rate. ``None`` is that of :data:`TUNED` for this norm,
+            initialization and gain.
+        gain: Initial value of the norms' gains. ``None`` is 1 for layer norm and 0.1 for batch
+            norm, as Cooijmans et al. recommend; the paper also tries 0.1 for layer norm.
+        dropout: Dropout probability for word vectors and for the vector before the answer.
+        bilinear: Whether attention has a bilinear term of each output over the passage and the
+            query (``use_dq_sims`` in the public code).
+        skip_mean: Whether the mean output over the passage is added before the answer
             (``use_desc_skip_c_g``).
-        learned_initial_state: Whether the hidden state before the first word is learned
-            (``learn_h0``).
-        clip: Longest gradient, as a Euclidean norm over all parameters; a longer one is shortened
-            to it. ``None`` never shortens.
+        learned_initial_state: Whether the initial hidden state is learned (``learn_h0``).
+        clip: Maximum norm of the gradient over all parameters, as in ``clip_grad_norm_``. ``None``
+            is no clipping.
         adam_betas: Adam's decay rates.
         adam_eps: Adam's epsilon.
-        eps: Inside the root of the norms; the paper's equations have none.
-        momentum: Of batch norm's running averages, the weight of the newest batch.
-        pictures: Of how many questions on validation to keep the attention.
-        first_epoch_points: How often to measure within the first epoch.
+        eps: Added to the variance in the norms; the paper's equations have none.
+        momentum: Weight of the newest batch in the running averages of batch norm.
+        pictures: Number of validation questions whose attention is recorded.
+        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"
@@ -157,20 +155,20 @@ class Settings(config.Settings):
     first_epoch_points: Points = 4
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run, and look up what is not given."""
+        """Check the settings, and set defaults that depend on others."""
         super().__post_init__()
         self._default("gain", GAINS[self.norm])
         arm = (self.norm, self.start, self.gain)
-        usual = (self.norm, "usual", GAINS[self.norm])
-        self._default("learning_rate", TUNED.get(arm, TUNED[usual]))
+        default = (self.norm, "usual", GAINS[self.norm])
+        self._default("learning_rate", TUNED.get(arm, TUNED[default]))
         if self.norm == "none":
-            what = "left out where norm is none, it is the norms'"
+            what = "omitted where norm is none, which has no gains"
             self._must("gain", what, self.gain == 1)
         if self.start != "chosen":
-            what = f"left out where start is {self.start}, it is the chosen one's"
+            what = f"omitted where start is {self.start}, it applies to chosen"
             self._must("input_scale", what, self.input_scale == 10)
         if self.start == "orthogonal_tied":
-            what = "left out where start is orthogonal_tied, which has a scale of its own"
+            what = "omitted where start is orthogonal_tied, which defines its own scale"
             self._must("word_scale", what, self.word_scale == 0.1)
         self._must("dropout", "below 1", self.dropout < 1)
         if "batch" in self.norm:
@@ -181,10 +179,10 @@ class Settings(config.Settings):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON values.
+        """Return the settings as values that JSON can represent.
 
-        Those of the public code are left out where they are off: runs without them keep the names
-        that they had before there were these settings.
+        The options of the public code are omitted if they are off, so that the names of older
+        records do not change.
         """
         return {k: v for k, v in super().as_dict().items() if v or k not in RELEASED}
 
@@ -209,11 +207,11 @@ def _run() -> type[Run]:
 
 
 def _one_at_a_time() -> Iterator[Grid]:
-    """Yield a grid for each run of the two protocols, in the order in which they are recorded.
+    """Yield one grid per run of the two protocols, in the order in which they are recorded.
 
-    Seed after seed, so that arms can be compared after each; batch norm, which takes three times
-    as long, comes last of each seed, and its second rate has seed 0 alone. Other rates of the
-    first protocol have seeds 0 to 2.
+    The order is by seed, so that arms can be compared after each seed. Batch norm, which takes
+    three times as long, is last for each seed, and its second rate has only seed 0. Other rates of
+    the first protocol have seeds 0 to 2.
     """
     for seed in range(5):
         for batch_norm in (False, True):
@@ -230,7 +228,7 @@ def _one_at_a_time() -> Iterator[Grid]:
 
 
 GRIDS = (
-    # The sweep: shorter runs, of one seed.
+    # The sweep: shorter runs with one seed.
     Grid(range(1), {**SWEEP, "norm": ("none", "layer"), "learning_rate": RATES}),
     Grid(
         range(1),

@@ -1,4 +1,4 @@
-"""The attentive reader, and the recurrent batch norm with which layer norm is compared."""
+"""The attentive reader, and an LSTM with recurrent batch norm as a baseline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lnlib.nn.baselines import BatchNorm
 
 
 class BatchNormLSTM(nn.Module):
-    """An LSTM with recurrent batch norm, for sequences of several lengths.
+    """An LSTM with recurrent batch norm, for sequences of different lengths.
 
     ::
 
@@ -24,18 +24,18 @@ class BatchNormLSTM(nn.Module):
         c = sigmoid(f) c + sigmoid(i) tanh(g)
         h = sigmoid(o) tanh(BN_c(c))
 
-    Cooijmans et al. (2016), eqs. 6-8: each step has statistics of its own, those of the batch in
-    training and running averages at test time; a step later than any in training takes the last
-    step's. As in their public code a sequence that has ended keeps its state, and stays in the
-    statistics. ``BN_i`` and ``BN_h`` have no bias, b is theirs.
+    Cooijmans et al. (2016), eqs. 6-8. Each step has its own statistics: those of the batch in
+    training mode, running averages in eval mode. Steps beyond the longest training sequence use the
+    statistics of the last known step. As in their public code, a sequence that has ended keeps its
+    state and still contributes to the statistics. ``BN_i`` and ``BN_h`` have no bias of their own.
 
     Args:
-        input_size: Features of the input.
-        hidden_size: H.
-        steps: Of the longest sequence in training.
-        eps: Inside the root of every norm.
-        gain: What the gains start at.
-        momentum: Weight of the newest batch in the running averages; the first is taken whole.
+        input_size: Number of input features.
+        hidden_size: Number of units H.
+        steps: Length of the longest training sequence.
+        eps: Added to the variance in every norm.
+        gain: Initial value of the gains.
+        momentum: Weight of the newest batch in the running averages, which start from the first.
     """
 
     def __init__(
@@ -60,22 +60,22 @@ class BatchNormLSTM(nn.Module):
             self.register_parameter(f"gain_{place}", nn.Parameter(torch.full((features,), gain)))
             self.register_buffer(f"mean_{place}", torch.zeros(steps, features))
             self.register_buffer(f"var_{place}", torch.ones(steps, features))
-        self.register_buffer("known", torch.tensor(0))  # steps that have statistics
+        self.register_buffer("known", torch.tensor(0))  # number of steps that have statistics
 
     def forward(self, x: Tensor, alive: Tensor, h0: Tensor | None = None) -> Tensor:
         """Map inputs ``(T, B, input_size)`` to outputs ``(T, B, H)``.
 
         Args:
-            x: What is read.
-            alive: Whether a sequence has not ended yet, shape ``(T, B)``.
+            x: The inputs.
+            alive: Whether each sequence has not ended yet, shape ``(T, B)``.
             h0: Initial hidden state, shape ``(B, H)``; zeros if not given.
         """
         known, every = int(self.known), alive.all(1).tolist()
-        of_x = self._inputs(F.linear(x, self.weight_ih_l0), known)
+        from_inputs = self._normalize_inputs(F.linear(x, self.weight_ih_l0), known)
         h = c = x.new_zeros(x.shape[1], self.hidden_size)
         h = h if h0 is None else h0
         outputs = []
-        for t, (gates, on) in enumerate(zip(of_x, alive[..., None].unbind(0), strict=True)):
+        for t, (gates, on) in enumerate(zip(from_inputs, alive[..., None].unbind(0), strict=True)):
             gates = gates + self._norm("h", t, known, F.linear(h, self.weight_hh_l0))
             i, f, g, o = gates.chunk(4, 1)
             new = f.sigmoid() * c + i.sigmoid() * g.tanh()
@@ -87,28 +87,28 @@ class BatchNormLSTM(nn.Module):
             self.known.fill_(max(known, len(x)))
         return torch.stack(outputs)
 
-    def _inputs(self, x: Tensor, known: int) -> list[Tensor]:
-        """Normalize the inputs' part of every step: all at once, as features of one."""
+    def _normalize_inputs(self, x: Tensor, known: int) -> list[Tensor]:
+        """Normalize the inputs of all steps in one call, with steps as further features."""
         T, B, GH = x.shape
         steps = range(T) if self.training else [max(0, min(t, known - 1)) for t in range(T)]
         parts = []
-        # Steps that are there for the first time have a momentum of their own.
+        # New steps have momentum 1, so that their averages start from this batch.
         for first, last in ((0, min(T, known)), (min(T, known), T)):
             if first < last:
-                own = x[first:last].transpose(0, 1).reshape(B, -1)
+                flat = x[first:last].transpose(0, 1).reshape(B, -1)
                 mean, var = (v[list(steps[first:last])] for v in (self.mean_i, self.var_i))
                 gain, bias = (v.repeat(last - first) for v in (self.gain_i, self.bias_l0))
                 momentum = self.momentum if first < known else 1.0
-                own = F.batch_norm(
-                    own, mean.view(-1), var.view(-1), gain, bias, self.training, momentum, self.eps
+                flat = F.batch_norm(
+                    flat, mean.view(-1), var.view(-1), gain, bias, self.training, momentum, self.eps
                 )
                 if self.training:
                     self.mean_i[first:last], self.var_i[first:last] = mean, var
-                parts += own.view(B, -1, GH).unbind(1)
+                parts += flat.view(B, -1, GH).unbind(1)
         return parts
 
     def _norm(self, place: str, t: int, known: int, x: Tensor, bias: Tensor | None = None):
-        """Normalize at one place of one step."""
+        """Apply the norm ``i``, ``h`` or ``c`` at one step."""
         at = t if self.training else max(0, min(t, known - 1))
         return F.batch_norm(
             x, getattr(self, f"mean_{place}")[at], getattr(self, f"var_{place}")[at],
@@ -118,10 +118,10 @@ class BatchNormLSTM(nn.Module):
 
 
 class Texts(NamedTuple):
-    """Texts one beside the other, and their lengths.
+    """A batch of padded texts.
 
     Attributes:
-        words: Numbers of the words, shape ``(T, B)``; what follows an end does not matter.
+        words: Word indices, shape ``(T, B)``; values after the end of a text are ignored.
         lengths: Shape ``(B,)``.
     """
 
@@ -130,30 +130,30 @@ class Texts(NamedTuple):
 
     @property
     def alive(self) -> Tensor:
-        """Which words are not behind the end, shape ``(T, B)``."""
+        """Mask of the words that are not padding, shape ``(T, B)``."""
         places = torch.arange(len(self.words), device=self.words.device)
         return places[:, None] < self.lengths
 
 
 class Encoder(nn.Module):
-    """One LSTM, or two in both directions, that read texts.
+    """A unidirectional or bidirectional LSTM for padded texts.
 
     Args:
-        made: Returns an LSTM.
+        make_lstm: Returns an LSTM.
         directions: 1 or 2.
-        learned_initial_state: Whether the hidden state that each LSTM starts from is a parameter,
-            0 at first; the cell starts at 0.
+        learned_initial_state: Whether the initial hidden state of each LSTM is a parameter, which
+            is initialized with 0; the initial cell is 0.
     """
 
     def __init__(
         self,
-        made: Callable[[], nn.Module],
+        make_lstm: Callable[[], nn.Module],
         directions: int,
         *,
         learned_initial_state: bool = False,
     ) -> None:
         super().__init__()
-        self.directions = nn.ModuleList(made() for _ in range(directions))
+        self.directions = nn.ModuleList(make_lstm() for _ in range(directions))
         self.h0 = nn.ParameterList(
             nn.Parameter(torch.zeros(lstm.hidden_size))
             for lstm in (self.directions if learned_initial_state else ())
@@ -162,13 +162,12 @@ class Encoder(nn.Module):
     def forward(self, x: Tensor, texts: Texts) -> tuple[Tensor, Tensor]:
         """Map word vectors ``(T, B, I)`` to outputs ``(T, B, D H)`` and last states ``(B, D H)``.
 
-        What a text is padded with never comes before its own words: the second LSTM reads each
-        from its own end.
+        The second LSTM reads each text from its own end, so that padding never precedes words.
         """
         last, columns = texts.lengths - 1, torch.arange(x.shape[1], device=x.device)
         outputs, states = [], []
         for k, lstm in enumerate(self.directions):
-            read = _turned(x, texts) if k else x
+            read = _reverse(x, texts) if k else x
             h0 = self.h0[k].expand(x.shape[1], -1) if self.h0 else None
             if isinstance(lstm, BatchNormLSTM):
                 output = lstm(read, texts.alive, h0)
@@ -177,26 +176,26 @@ class Encoder(nn.Module):
             else:
                 output, _ = lstm(read, (h0[None].contiguous(), torch.zeros_like(h0)[None]))
             states.append(output[last, columns])
-            outputs.append(_turned(output, texts) if k else output)
+            outputs.append(_reverse(output, texts) if k else output)
         return torch.cat(outputs, 2), torch.cat(states, 1)
 
 
-def _turned(x: Tensor, texts: Texts) -> Tensor:
-    """Return texts ``(T, B, I)`` from their ends to their beginnings."""
+def _reverse(x: Tensor, texts: Texts) -> Tensor:
+    """Return texts ``(T, B, I)`` in reverse order, with padding still at the end."""
     places = torch.arange(len(x), device=x.device)[:, None]
     places = torch.where(texts.alive, texts.lengths - 1 - places, places)
     return x[places, torch.arange(x.shape[1], device=x.device)]
 
 
 def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
-    """Set each number to 0 with probability p, and divide the others by 1 - p.
+    """Apply dropout with a given generator: zero with probability p, else divide by 1 - p.
 
-    Without a generator, as at inference, the numbers stay as they are.
+    Without a generator, as at inference, the input is returned unchanged.
     """
     if generator is None or p == 0:
         return x
-    kept = torch.rand(x.shape, generator=generator, device=x.device) >= p
-    return x * kept / (1 - p)
+    mask = torch.rand(x.shape, generator=generator, device=x.device) >= p
+    return x * mask / (1 - p)
 
 
 class Reader(nn.Module):
@@ -210,25 +209,25 @@ class Reader(nn.Module):
         p = softmax(W_a g + b)                                  over the entities in the passage
 
     Hermann et al. (2015). The terms in brackets, dropout and the learned initial state are options
-    that are off by default; they are what the public code of Cooijmans et al. adds, which the
-    paper ran with ``--use_dq_sims 1 --use_desc_skip_c_g 1 --learn_h0 1`` and dropout 0.5.
+    that are off by default. They are from the public code of Cooijmans et al., which the paper ran
+    with ``--use_dq_sims 1 --use_desc_skip_c_g 1 --learn_h0 1`` and dropout 0.5.
 
-    What differs from that code with all of them on:
+    With all options on, the differences from that code are:
 
-    - only the entities in the passage can be chosen; there, any word of the vocabulary;
-    - initial weights are drawn anew for each seed; there, all runs have NumPy's seed 123;
-    - in batch norm a text that has ended repeats its last state; there, texts are padded with
+    - only entities in the passage can be chosen; there, any word of the vocabulary;
+    - initial weights depend on the seed of the run; there, all runs use NumPy's seed 123;
+    - in batch norm, a text that has ended repeats its last state; there, texts are padded with
       their own words from the beginning;
-    - batch norm's population statistics are running averages; there, they are estimated after
-      training, and its curves are of the statistics of the validation batches;
-    - the layer-normalized LSTM has one bias of the gates; there, one that is added before and after
-      the inputs' norm, and one of each norm.
+    - the population statistics of batch norm are running averages; there, they are estimated after
+      training, and its curves use the statistics of the validation batches;
+    - the layer-normalized LSTM has one bias of the gates; there, one bias is added before and after
+      the norm of the inputs, and each norm has its own.
 
     Args:
         settings: Norm and sizes.
-        words: How many words there are.
-        entities: How many of them, from the first, are entities.
-        steps: How many words the longest passage and the longest query in training have.
+        words: Number of words.
+        entities: Number of entities, which are the first words.
+        steps: Length of the longest training passage and of the longest training query.
     """
 
     def __init__(
@@ -271,10 +270,10 @@ class Reader(nn.Module):
         """Return the entities' logits ``(B, E)`` and the attention ``(T, B)``.
 
         Args:
-            passage: What is read.
-            query: What is asked.
-            present: Whether an entity is in the passage, shape ``(B, E)``.
-            generator: Draws the dropout, of word vectors and of g; without it there is none.
+            passage: The passages.
+            query: The queries.
+            present: Whether each entity is in the passage, shape ``(B, E)``.
+            generator: Generator for the dropout of word vectors and of g; ``None`` for no dropout.
         """
         vectors = [
             dropout(self.words(texts.words), self.dropout, generator) for texts in (passage, query)
@@ -300,14 +299,14 @@ class Reader(nn.Module):
 
 
 def lstm(settings: Settings, steps: int) -> nn.Module:
-    """Return an LSTM with the norm that is chosen."""
+    """Return an LSTM with the norm of the settings."""
     sizes = settings.word_size, settings.hidden
     if settings.norm == "none":
         return nn.LSTM(*sizes)
-    told = {"eps": settings.eps, "gain": settings.gain}
+    options = {"eps": settings.eps, "gain": settings.gain}
     if settings.norm == "layer":
-        return LayerNormLSTM(*sizes, **told)
-    return BatchNormLSTM(*sizes, steps, **told, momentum=settings.momentum)
+        return LayerNormLSTM(*sizes, **options)
+    return BatchNormLSTM(*sizes, steps, **options, momentum=settings.momentum)
 
 
 def model(
@@ -318,23 +317,23 @@ def model(
     *,
     generator: torch.Generator,
 ) -> Reader:
-    """Build the reader, with any norm on the same weights.
+    """Build the reader, with the same initial weights for all norms.
 
     Args:
-        settings: Norm, sizes, start.
+        settings: Norm, sizes and initialization.
         words: As for :class:`Reader`.
         entities: As for :class:`Reader`.
         steps: As for :class:`Reader`.
-        generator: Draws the weights, the same for all norms; biases start at 0.
+        generator: Generator for the initial weights; biases are initialized with 0.
     """
-    built = Reader(settings, words, entities, steps)
+    reader = Reader(settings, words, entities, steps)
     if settings.start == "orthogonal_tied":
-        _orthogonal_tied(built, generator)
-        return built
+        _orthogonal_tied(reader, generator)
+        return reader
     bound, H = 1 / math.sqrt(settings.hidden), settings.hidden
     with torch.no_grad():
-        built.words.weight.uniform_(-settings.word_scale, settings.word_scale, generator=generator)
-        for name, parameter in built.named_parameters():
+        reader.words.weight.uniform_(-settings.word_scale, settings.word_scale, generator=generator)
+        for name, parameter in reader.named_parameters():
             if "weight_ih" in name or "weight_hh" in name:
                 parameter.uniform_(-bound, bound, generator=generator)
                 if settings.start == "chosen":
@@ -348,14 +347,15 @@ def model(
             elif name.startswith(("W_", "w_")):
                 width = math.sqrt(3 / parameter.shape[1])
                 parameter.uniform_(-width, width, generator=generator)
-    return built
+    return reader
 
 
-def _orthogonal_tied(built: Reader, generator: torch.Generator) -> None:
-    """Initialize as the public code does, which sets one seed before it draws each matrix.
+def _orthogonal_tied(reader: Reader, generator: torch.Generator) -> None:
+    """Initialize as the public code, which sets the same seed before drawing each matrix.
 
-    So matrices of one shape are equal: all gates of both LSTMs, input and recurrent parts alike,
-    are one orthogonal matrix times 0.05. Others are uniform in +-sqrt(6 / (inputs + outputs + 1)).
+    Therefore matrices of the same shape are equal: all gates of both LSTMs, for inputs and states,
+    are the same orthogonal matrix times 0.05. Other matrices are uniform in
+    +-sqrt(6 / (inputs + outputs + 1)).
     """
     drawn: dict[tuple[int, ...], Tensor] = {}
 
@@ -378,7 +378,7 @@ def _orthogonal_tied(built: Reader, generator: torch.Generator) -> None:
         return orthogonal[shape[0]]
 
     with torch.no_grad():
-        for name, parameter in built.named_parameters():
+        for name, parameter in reader.named_parameters():
             if "weight_ih" in name or "weight_hh" in name:
                 for gate in parameter.chunk(4):
                     gate.copy_(square(gate))

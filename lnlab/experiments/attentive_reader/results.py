@@ -1,4 +1,4 @@
-"""How runs of section 6.2 are compared, as in figure 2: by their error on validation."""
+"""Comparison of the runs of section 6.2, by their validation error as in figure 2."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ TASK = Task(
 
 
 def text(records: Sequence[Record]) -> str:
-    """Return the tables as they are printed, with the errors of those who do not read."""
-    lines = [TASK.text(records), "", "Errors of those who do not read, validation and test (%):"]
+    """Return the tables as text, with the errors of the heuristic baselines."""
+    lines = [TASK.text(records), "", "Errors of heuristic baselines, validation and test (%):"]
     for name in HEURISTICS:
-        of = [100 * curve(records[0], f"{split}_{name}_error")[0] for split in ("val", "test")]
-        lines.append(f"  {name.replace('_', ' '):<18} {of[0]:6.1f} {of[1]:6.1f}")
+        val, test = (100 * curve(records[0], f"{s}_{name}_error")[0] for s in ("val", "test"))
+        lines.append(f"  {name.replace('_', ' '):<18} {val:6.1f} {test:6.1f}")
     return "\n".join(lines)

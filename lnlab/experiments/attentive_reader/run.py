@@ -1,4 +1,4 @@
-"""Questions as numbers, batches of like length, and one run of an attentive reader."""
+"""Encoding of cloze questions, heuristic baselines, and training of the attentive reader."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ from lnlab.experiments.attentive_reader import EXPERIMENT, Settings
 from lnlab.experiments.attentive_reader.model import Texts, model
 
 SPLITS = ("val", "test")
-POOL = 16  # batches of an epoch that are sorted by length together
+POOL = 16  # number of batches that are sorted by length together
 
 
 def vocabulary(questions: Sequence[Question], least_count: int) -> dict[str, int]:
-    """Number entities and the blank, then the words that come often enough; 0 is for all others."""
-    counts = Counter(w for asked in questions for w in (*asked.passage, *asked.query))
-    often = sorted(w for w, n in counts.items() if n >= least_count and w[0] != "@")
-    return {word: k for k, word in enumerate((*ENTITIES, BLANK, *often), 1)}
+    """Return the index of entities, the blank and all words that are frequent enough.
+
+    Index 0 is for all other words.
+    """
+    counts = Counter(word for q in questions for word in (*q.passage, *q.query))
+    frequent = sorted(w for w, n in counts.items() if n >= least_count and w[0] != "@")
+    return {word: k for k, word in enumerate((*ENTITIES, BLANK, *frequent), 1)}
 
 
 class Coded(NamedTuple):
-    """Questions as numbers of words, one a row, 0 behind their ends.
+    """Questions as word indices, one per row, padded with 0.
 
     Attributes:
-        passage: Shape ``(N, T)``.
+        passage: Word indices of the passages, shape ``(N, T)``.
         passage_length: Shape ``(N,)``.
-        query: Shape ``(N, Q)``.
+        query: Word indices of the queries, shape ``(N, Q)``.
         query_length: Shape ``(N,)``.
-        answer: Which entity from 0, shape ``(N,)``.
+        answer: Index of the correct entity, from 0, shape ``(N,)``.
     """
 
     passage: np.ndarray
@@ -49,8 +52,8 @@ class Coded(NamedTuple):
         return Coded(*(part[rows] for part in self))
 
 
-def coded(questions: Sequence[Question], numbers: dict[str, int]) -> Coded:
-    """Turn questions into numbers."""
+def encode(questions: Sequence[Question], numbers: dict[str, int]) -> Coded:
+    """Return questions as word indices."""
 
     def rows(texts: list[tuple[str, ...]]) -> tuple[np.ndarray, np.ndarray]:
         lengths = np.array([len(text) for text in texts])
@@ -59,67 +62,68 @@ def coded(questions: Sequence[Question], numbers: dict[str, int]) -> Coded:
             row[: len(text)] = [numbers.get(word, 0) for word in text]
         return result, lengths
 
-    answers = np.array([ENTITIES.index(asked.answer) for asked in questions])
-    passages, queries = ([getattr(a, of) for a in questions] for of in ("passage", "query"))
+    answers = np.array([ENTITIES.index(question.answer) for question in questions])
+    passages, queries = ([getattr(q, name) for q in questions] for name in ("passage", "query"))
     return Coded(*rows(passages), *rows(queries), answers)
 
 
-def renamed(asked: Coded, rng: np.random.Generator) -> Coded:
-    """Give the entities of each question new names among themselves."""
-    count, entities = len(asked.answer), len(ENTITIES)
+def shuffle_entities(questions: Coded, rng: np.random.Generator) -> Coded:
+    """Permute the names of the entities of each question at random."""
+    count, entities = len(questions.answer), len(ENTITIES)
     names = rng.permuted(np.tile(np.arange(1, 1 + entities), (count, 1)), axis=1)
     names = np.concatenate([np.zeros((count, 1), np.int64), names], 1)
-    return asked._replace(
-        passage=_named(asked.passage, names),
-        query=_named(asked.query, names),
-        answer=names[np.arange(count), 1 + asked.answer] - 1,
+    return questions._replace(
+        passage=_rename_entities(questions.passage, names),
+        query=_rename_entities(questions.query, names),
+        answer=names[np.arange(count), 1 + questions.answer] - 1,
     )
 
 
-def among_others(asked: Coded, rng: np.random.Generator) -> Coded:
-    """Put each passage before or behind that of another question.
+def add_distractors(questions: Coded, rng: np.random.Generator) -> Coded:
+    """Concatenate each passage with that of another question, in random order.
 
-    The other's entities get names that the question does not have; where none is left, they are
-    words among all others.
+    The entities of the other passage get names that the question does not use. If there are not
+    enough names, the remaining entities become unknown words.
     """
-    count = len(asked.answer)
-    other = asked.take((np.arange(count) + rng.integers(1, max(2, count), count)) % count)
-    used = _present(asked.passage) | _present(asked.query)
-    left = np.argsort(used, axis=1, kind="stable")  # first the names that are not used
-    there = _present(other.passage)
-    turn = there.cumsum(1) - 1  # of the other's entities, in their order
+    count = len(questions.answer)
+    other = questions.take((np.arange(count) + rng.integers(1, max(2, count), count)) % count)
+    used = _present(questions.passage) | _present(questions.query)
+    unused = np.argsort(used, axis=1, kind="stable")  # unused names come first
+    to_rename = _present(other.passage)
+    rank = to_rename.cumsum(1) - 1  # of an entity among those of the other passage
     new = np.where(
-        there & (turn < (~used).sum(1, keepdims=True)),
-        1 + np.take_along_axis(left, turn.clip(0), 1),
+        to_rename & (rank < (~used).sum(1, keepdims=True)),
+        1 + np.take_along_axis(unused, rank.clip(0), 1),
         0,
     )
     names = np.concatenate([np.zeros((count, 1), np.int64), new], 1)
-    passage = _named(other.passage, names)
-    lengths = asked.passage_length + other.passage_length
-    result = np.zeros((count, asked.passage.shape[1] + passage.shape[1]), np.int64)
+    passage = _rename_entities(other.passage, names)
+    lengths = questions.passage_length + other.passage_length
+    result = np.zeros((count, questions.passage.shape[1] + passage.shape[1]), np.int64)
     first = rng.random(count) < 0.5
     for k in range(count):
-        parts = [asked.passage[k, : asked.passage_length[k]],
+        parts = [questions.passage[k, : questions.passage_length[k]],
                  passage[k, : other.passage_length[k]]]  # fmt: skip
         result[k, : lengths[k]] = np.concatenate(parts if first[k] else parts[::-1])
-    return asked._replace(passage=result, passage_length=lengths)
+    return questions._replace(passage=result, passage_length=lengths)
 
 
 def _present(words: np.ndarray) -> np.ndarray:
-    """Return which entities are among the words of each row, shape ``(N, E)``."""
+    """Return whether each entity occurs in each row, shape ``(N, E)``."""
     return (words[:, None] == np.arange(1, 1 + len(ENTITIES))[:, None]).any(2)
 
 
-def _named(words: np.ndarray, names: np.ndarray) -> np.ndarray:
-    """Return words with entity k of row n, from 1, called ``names[n, k]``."""
-    are = words <= len(ENTITIES)
-    return np.where(are, np.take_along_axis(names, np.where(are, words, 0), 1), words)
+def _rename_entities(words: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """Return words in which entity k of row n, counted from 1, is replaced by ``names[n, k]``."""
+    is_entity = words <= len(ENTITIES)
+    return np.where(is_entity, np.take_along_axis(names, np.where(is_entity, words, 0), 1), words)
 
 
 class Batch(NamedTuple):
-    """Questions side by side; ``present`` says which entities are in each passage.
+    """A batch of questions.
 
-    ``dropout_seed`` is the seed of this batch's dropout.
+    ``present`` is whether each entity occurs in each passage, ``dropout_seed`` the seed of the
+    dropout masks of this batch.
     """
 
     passage: Texts
@@ -129,30 +133,32 @@ class Batch(NamedTuple):
     dropout_seed: int | None = None
 
 
-def batch(asked: Coded, device: torch.device | str) -> Batch:
-    """Return questions as the reader takes them."""
+def batch(questions: Coded, device: torch.device | str) -> Batch:
+    """Return questions as a batch of tensors."""
 
     def texts(words: np.ndarray, lengths: np.ndarray) -> Texts:
         words = np.ascontiguousarray(words[:, : lengths.max()].T)
         return Texts(torch.from_numpy(words).to(device), torch.from_numpy(lengths).to(device))
 
     return Batch(
-        texts(asked.passage, asked.passage_length),
-        texts(asked.query, asked.query_length),
-        torch.from_numpy(_present(asked.passage)).to(device),
-        torch.from_numpy(asked.answer).to(device),
+        texts(questions.passage, questions.passage_length),
+        texts(questions.query, questions.query_length),
+        torch.from_numpy(_present(questions.passage)).to(device),
+        torch.from_numpy(questions.answer).to(device),
     )
 
 
-def heuristics(asked: Coded) -> dict[str, float]:
-    """Return the error of those who do not read: each takes one of the entities in the passage.
+def heuristics(questions: Coded) -> dict[str, float]:
+    """Return the error rates of heuristic baselines, which choose an entity of the passage.
 
-    ``random`` takes any, ``frequent`` the one that comes most often, ``last`` the one that comes
-    last, ``frequent_unasked`` the one that comes most often of those that the query does not name.
-    Of equals each takes any.
+    ``random`` chooses any, ``frequent`` the most frequent one, ``last`` the last one,
+    ``frequent_unasked`` the most frequent one that does not occur in the query. Ties are broken at
+    random.
     """
-    right = dict.fromkeys(("random", "frequent", "last", "frequent_unasked"), 0.0)
-    for passage, query, answer in zip(asked.passage, asked.query, asked.answer, strict=True):
+    correct = dict.fromkeys(("random", "frequent", "last", "frequent_unasked"), 0.0)
+    for passage, query, answer in zip(
+        questions.passage, questions.query, questions.answer, strict=True
+    ):
         counts = np.bincount(passage, minlength=1 + len(ENTITIES))[1 : 1 + len(ENTITIES)]
         unasked = counts.copy()
         unasked[[k - 1 for k in set(query.tolist()) if 0 < k <= len(ENTITIES)]] = 0
@@ -164,20 +170,21 @@ def heuristics(asked: Coded) -> dict[str, float]:
             ("frequent_unasked", unasked),
         ):
             best = votes == votes.max()
-            right[name] += best[answer] / best.sum()
-    return {name: 1 - share / len(asked.answer) for name, share in right.items()}
+            correct[name] += best[answer] / best.sum()
+    return {name: 1 - count / len(questions.answer) for name, count in correct.items()}
 
 
 class Run(run.Run):
-    """One run: one norm, one start, one seed. Feed it to ``train``.
+    """Training of an attentive reader, with one seed.
 
-    Seed and epoch alone say in which order questions come and what their entities are called in it.
+    The order of the questions and the names of their entities depend only on the seed and the
+    epoch.
 
     Args:
-        settings: What is chosen.
-        data: Questions.
-        seed: From 0.
-        device: Where the model lives.
+        settings: The settings.
+        data: The questions.
+        seed: A whole number from 0.
+        device: Device of the model.
 
     Raises:
         ValueError: If there are fewer questions for training than ``batch_size``, or ``seed`` is
@@ -196,21 +203,24 @@ class Run(run.Run):
     ) -> None:
         super().__init__(settings, data, seed=seed, device=device)
         self.device = device
-        train = _short(settings, data)
+        train = _training_questions(settings, data)
         self.numbers = vocabulary(train, settings.least_count)
-        self.train = coded(train, self.numbers)
-        self.splits = {split: coded(data.questions[split], self.numbers) for split in SPLITS}
-        self.verses = [asked.verse for asked in data.questions["val"]]
+        self.train = encode(train, self.numbers)
+        self.splits = {split: encode(data.questions[split], self.numbers) for split in SPLITS}
+        self.verses = [question.verse for question in data.questions["val"]]
         self.longest = settings.passages * self.train.passage.shape[1]  # in training
         steps = self.longest, self.train.query.shape[1]
         for k, split in enumerate(SPLITS):
-            self.splits[split] = self._joined(self.splits[split], np.random.default_rng(k))
-        self.unread = {
+            self.splits[split] = self._with_distractors(
+                self.splits[split], np.random.default_rng(k)
+            )
+        self.heuristic_errors = {
             f"{split}_{name}_error": error
-            for split, asked in self.splits.items()
-            for name, error in heuristics(asked).items()
+            for split, questions in self.splits.items()
+            for name, error in heuristics(questions).items()
         }
-        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
+        # On the CPU, so that initial weights do not depend on the device.
+        generator = torch.Generator().manual_seed(seed)
         self.model = model(
             settings, 1 + len(self.numbers), len(ENTITIES), steps, generator=generator
         ).to(device)
@@ -223,8 +233,8 @@ class Run(run.Run):
 
     @classmethod
     def updates(cls, settings: Settings, data: Cloze) -> int:
-        """Return the number of updates in an epoch."""
-        count = len(_short(settings, data))
+        """Return the number of updates per epoch; a last, smaller batch is dropped."""
+        count = len(_training_questions(settings, data))
         if count < settings.batch_size:
             raise ValueError(
                 f"Run: batch_size {settings.batch_size} needs as many training questions, "
@@ -234,16 +244,18 @@ class Run(run.Run):
 
     @property
     def cases(self) -> dict[str, int]:
-        """How many words have a vector, and how many questions each split has."""
+        """Number of words in the vocabulary, and of questions of each split."""
         counts = {"words": len(self.numbers), "train_questions": len(self.train.answer)}
-        return counts | {f"{s}_questions": len(asked.answer) for s, asked in self.splits.items()}
+        return counts | {
+            f"{s}_questions": len(questions.answer) for s, questions in self.splits.items()
+        }
 
     def order(self, epoch: int) -> list[np.ndarray]:
-        """Return which questions each batch has: of like length, in any order."""
+        """Return the question indices of each batch; passages of a batch have similar lengths."""
         rng = np.random.default_rng([self.seed, epoch])
         size = self.settings.batch_size
-        mixed = rng.permutation(len(self.train.answer))[: size * self.updates_per_epoch]
-        pools = (mixed[k : k + POOL * size] for k in range(0, len(mixed), POOL * size))
+        shuffled = rng.permutation(len(self.train.answer))[: size * self.updates_per_epoch]
+        pools = (shuffled[k : k + POOL * size] for k in range(0, len(shuffled), POOL * size))
         length = self.train.passage_length
         batches: list[np.ndarray] = []
         for pool in pools:
@@ -251,22 +263,22 @@ class Run(run.Run):
         return [batches[k] for k in rng.permutation(len(batches))]
 
     def batches(self, epoch: int) -> Iterator[Batch]:
-        """Yield questions of like length, their entities named anew."""
+        """Yield batches of questions of similar length, with entities renamed at random."""
         rng = np.random.default_rng([self.seed, epoch, 1])
         seeds = np.random.default_rng([self.seed, epoch, 2])
         for rows in self.order(epoch):
-            asked = self._joined(self.train.take(rows), rng)
-            made = batch(renamed(asked, rng), self.device)
-            yield made._replace(dropout_seed=int(seeds.integers(2**63)))
+            questions = self._with_distractors(self.train.take(rows), rng)
+            tensors = batch(shuffle_entities(questions, rng), self.device)
+            yield tensors._replace(dropout_seed=int(seeds.integers(2**63)))
 
-    def _joined(self, asked: Coded, rng: np.random.Generator) -> Coded:
-        """Return questions whose passages stand among as many others as the settings say."""
+    def _with_distractors(self, questions: Coded, rng: np.random.Generator) -> Coded:
+        """Return questions whose passages are concatenated with ``passages - 1`` others."""
         for _ in range(self.settings.passages - 1):
-            asked = among_others(asked, rng)
-        return asked
+            questions = add_distractors(questions, rng)
+        return questions
 
     def loss(self, batch: Batch) -> Tensor:
-        """Return the mean NLL of the answers."""
+        """Return the mean negative log likelihood of the answers, in nats."""
         generator = None
         if self.settings.dropout:
             generator = torch.Generator(self.device).manual_seed(batch.dropout_seed)
@@ -274,60 +286,62 @@ class Run(run.Run):
         return F.cross_entropy(logits, batch.answer)
 
     def measure(self) -> dict[str, float | np.ndarray]:
-        """Measure error and NLL of both splits; keep the attention of a few questions.
+        """Measure the error and the NLL of both splits, and the attention for a few questions.
 
-        Beside them stand the errors of those who do not read; they never change.
+        The results also have the errors of the heuristic baselines, which are constant.
         """
-        results = dict(self.unread)
-        for split, asked in self.splits.items():
-            logits = self.logits(asked)
-            answers = torch.from_numpy(asked.answer).to(logits.device)
-            wrong = (logits.argmax(1) != answers).double()
-            results[f"{split}_error"] = float(wrong.mean())
+        results = dict(self.heuristic_errors)
+        for split, questions in self.splits.items():
+            logits = self.logits(questions)
+            answers = torch.from_numpy(questions.answer).to(logits.device)
+            errors = (logits.argmax(1) != answers).double()
+            results[f"{split}_error"] = float(errors.mean())
             results[f"{split}_nll"] = float(F.cross_entropy(logits.double(), answers))
-            longer = torch.from_numpy(asked.passage_length > self.longest).to(wrong.device)
+            longer = torch.from_numpy(questions.passage_length > self.longest).to(errors.device)
             if longer.any():
-                results[f"{split}_longer_error"] = float(wrong[longer].mean())
+                results[f"{split}_longer_error"] = float(errors[longer].mean())
         return results | self._pictures()
 
     def _pictures(self) -> dict[str, np.ndarray]:
-        """Return attention and answers for a few questions on validation, and what they say."""
-        asked = self.splits["val"]
+        """Return attention, answer probabilities and text of a few validation questions."""
+        questions = self.splits["val"]
         if self.settings.pictures == 0:
             return {}
-        rows = np.linspace(0, len(asked.answer), self.settings.pictures, endpoint=False).astype(int)
-        asked = asked.take(rows)
-        logits, attention = self.model(*batch(asked, self.device)[:3])
-        kept = np.zeros(asked.passage.shape, np.float16)
-        kept[:, : len(attention)] = attention.T.cpu().numpy()
+        rows = np.linspace(0, len(questions.answer), self.settings.pictures, endpoint=False).astype(
+            int
+        )
+        questions = questions.take(rows)
+        logits, attention = self.model(*batch(questions, self.device)[:3])
+        padded = np.zeros(questions.passage.shape, np.float16)
+        padded[:, : len(attention)] = attention.T.cpu().numpy()
         words = ["...", *self.numbers]
         texts = [
             "\n".join((
-                " ".join(words[w] for w in asked.passage[k, : asked.passage_length[k]]),
-                " ".join(words[w] for w in asked.query[k, : asked.query_length[k]]),
-                ENTITIES[asked.answer[k]],
+                " ".join(words[w] for w in questions.passage[k, : questions.passage_length[k]]),
+                " ".join(words[w] for w in questions.query[k, : questions.query_length[k]]),
+                ENTITIES[questions.answer[k]],
                 self.verses[row],
             )).encode()
             for k, row in enumerate(rows)
         ]  # fmt: skip
         text = np.zeros((len(rows), max(map(len, texts))), np.uint8)
-        for row, one in zip(text, texts, strict=True):
-            row[: len(one)] = np.frombuffer(one, np.uint8)
-        chances = logits.softmax(1).cpu().numpy().astype(np.float16)
-        return {"attention": kept, "chances": chances, "text": text}
+        for row, content in zip(text, texts, strict=True):
+            row[: len(content)] = np.frombuffer(content, np.uint8)
+        probabilities = logits.softmax(1).cpu().numpy().astype(np.float16)
+        return {"attention": padded, "chances": probabilities, "text": text}
 
-    def logits(self, asked: Coded) -> Tensor:
-        """Return the entities' logits for questions, in their order."""
-        order = np.argsort(asked.passage_length, kind="stable")
+    def logits(self, questions: Coded) -> Tensor:
+        """Return the logits of the entities for all questions, shape ``(N, E)``."""
+        order = np.argsort(questions.passage_length, kind="stable")
         result = torch.empty(len(order), len(ENTITIES), device=self.device)
         for rows in np.array_split(order, -(-len(order) // 128)):
-            logits, _ = self.model(*batch(asked.take(rows), self.device)[:3])
+            logits, _ = self.model(*batch(questions.take(rows), self.device)[:3])
             result[torch.from_numpy(rows)] = logits
         return result
 
 
-def _short(settings: Settings, data: Cloze) -> list[Question]:
+def _training_questions(settings: Settings, data: Cloze) -> list[Question]:
     questions = data.questions["train"]
     if settings.longest is None:
         return questions
-    return [asked for asked in questions if len(asked.passage) <= settings.longest]
+    return [question for question in questions if len(question.passage) <= settings.longest]

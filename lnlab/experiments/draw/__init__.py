@@ -90,7 +90,7 @@ class Settings(config.Settings):
         rates = TUNED | {("layer", "chosen"): TUNED["layer", "usual"]}
         self._default("learning_rate", rates[self.norm, self.start])
         if self.norm == "none":
-            what = "left out where norm is none, it is layer norm's"
+            what = "omitted where norm is none, it applies to layer norm"
             self._must("gain", what, self.gain == 1)
 
     @property

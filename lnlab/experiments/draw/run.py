@@ -1,4 +1,4 @@
-"""One run of section 6.4: how images come, how the bound is measured, what is kept to be shown."""
+"""Training of DRAW (section 6.4): batches, the bound, and recorded canvases and windows."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from lnlab.experiments.draw import EXPERIMENT, Settings
 from lnlab.experiments.draw.model import Window, bound, model
 
 SPLITS = ("val", "test")
-SHADES = 15  # of a canvas that is kept: enough for the eye, and soon compressed
-TOGETHER = 250  # images that are measured at once
+MAX_GRAY_LEVEL = 15  # of a recorded canvas: 16 gray levels compress well
+EVAL_BATCH_SIZE = 250  # images per batch in the evaluation
 
 
 class Run(run.Run):
-    """One run: one norm, one start, one seed. Feed it to ``train``.
+    """Training of DRAW, with one seed.
 
-    The seed draws the weights, the same for both norms, the order of the images in each pass and
-    the noise of each epoch. The noise at which the bound is measured is always the same.
+    The seed determines the initial weights, the same for both norms, the order of the images and
+    the noise of each epoch. The noise for the measurement of the bound is always the same.
 
     Args:
-        settings: What is chosen.
+        settings: The settings.
         data: The images.
-        seed: From 0.
-        device: Where model and data live.
+        seed: A whole number from 0.
+        device: Device of the model and the data.
 
     Raises:
         ValueError: If there are too few images for ``batch_size``, ``images`` or ``keep``, or
@@ -54,30 +54,31 @@ class Run(run.Run):
             split: torch.from_numpy(images).view(-1, SIDE, SIDE).to(device)
             for split, images in data.images.items()
         }
-        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
+        # On the CPU, so that initial weights do not depend on the device.
+        generator = torch.Generator().manual_seed(seed)
         self.model = model(settings, generator=generator).to(device)
-        self.learnt = [p for p in self.model.parameters() if p.requires_grad]
+        self.trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = self.adam()
 
     @classmethod
     def updates(cls, settings: Settings, data: Binarized) -> int:
-        """Return the number of updates in an epoch, which is a setting.
+        """Return the number of updates per epoch, which is a setting.
 
         Raises:
             ValueError: If there are too few images for ``batch_size``, ``images`` or ``keep``.
         """
         for name, splits in (("batch_size", ["train"]), ("images", SPLITS), ("keep", ["test"])):
-            least, asked = min(len(data.images[s]) for s in splits), getattr(settings, name)
-            if asked > least:
+            available, value = min(len(data.images[s]) for s in splits), getattr(settings, name)
+            if value > available:
                 raise ValueError(
-                    f"Run: {name} {asked} needs as many images of {' and '.join(splits)}, "
-                    f"{data.name} gives {least}; choose a smaller {name}"
+                    f"Run: {name} {value} needs as many images of {' and '.join(splits)}, "
+                    f"{data.name} gives {available}; choose a smaller {name}"
                 )
         return settings.updates_an_epoch
 
     @property
     def cases(self) -> dict[str, int]:
-        """How many images each split has."""
+        """Number of images of each split."""
         return {split: len(images) for split, images in self.images.items()}
 
     def batches(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -90,56 +91,57 @@ class Run(run.Run):
             yield self.floats(self.images["train"][chosen]), self.floats(noise)
 
     def order(self, epoch: int) -> Iterator[np.ndarray]:
-        """Yield which images a batch has; what a pass leaves over for a last one is left out."""
+        """Yield the image indices of each batch; a last, smaller batch of a pass is dropped."""
         s, count = self.settings, len(self.images["train"])
-        a_pass, images = count // s.batch_size, {}
+        batches_per_pass, images = count // s.batch_size, {}
         for update in range(epoch * s.updates_an_epoch, (epoch + 1) * s.updates_an_epoch):
-            number, place = divmod(update, a_pass)
+            number, k = divmod(update, batches_per_pass)
             if number not in images:
                 rng = np.random.default_rng([self.seed, 1, number])
                 images = {number: rng.permutation(count)}
-            yield images[number][place * s.batch_size : (place + 1) * s.batch_size]
+            yield images[number][k * s.batch_size : (k + 1) * s.batch_size]
 
     def floats(self, values: Tensor) -> Tensor:
-        """Move values to where the model is, in its type."""
-        return values.to(self.learnt[0])
+        """Return values on the device of the model, in its dtype."""
+        return values.to(self.trainable[0])
 
     def loss(self, batch: tuple[Tensor, Tensor]) -> Tensor:
-        """Return the batch's mean bound."""
+        """Return the mean bound of a batch."""
         images, noise = batch
         return bound(self.model(images, noise), images).mean()
 
     def update(self, batch: tuple[Tensor, Tensor]) -> Tensor:
-        """Take one step of Adam, with the gradient no longer than ``clip``."""
+        """Take one step of Adam, with the norm of the gradient clipped to ``clip``."""
         loss = self.loss(batch)
         self.optimizer.zero_grad(set_to_none=False)
         loss.backward()
         if self.settings.clip is not None:
-            nn.utils.clip_grad_norm_(self.learnt, self.settings.clip)
+            nn.utils.clip_grad_norm_(self.trainable, self.settings.clip)
         self.optimizer.step()
         return loss.detach()
 
     def measure(self) -> dict[str, Any]:
-        """Measure the bound of images that were not trained on.
+        """Measure the bound on validation and test images.
 
-        - ``val_bound`` and ``test_bound``: the mean over ``images`` of them, evenly spaced;
-        - ``val_kl`` and ``test_kl``: the part of it that is the code's, the rest is the image's;
-        - ``val_bound_of_all`` and ``test_bound_of_all``: over all, at the end, else NaN;
-        - with ``keep``, what :meth:`shown` returns.
+        - ``val_bound`` and ``test_bound``: the mean over ``images`` evenly spaced images;
+        - ``val_kl`` and ``test_kl``: its KL term;
+        - ``val_bound_of_all`` and ``test_bound_of_all``: the mean over all images at the end, NaN
+          before;
+        - with ``keep``, the results of :meth:`recorded_images`.
         """
         results = {}
         for split in SPLITS:
             images = self.images[split]
-            some = images[evenly(len(images), self.settings.images)]
+            some = images[evenly_spaced(len(images), self.settings.images)]
             results[f"{split}_bound"], results[f"{split}_kl"] = self.mean_bound(some)
-            all_of_it = self.mean_bound(images)[0] if self.at_end else math.nan
-            results[f"{split}_bound_of_all"] = all_of_it
-        return results | (self.shown() if self.settings.keep else {})
+            bound_of_all = self.mean_bound(images)[0] if self.at_end else math.nan
+            results[f"{split}_bound_of_all"] = bound_of_all
+        return results | (self.recorded_images() if self.settings.keep else {})
 
     def mean_bound(self, images: Tensor) -> tuple[float, float]:
-        """Return the mean bound of images, and that of its code, in nats."""
+        """Return the mean bound of images and its KL term, in nats."""
         generator, totals = torch.Generator().manual_seed(0), torch.zeros(2, dtype=torch.float64)
-        for part in images.split(TOGETHER):
+        for part in images.split(EVAL_BATCH_SIZE):
             part = self.floats(part)
             painting = self.model(part, self.noise(len(part), generator))
             both = torch.stack((bound(painting, part), painting.kl))
@@ -147,48 +149,48 @@ class Run(run.Run):
         return tuple((totals / len(images)).tolist())
 
     def noise(self, count: int, generator: torch.Generator) -> Tensor:
-        """Draw what ``count`` images take of N(0, 1)."""
+        """Draw standard normal noise for ``count`` images, shape ``(glimpses, count, latent)``."""
         s = self.settings
         return self.floats(torch.randn(s.glimpses, count, s.latent, generator=generator))
 
-    def shown(self) -> dict[str, Tensor]:
-        """Return how ``keep`` test images, evenly spaced, and as many dreams are painted.
+    def recorded_images(self) -> dict[str, Tensor]:
+        """Return how ``keep`` evenly spaced test images and as many generated images are drawn.
 
-        - ``canvas``: after each glimpse, shape ``(keep, glimpses, S, S)``, uint8, 0 to 15;
-        - ``read_window`` and ``write_window``: as :meth:`Window.numbers`, ``(keep, glimpses, 5)``,
+        - ``canvas``: canvas after each glimpse, shape ``(keep, glimpses, S, S)``, uint8, 0 to 15;
+        - ``read_window`` and ``write_window``: :meth:`Window.numbers`, ``(keep, glimpses, 5)``,
           float16;
-        - ``dream_canvas`` and ``dream_window``: the same of images that are made up, one code from
-          N(0, 1) each.
+        - ``dream_canvas`` and ``dream_window``: the same for generated images, with codes from
+          N(0, 1).
         """
         generator, keep = torch.Generator().manual_seed(1), self.settings.keep
-        images = self.images["test"][evenly(len(self.images["test"]), keep)]
-        painted = self.model(self.floats(images), self.noise(keep, generator), keep=True)
-        dreamt = self.model.dream(self.noise(keep, generator))
+        images = self.images["test"][evenly_spaced(len(self.images["test"]), keep)]
+        reconstructed = self.model(self.floats(images), self.noise(keep, generator), keep=True)
+        generated = self.model.dream(self.noise(keep, generator))
         return {
-            "canvas": _canvases(painted.canvases),
-            "read_window": _windows(painted.reads),
-            "write_window": _windows(painted.writes),
-            "dream_canvas": _canvases(dreamt.canvases),
-            "dream_window": _windows(dreamt.writes),
+            "canvas": _canvases(reconstructed.canvases),
+            "read_window": _windows(reconstructed.reads),
+            "write_window": _windows(reconstructed.writes),
+            "dream_canvas": _canvases(generated.canvases),
+            "dream_window": _windows(generated.writes),
         }
 
 
-def evenly(count: int, some: int) -> list[int]:
-    """Return the numbers of ``some`` of ``count`` things, evenly spaced.
+def evenly_spaced(count: int, some: int) -> list[int]:
+    """Return ``some`` evenly spaced indices below ``count``.
 
     Example:
-        >>> evenly(10, 3)
+        >>> evenly_spaced(10, 3)
         [1, 5, 8]
     """
     return [(2 * k + 1) * count // (2 * some) for k in range(some)]
 
 
 def _canvases(logits: Sequence[Tensor]) -> Tensor:
-    shades = torch.stack(tuple(logits), 1).sigmoid() * SHADES
+    shades = torch.stack(tuple(logits), 1).sigmoid() * MAX_GRAY_LEVEL
     return shades.round().nan_to_num(0).to(torch.uint8)
 
 
 def _windows(windows: Sequence[Window]) -> Tensor:
     numbers = torch.stack([each.numbers() for each in windows], 1)
-    # float16 ends at 65,504; a window that lies farther off is nowhere.
+    # Clamped to the range of float16; such windows are far outside the image.
     return numbers.nan_to_num(0).clamp(-1e4, 1e4).half()

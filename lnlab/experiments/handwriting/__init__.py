@@ -119,10 +119,10 @@ class Settings(config.Settings):
         super().__post_init__()
         self._default("learning_rate", TUNED[self.norm, self.start])
         if self.norm == "none":
-            what = "left out where norm is none, it is layer norm's"
+            what = "omitted where norm is none, it applies to layer norm"
             self._must("gain", what, self.gain == 1)
         if self.start == "usual":
-            what = "left out where start is usual, it is that of the tuned initialization"
+            what = "omitted where start is usual, it applies to the tuned initialization"
             self._must("input_scale", what, self.input_scale == 5)
 
     @property

@@ -98,7 +98,7 @@ class Settings(config.Settings):
         super().__post_init__()
         self._default("learning_rate", TUNED[self.norm])
         if self.norm == "none":
-            what = "left out where norm is none, it is layer norm's"
+            what = "omitted where norm is none, it applies to layer norm"
             self._must("gain", what, self.gain == 1)
 
     @property

@@ -1,7 +1,7 @@
-"""How runs of section 6.1 are compared: by recall on validation; told are the ranks of table 2.
+"""Comparison of the runs of section 6.1, by validation recall, and the measures of table 2.
 
-As in the paper's public code a run counts where it was best: at the highest sum of Recall@1, 5 and
-10 of images on validation. The rate of each norm is the one with the best mean of that.
+As in the paper's public code, a run is evaluated at its highest sum of Recall@1, 5 and 10 of image
+retrieval on validation. The learning rate of each norm is the one with the best mean of this sum.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WAYS = {"image": "image retrieval", "caption": "caption retrieval"}
 
 
 def scores(run: Record) -> np.ndarray:
-    """Return the sum of Recall@1, 5 and 10 of images on validation at each point, in percent."""
+    """Return the sum of Recall@1, 5 and 10 of images on validation, in percent."""
     return 100 * sum(curve(run, f"val_image_recall_{k}") for k in CUTS)
 
 
@@ -55,7 +55,7 @@ def at_best_rates(records: Sequence[Record]) -> dict[str, Arm]:
     """Return both norms at their best learning rates, from the group with the fewest changes.
 
     Raises:
-        ValueError: If there is none of a norm, or it has two runs of one rate and seed.
+        ValueError: If a norm has no runs, or two runs with the same learning rate and seed.
     """
     groups = TASK.run_groups(records)
     result = TASK.at_best_rates(groups[0][1]) if groups else {}
@@ -68,6 +68,6 @@ def at_best_rates(records: Sequence[Record]) -> dict[str, Arm]:
 
 
 def rows(records: Sequence[Record]) -> list[Row]:
-    """Return Table 2: what is measured on the test images where validation was best."""
+    """Return table 2: the measures on test images where the validation score is best."""
     result = at_best_rates(records)
     return TASK.rows(result[NONE], result[LAYER])

@@ -1,4 +1,4 @@
-"""The two embeddings of section 6.1, how they are ranked, and one run of them."""
+"""Order embeddings of captions and images (section 6.1), their ranking, and their training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPLITS = ("val", "test")
 
 
 def words(caption: str) -> list[str]:
-    """Return the words of a caption, in small letters and without punctuation.
+    """Return the words of a caption, in lower case and without punctuation.
 
     Example:
         >>> words("A man's 2 dogs.")
@@ -33,19 +33,19 @@ def words(caption: str) -> list[str]:
 
 
 def vocabulary(captions: Sequence[str], least_count: int) -> dict[str, int]:
-    """Number the words that come often enough from 1, by the alphabet; 0 is left for all others."""
+    """Return the indices of frequent words, from 1 in alphabetical order; 0 is for all others."""
     counts = Counter(word for caption in captions for word in words(caption))
-    often = sorted(word for word, count in counts.items() if count >= least_count)
-    return {word: k for k, word in enumerate(often, 1)}
+    frequent = sorted(word for word, count in counts.items() if count >= least_count)
+    return {word: k for k, word in enumerate(frequent, 1)}
 
 
 class Embedding(nn.Module):
-    """Captions and images as vectors of length 1 without a negative number.
+    """Map captions and images to non-negative vectors of norm 1.
 
     Args:
-        recurrent: Called as ``nn.GRU`` is, on packed sequences.
-        words: How many words there are.
-        places: How many numbers an image has.
+        recurrent: A recurrent network with the interface of ``nn.GRU``, for packed sequences.
+        words: Number of words.
+        places: Number of features of an image.
     """
 
     def __init__(self, recurrent: nn.Module, words: int, places: int) -> None:
@@ -55,55 +55,58 @@ class Embedding(nn.Module):
         self.image = nn.Linear(places, recurrent.hidden_size)
 
     def captions(self, captions: Sequence[Tensor]) -> Tensor:
-        """Map captions, each the numbers of its words ``(T,)``, to ``(B, H)``: the last states."""
+        """Map captions, each a tensor of word indices ``(T,)``, to vectors ``(B, H)``."""
         packed = pack_sequence(captions, enforce_sorted=False)
         _, state = self.recurrent(packed._replace(data=self.words(packed.data)))
         return F.normalize(state[0], dim=1).abs()
 
     def images(self, images: Tensor) -> Tensor:
-        """Map images ``(B, places)`` to ``(B, H)``."""
+        """Map images ``(B, places)`` to vectors ``(B, H)``."""
         return F.normalize(self.image(images), dim=1).abs()
 
 
 def model(settings: Settings, words: int, places: int, *, generator: torch.Generator) -> Embedding:
-    """Build the embedding, with or without layer norm on the same weights.
+    """Build the embedding, with the same initial weights with and without layer norm.
 
-    They start as in the public code of Vendrov et al.: the GRU's square matrices orthogonal, those
-    of its inputs and the word vectors uniform, the image's by its widths, biases 0.
+    The initialization is that of the public code of Vendrov et al.: recurrent weights of the GRU
+    orthogonal, its input weights and the word vectors uniform, Xavier initialization of the image's
+    weights, biases 0.
 
     Args:
-        settings: Norm, sizes, start.
-        words: How many words there are.
-        places: How many numbers an image has.
-        generator: Draws the weights, the same for both norms.
+        settings: Norm, sizes and initialization.
+        words: Number of words.
+        places: Number of features of an image.
+        generator: Generator for the initial weights.
     """
     H = settings.hidden
     if settings.norm == "none":
         recurrent = nn.GRU(settings.word_size, H)
     else:
         recurrent = LayerNormGRU(settings.word_size, H, eps=settings.eps, gain=settings.gain)
-    built = Embedding(recurrent, words, places)
+    embedding = Embedding(recurrent, words, places)
     bound = math.sqrt(6 / (places + H))
     with torch.no_grad():
-        for name, parameter in built.named_parameters():
+        for name, parameter in embedding.named_parameters():
             if "bias" in name:
                 parameter.zero_()
         weight_ih, weight_hh = recurrent.weight_ih_l0, recurrent.weight_hh_l0
-        built.words.weight.uniform_(-settings.word_scale, settings.word_scale, generator=generator)
+        embedding.words.weight.uniform_(
+            -settings.word_scale, settings.word_scale, generator=generator
+        )
         weight_ih.uniform_(-0.1, 0.1, generator=generator)
         for square in weight_hh.split(H):
             nn.init.orthogonal_(square, generator=generator)
-        built.image.weight.uniform_(-bound, bound, generator=generator)
+        embedding.image.weight.uniform_(-bound, bound, generator=generator)
         if settings.norm == "none":
-            # PyTorch's z keeps what the paper's z replaces: 1 - s(z) = s(-z). With these signs both
-            # networks start as one function but for the norm.
+            # PyTorch's z is 1 - z of the paper, and 1 - s(z) = s(-z). With these signs both
+            # networks are the same function initially, except for the norm.
             for weight in (weight_ih, weight_hh):
                 weight[H : 2 * H].neg_()
-    return built
+    return embedding
 
 
 class _Penalty(torch.autograd.Function):
-    """The penalty of all pairs; autograd's own way through it takes four times as long."""
+    """The penalty of all pairs, with a backward pass four times as fast as autograd's."""
 
     @staticmethod
     def forward(ctx, captions: Tensor, images: Tensor) -> Tensor:
@@ -119,7 +122,7 @@ class _Penalty(torch.autograd.Function):
 
 
 def penalty(captions: Tensor, images: Tensor) -> Tensor:
-    """Return by how much captions lie above images.
+    """Return the order violation of all pairs of captions and images.
 
     ::
 
@@ -136,7 +139,7 @@ def penalty(captions: Tensor, images: Tensor) -> Tensor:
 
 
 def ranking_loss(penalties: Tensor, margin: float) -> Tensor:
-    """Return what a batch's right pairs, on the diagonal, lack of the margin to wrong ones.
+    """Return the margin ranking loss of a batch whose matching pairs are on the diagonal.
 
     ::
 
@@ -146,61 +149,60 @@ def ranking_loss(penalties: Tensor, margin: float) -> Tensor:
     divided by the number of pairs.
 
     Args:
-        penalties: E, shape ``(B, B)``: captions, images.
-        margin: In the unit of the penalties.
+        penalties: E, shape ``(B, B)``, captions by images.
+        margin: Margin in the unit of the penalties.
     """
-    right = penalties.diagonal()
-    images = (margin + right[:, None] - penalties).clamp(min=0)
-    captions = (margin + right - penalties).clamp(min=0)
-    wrong = ~torch.eye(len(penalties), dtype=torch.bool, device=penalties.device)
-    return ((images + captions) * wrong).sum() / len(penalties)
+    matching = penalties.diagonal()
+    images = (margin + matching[:, None] - penalties).clamp(min=0)
+    captions = (margin + matching - penalties).clamp(min=0)
+    off_diagonal = ~torch.eye(len(penalties), dtype=torch.bool, device=penalties.device)
+    return ((images + captions) * off_diagonal).sum() / len(penalties)
 
 
 class Ranks(NamedTuple):
-    """At which place, from 1, what is right comes: of a tie, the last."""
+    """Ranks of the correct images and captions, from 1; ties count against them."""
 
-    image: Tensor  # of each caption
-    caption: Tensor  # the best of an image's own
+    image: Tensor  # rank of the image, for each caption
+    caption: Tensor  # best rank of the image's own captions, for each image
 
 
 def ranks(penalties: Tensor) -> Ranks:
     """Rank all images for each caption and all captions for each image.
 
-    What is as good as the right one counts as better: a model that cannot tell them apart comes
-    last, not first.
+    Ties count as worse: a model with constant output ranks the correct item last.
 
     Args:
-        penalties: Shape ``(5 N, N)``: the captions of an image lie one below the other.
+        penalties: Shape ``(5 N, N)``; the captions of an image are consecutive rows.
     """
     count = penalties.shape[1]
-    each = len(penalties) // count
+    captions_per_image = len(penalties) // count
     rows = torch.arange(len(penalties), device=penalties.device)
-    right = penalties[rows, rows // each]
-    image = (penalties <= right[:, None]).sum(1)
+    matching = penalties[rows, rows // captions_per_image]
+    image = (penalties <= matching[:, None]).sum(1)
     others = penalties.clone()
-    others[rows, rows // each] = math.inf
-    caption = 1 + (others <= right.view(count, each).amin(1)).sum(0)
+    others[rows, rows // captions_per_image] = math.inf
+    caption = 1 + (others <= matching.view(count, captions_per_image).amin(1)).sum(0)
     return Ranks(image, caption)
 
 
 class Split(NamedTuple):
-    """Images ``(N, places)``, and five captions of each, one image's after the other's."""
+    """Images ``(N, places)`` and their captions, five consecutive ones per image."""
 
     images: Tensor
     captions: list[Tensor]
 
 
 class Run(run.Run):
-    """One run: one norm, one seed. Feed it to ``train``.
+    """Training of order embeddings, with one seed.
 
-    An epoch takes every caption once, in five rounds: in each an image comes with one of its
-    captions, so that a batch has no image twice. Seed and epoch alone say in which order.
+    An epoch has every caption once, in five rounds: in each, every image occurs with one of its
+    captions, so that a batch has no image twice. The order depends only on the seed and the epoch.
 
     Args:
-        settings: What is chosen.
+        settings: The settings.
         data: Images with their captions.
-        seed: From 0.
-        device: Where model and data live.
+        seed: A whole number from 0.
+        device: Device of the model and the data.
 
     Raises:
         ValueError: If there are fewer images for training than ``batch_size`` or for testing than
@@ -228,23 +230,24 @@ class Run(run.Run):
             for split, texts in texts.items()
         }
         self.train = self.splits["train"]
-        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
+        # On the CPU, so that initial weights do not depend on the device.
+        generator = torch.Generator().manual_seed(seed)
         places = self.train.images.shape[1]
         self.model = model(settings, 1 + len(numbers), places, generator=generator).to(device)
         self.optimizer = self.adam()
 
     @classmethod
     def updates(cls, settings: Settings, data: Layouts) -> int:
-        """Return the number of updates in an epoch; a last, smaller batch of a round is left out.
+        """Return the number of updates per epoch; a last, smaller batch of a round is dropped.
 
         Raises:
             ValueError: If there are fewer images for training than ``batch_size``, or for testing
                 than ``keep``.
         """
-        if settings.keep and settings.keep > (there := len(data.images["test"])):
+        if settings.keep and settings.keep > (available := len(data.images["test"])):
             raise ValueError(
-                f"Run: keep {settings.keep} needs as many test images, {data.name} gives {there}; "
-                "keep fewer"
+                f"Run: keep {settings.keep} needs as many test images, {data.name} gives "
+                f"{available}; keep fewer"
             )
         images = len(data.images["train"])
         if images < settings.batch_size:
@@ -256,7 +259,7 @@ class Run(run.Run):
 
     @property
     def cases(self) -> dict[str, int]:
-        """How many words have a vector, and how many images and captions each split has."""
+        """Number of words in the vocabulary, and of images and captions of each split."""
         counts = {"words": self.model.words.num_embeddings - 1}
         for name, split in self.splits.items():
             counts |= {f"{name}_images": len(split.images), f"{name}_captions": len(split.captions)}
@@ -269,27 +272,27 @@ class Run(run.Run):
             yield captions, self.train.images[chosen]
 
     def order(self, epoch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield which images a batch has, and which caption of each, from 0 to 4."""
+        """Yield the image indices of each batch, and the index of a caption of each, 0 to 4."""
         rng = np.random.default_rng([self.seed, epoch])
         images, size = len(self.train.images), self.settings.batch_size
-        of_round = rng.permuted(np.tile(np.arange(CAPTIONS), (images, 1)), axis=1)
-        for which in of_round.T:
+        rounds = rng.permuted(np.tile(np.arange(CAPTIONS), (images, 1)), axis=1)
+        for which in rounds.T:
             order = rng.permutation(images)
             for k in range(0, images - size + 1, size):
                 chosen = order[k : k + size]
                 yield chosen, which[chosen]
 
     def loss(self, batch: tuple[list[Tensor], Tensor]) -> Tensor:
-        """Return the batch's ranking loss."""
+        """Return the ranking loss of a batch."""
         captions, images = batch
         penalties = penalty(self.model.captions(captions), self.model.images(images))
         return ranking_loss(penalties, self.settings.margin)
 
     def update(self, batch: tuple[list[Tensor], Tensor]) -> Tensor:
-        """Take one step of Adam along the gradient, clipped as in the public code of Vendrov et al.
+        """Take one step of Adam, with gradient clipping as in the public code of Vendrov et al.
 
-        They clip the gradient of each parameter by itself, and of the sum over the batch's pairs.
-        Adam does not see the difference between a sum and a mean; clipping does.
+        They clip the gradient of each parameter separately, for a loss that is the sum over the
+        pairs of a batch. The loss here is the mean, so the threshold is divided by the batch size.
         """
         if self.settings.clip is None:
             return super().update(batch)
@@ -302,49 +305,50 @@ class Run(run.Run):
         return loss.detach()
 
     def measure(self) -> dict[str, float | np.ndarray]:
-        """Measure how captions find their images and images their captions, in both splits.
+        """Measure recalls and mean ranks of image and caption retrieval for both splits.
 
-        With ``keep`` there is what :meth:`kept` returns, too.
+        With ``keep``, the result includes :meth:`quantized`.
         """
-        result = self.kept() if self.settings.keep else {}
+        result = self.quantized() if self.settings.keep else {}
         for split in SPLITS:
-            for what, places in ranks(self.penalties(split))._asdict().items():
+            for what, rank in ranks(self.penalties(split))._asdict().items():
                 for cut in CUTS:
-                    share = (places <= cut).double().mean()
-                    result[f"{split}_{what}_recall_{cut}"] = float(share)
-                result[f"{split}_{what}_mean_rank"] = float(places.double().mean())
+                    recall = (rank <= cut).double().mean()
+                    result[f"{split}_{what}_recall_{cut}"] = float(recall)
+                result[f"{split}_{what}_mean_rank"] = float(rank.double().mean())
         return result
 
-    def kept(self) -> dict[str, np.ndarray]:
-        """Return what ranks the first ``keep`` test images' first captions by any scene, in 8 bits.
+    def quantized(self) -> dict[str, np.ndarray]:
+        """Return caption vectors and image weights in 8 bits, to rank captions for any scene.
 
-        - ``caption_levels`` times ``caption_scales``, by caption, are the vectors, ``(keep, H)``;
-        - ``image_levels`` times ``image_scales``, by row, are the images' weights and, in the last
-          column, their biases, ``(H, places + 1)``.
+        - ``caption_levels`` times ``caption_scales``, by row, are the vectors of the first captions
+          of the first ``keep`` test images, ``(keep, H)``;
+        - ``image_levels`` times ``image_scales``, by row, are the weights of the image embedding
+          and, in the last column, its biases, ``(H, places + 1)``.
         """
         count = self.settings.keep
         vectors = self.model.captions(self.splits["test"].captions[: CAPTIONS * count : CAPTIONS])
         image = self.model.image
         results = {}
-        for name, values, most in (
+        for name, values, max_level in (
             ("caption", vectors, 255),
             ("image", torch.cat([image.weight, image.bias[:, None]], dim=1), 127),
         ):
-            scales = values.abs().amax(1).clamp(min=1e-12) / most
+            scales = values.abs().amax(1).clamp(min=1e-12) / max_level
             levels = (values / scales[:, None]).round().cpu().numpy()
-            results[f"{name}_levels"] = levels.astype(np.uint8 if most == 255 else np.int8)
+            results[f"{name}_levels"] = levels.astype(np.uint8 if max_level == 255 else np.int8)
             results[f"{name}_scales"] = scales.cpu().numpy().astype(np.float32)
         return results
 
     def penalties(self, split: str) -> Tensor:
-        """Return the penalty of each caption of a split with each of its images."""
+        """Return the penalties of all captions and images of a split."""
         images, captions = self.splits[split]
-        below = self.model.images(images)
-        # By length, so that little is packed beside much; few at a time, to stay in the cache.
+        image_vectors = self.model.images(images)
+        # Sorted by length for less padding; few at a time, so that they fit into the cache.
         order = sorted(range(len(captions)), key=lambda k: len(captions[k]))
         result = torch.empty(len(captions), len(images), device=images.device)
         for part in torch.tensor(order).split(250):
-            above = self.model.captions([captions[k] for k in part])
-            for rows, few in zip(part.split(8), above.split(8), strict=True):
-                result[rows] = penalty(few, below)
+            vectors = self.model.captions([captions[k] for k in part])
+            for rows, few in zip(part.split(8), vectors.split(8), strict=True):
+                result[rows] = penalty(few, image_vectors)
         return result

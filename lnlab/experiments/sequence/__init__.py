@@ -116,7 +116,7 @@ class Settings(config.Settings):
         for name, usual in (("gain", 1.0), ("form", "paper")) if self.norm == "none" else ():
             self._must(
                 name,
-                "left out where norm is none, it is layer norm's",
+                "omitted where norm is none, it applies to layer norm",
                 getattr(self, name) == usual,
             )
 

@@ -129,7 +129,7 @@ class Settings(config.Settings):
         self._default("learning_rate", TUNED[self.norm, self.start])
         self._must("words", "at least 3: two are the end and the unknown word", self.words > 2)
         if self.norm == "none":
-            what = "left out where norm is none, it is layer norm's"
+            what = "omitted where norm is none, it applies to layer norm"
             self._must("gain", what, self.gain == 1)
 
     @property

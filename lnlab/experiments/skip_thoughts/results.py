@@ -1,4 +1,4 @@
-"""How runs of section 6.3 are compared: by their loss, and by table 3's tasks."""
+"""Comparison of the runs of section 6.3, by their loss and by the tasks of table 3."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _WORDS = {"mr": "MR, %", "cr": "CR, %", "subj": "SUBJ, %", "caption_pairs": "cap
 
 
 def scored(run: Record, name: str) -> np.ndarray:
-    """Return what a task measured where it was, in percent: first the untrained encoder's."""
+    """Return the measured values of a task in percent, the first of the untrained encoder."""
     values = 100 * curve(run, name) if name in run["curves"] else np.array([])
     return values[~np.isnan(values)]
 
 
-def _at(place: int, name: str, run: Record) -> float:
+def _at(index: int, name: str, run: Record) -> float:
     result = scored(run, name)
-    return float(result[place]) if len(result) else np.nan
+    return float(result[index]) if len(result) else np.nan
 
 
 TASK = Task(

@@ -1,4 +1,4 @@
-"""One run of section 6.3: which sentences it reads, and what is measured of its vectors."""
+"""Training of skip-thoughts (section 6.3): batches of sentences, and evaluation of the vectors."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from torch import Tensor
 from lnlab import run
 from lnlab.experiments.skip_thoughts import EXPERIMENT, TASKS, Material, Settings
 from lnlab.experiments.skip_thoughts.model import END, UNKNOWN, model
-from lnlab.experiments.skip_thoughts.tasks import judged, of_pairs
+from lnlab.experiments.skip_thoughts.tasks import cross_validate, pair_features
 
-HELD_OUT = 20  # every so many chapters one is held out
-SHOWN, NEAREST = 500, 5  # sentences of the map; neighbors of each
-DIRECTIONS = 4  # principal ones, of the map
-LETTERS = 60  # most of a shown sentence
+HELD_OUT = 20  # every 20th chapter is held out
+SHOWN, NEAREST = 500, 5  # number of sentences of the map, and of neighbors of each
+DIRECTIONS = 4  # number of principal directions of the map
+LETTERS = 60  # maximum length of a sentence of the map, in bytes
 
 Batch = tuple[int, list[Tensor], list[Tensor], list[Tensor]]
 
 
 def words(sentence: str) -> list[str]:
-    """Return the words of a sentence in small letters, and its ``?`` and ``!``.
+    """Return the words of a sentence in lower case, and its ``?`` and ``!``.
 
     Example:
         >>> words("'Don't!' said Mr. Hyde.")
@@ -40,22 +40,22 @@ def words(sentence: str) -> list[str]:
 
 
 def vocabulary(counts: Counter[str], size: int) -> dict[str, int]:
-    """Number the words that come most often, by the alphabet those that come as often, from 2.
+    """Return the indices of the most frequent words, from 2; ties are in alphabetical order.
 
-    0 is left for the end of a sentence and 1 for all other words.
+    Index 0 is for the end of a sentence and 1 for all other words.
     """
-    often = sorted(counts, key=lambda word: (-counts[word], word))
-    return {word: k for k, word in enumerate(often[: size - 2], 2)}
+    frequent = sorted(counts, key=lambda word: (-counts[word], word))
+    return {word: k for k, word in enumerate(frequent[: size - 2], 2)}
 
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """Sentences of several chapters, one behind the other.
+    """Consecutive sentences of several chapters.
 
     Attributes:
-        numbers: Of their words and, behind each sentence, of its end.
-        ends: Where each ends in ``numbers``.
-        middle: Which of them have a sentence before and one after in their chapter.
+        numbers: Word indices of all sentences, with :data:`END` after each.
+        ends: Where each sentence ends in ``numbers``.
+        middle: Indices of the sentences that have neighbors on both sides in their chapter.
     """
 
     numbers: Tensor
@@ -63,12 +63,12 @@ class Sentences:
     middle: np.ndarray
 
     def __getitem__(self, k: int) -> Tensor:
-        """Return the numbers of a sentence and of its end."""
+        """Return the word indices of a sentence, with its end."""
         return self.numbers[self.ends[k - 1] if k else 0 : self.ends[k]]
 
     def around(self, chosen: Sequence[int]) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-        """Return sentences, those after them, and those before them."""
-        here, after, before = ([self[k + far] for k in chosen] for far in (0, 1, -1))
+        """Return sentences, the sentences after them and the sentences before them."""
+        here, after, before = ([self[k + offset] for k in chosen] for offset in (0, 1, -1))
         return here, after, before
 
 
@@ -76,42 +76,44 @@ class Sentences:
 def corpus(
     data: Material, size: int, length: int, device: str
 ) -> tuple[dict[str, int], Sentences, Sentences, tuple[str, ...]]:
-    """Return the vocabulary, sentences to learn from, held-out ones and these as texts.
+    """Return the vocabulary, training sentences, held-out sentences and their texts.
 
-    The runs of a grid read the same books: they share what is made of them.
+    The result is cached, because all runs of a grid read the same books.
     """
     chapters = [chapter for book in data.prose.books for chapter in book.chapters]
-    held = chapters[HELD_OUT - 1 :: HELD_OUT]
+    held_out = chapters[HELD_OUT - 1 :: HELD_OUT]
     del chapters[HELD_OUT - 1 :: HELD_OUT]
-    split = [[[words(text) for text in chapter] for chapter in part] for part in (chapters, held)]
+    split = [
+        [[words(text) for text in chapter] for chapter in part] for part in (chapters, held_out)
+    ]
     counts = Counter(word for chapter in split[0] for sentence in chapter for word in sentence)
     numbers = vocabulary(counts, size)
-    made = []
+    splits = []
     for part in split:
-        rows = [[*numbered(s, numbers)[:length], END] for chapter in part for s in chapter]
+        rows = [[*word_indices(s, numbers)[:length], END] for chapter in part for s in chapter]
         starts = np.cumsum([0, *map(len, part)])
         middle = [np.arange(a + 1, b - 1) for a, b in itertools.pairwise(starts)]
         flat = torch.tensor([n for row in rows for n in row], device=device)
-        made.append(Sentences(flat, np.cumsum([*map(len, rows)]), np.concatenate(middle)))
-    return numbers, made[0], made[1], tuple(text for chapter in held for text in chapter)
+        splits.append(Sentences(flat, np.cumsum([*map(len, rows)]), np.concatenate(middle)))
+    return numbers, splits[0], splits[1], tuple(text for chapter in held_out for text in chapter)
 
 
-def numbered(sentence: Sequence[str], numbers: dict[str, int]) -> list[int]:
-    """Return the numbers of a sentence's words."""
+def word_indices(sentence: Sequence[str], numbers: dict[str, int]) -> list[int]:
+    """Return the indices of the words of a sentence."""
     return [numbers.get(word, UNKNOWN) for word in sentence]
 
 
 class Run(run.Run):
-    """One run: one norm and start, one seed. Feed it to ``train``.
+    """Training of skip-thoughts, with one seed.
 
-    Sentences come in passes over the books, each in an order of its own, which seed and pass alone
-    decide; a last, smaller batch of a pass is left out.
+    The order of the sentences in each pass over the books depends only on the seed and the pass; a
+    last, smaller batch of a pass is dropped.
 
     Args:
-        settings: What is chosen.
+        settings: The settings.
         data: Novels and tasks.
-        seed: From 0.
-        device: Where model and novels live.
+        seed: A whole number from 0.
+        device: Device of the model and the novels.
 
     Raises:
         ValueError: If the novels have too few sentences for ``batch_size``, or for ``keep``, or
@@ -130,8 +132,8 @@ class Run(run.Run):
         device: torch.device | str = "cpu",
     ) -> None:
         super().__init__(settings, data, seed=seed, device=device)
-        read = corpus(data, settings.words, settings.length, str(device))
-        self.numbers, self.train, self.val, self.texts = read
+        sentences = corpus(data, settings.words, settings.length, str(device))
+        self.numbers, self.train, self.val, self.texts = sentences
         self.probes = _evenly(self.val.middle, settings.val_sentences)
         if settings.keep and (count := len(shown(self.texts, self.numbers))) <= NEAREST:
             raise ValueError(
@@ -139,52 +141,54 @@ class Run(run.Run):
                 f"{data.name} gives {count} with {settings.words} words; choose more words"
             )
         self.tasks = {name: getattr(data.tasks, name) for name in TASKS}
-        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
+        # On the CPU, so that initial weights do not depend on the device.
+        generator = torch.Generator().manual_seed(seed)
         self.model = model(settings, 2 + len(self.numbers), generator=generator).to(device)
         self.optimizer = self.adam()
         self.done, self.seconds, self.timed = 0, 0.0, 0
 
     @classmethod
     def updates(cls, settings: Settings, data: Material) -> int:
-        """Return the number of updates in an epoch, which is a setting.
+        """Return the number of updates per epoch, which is a setting.
 
         Raises:
             ValueError: If the novels have too few sentences for ``batch_size``.
         """
         chapters = [chapter for book in data.prose.books for chapter in book.chapters]
-        held = [max(0, len(chapter) - 2) for chapter in chapters[HELD_OUT - 1 :: HELD_OUT]]
-        count = sum(max(0, len(chapter) - 2) for chapter in chapters) - sum(held)
-        if count < settings.batch_size or not sum(held):
+        held_out = [max(0, len(chapter) - 2) for chapter in chapters[HELD_OUT - 1 :: HELD_OUT]]
+        count = sum(max(0, len(chapter) - 2) for chapter in chapters) - sum(held_out)
+        if count < settings.batch_size or not sum(held_out):
             raise ValueError(
                 f"Run: batch_size {settings.batch_size} needs as many training sentences between "
-                f"two others, and one to validate on, {data.name} gives {count} and {sum(held)}; "
-                "choose a smaller batch_size, or more books"
+                f"two others, and one to validate on, {data.name} gives {count} and "
+                f"{sum(held_out)}; choose a smaller batch_size, or more books"
             )
         return settings.updates_an_epoch
 
     @property
     def cases(self) -> dict[str, int]:
-        """How many words and sentences there are, cases of each task, and of its larger class."""
+        """Number of words, of sentences, and of examples of each task and of its larger class."""
         counts = {"words": len(self.numbers), "train": len(self.train.middle)}
         counts["val"] = len(self.probes)
         for name, rows in self.tasks.items():
-            ones = sum(row[0] for row in rows)
-            counts |= {name: len(rows), f"{name}_most": max(ones, len(rows) - ones)}
+            positives = sum(row[0] for row in rows)
+            counts |= {name: len(rows), f"{name}_most": max(positives, len(rows) - positives)}
         return counts
 
     def batches(self, epoch: int) -> Iterator[Batch]:
-        """Yield the number of the update, from 0, sentences, those after and those before them."""
-        size, each = self.settings.batch_size, self.settings.updates_an_epoch
-        a_pass, order, of = len(self.train.middle) // size, np.empty(0, int), -1
-        for update in range(epoch * each, (epoch + 1) * each):
-            if of != update // a_pass:
-                of = update // a_pass
-                order = np.random.default_rng([self.seed, of]).permutation(self.train.middle)
-            k = update % a_pass * size
-            yield update, *self.train.around(order[k : k + size])
+        """Yield the update's number from 0, sentences, those after them and those before them."""
+        size, num_updates = self.settings.batch_size, self.settings.updates_an_epoch
+        batches_per_pass = len(self.train.middle) // size
+        current_pass, order = -1, np.empty(0, int)
+        for update in range(epoch * num_updates, (epoch + 1) * num_updates):
+            number, k = divmod(update, batches_per_pass)
+            if number != current_pass:
+                current_pass = number
+                order = np.random.default_rng([self.seed, number]).permutation(self.train.middle)
+            yield update, *self.train.around(order[k * size : (k + 1) * size])
 
     def update(self, batch: Batch) -> Tensor:
-        """Take one step of the optimizer, and its time."""
+        """Take one step of the optimizer and measure its time."""
         begin = time.perf_counter()
         loss = super().update(batch) if self.settings.clip is None else self._clipped(batch)
         self.done, self.timed = batch[0] + 1, self.timed + 1
@@ -192,7 +196,7 @@ class Run(run.Run):
         return loss
 
     def _clipped(self, batch: Batch) -> Tensor:
-        """Take one step of Adam; clip the gradient as in the code, whose loss is a sum of words."""
+        """Take one step of Adam, with clipping as in the public code, whose loss is a sum."""
         loss = self.loss(batch)
         self.optimizer.zero_grad(set_to_none=False)
         loss.backward()
@@ -202,48 +206,48 @@ class Run(run.Run):
         return loss.detach()
 
     def loss(self, batch: Batch) -> Tensor:
-        """Return the mean loss of a word of the sentences around."""
+        """Return the mean loss per word of the neighboring sentences, in nats."""
         return self.model(*batch[1:])
 
     def state(self) -> dict[str, Tensor]:
-        """Return the number of updates, and how many took how long since the last measurement."""
+        """Return the number of updates, and number and time of those since the last measurement."""
         return {
             "counts": torch.tensor([self.done, self.timed]),
             "seconds": torch.tensor(self.seconds, dtype=torch.float64),
         }
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore them."""
+        """Restore the state that :meth:`state` returned."""
         if state:
             self.done, self.timed = state["counts"].tolist()
             self.seconds = float(state["seconds"])
 
     def measure(self) -> dict[str, Any]:
-        """Measure the loss and, at some points, what the vectors are good for.
+        """Measure the loss and, at some points, the accuracy of the vectors on tasks.
 
-        - ``val_nll``: mean loss of a word of the sentences around held-out ones;
-        - ``update_ms``: of an update since the last point, without what is measured;
-        - ``mr``, ``cr``, ``subj``: accuracy, ``caption_pairs``: area under the ROC curve; before
-          the first update they are those of an untrained encoder;
-        - ``bag_…``: the same of the mean of the words' vectors alone;
-        - with ``keep``, of 500 short held-out sentences, of words that all are in the vocabulary
-          and no two of the same: ``texts``, in UTF-8, each filled with 0; ``map``, the vectors in
-          their first 4 principal directions, each with the sign that makes its largest number
-          positive; ``explained``, those directions' shares of the variance; ``neighbors``, of each
-          the 5 with the largest cosine of the vectors less their mean, nearest first.
+        - ``val_nll``: mean loss per word of the neighbors of held-out sentences;
+        - ``update_ms``: mean time of an update since the last point;
+        - ``mr``, ``cr``, ``subj``: accuracy; ``caption_pairs``: area under the ROC curve. Before
+          the first update, these are the values of an untrained encoder;
+        - ``bag_…``: the same for the mean of the word vectors;
+        - with ``keep``, for 500 short, distinct held-out sentences of known words: ``texts`` in
+          UTF-8, padded with 0; ``map``, the vectors in their first 4 principal directions, with
+          signs that make the largest component positive; ``explained``, the fractions of the
+          variance of these directions; ``neighbors``, the 5 sentences with the largest cosine of
+          the centered vectors, nearest first.
         """
         ms = 1e3 * self.seconds / self.timed if self.timed else math.nan
         self.seconds, self.timed = 0.0, 0
         results: dict[str, Any] = {"val_nll": self.val_nll(), "update_ms": ms}
         if every := self.settings.judge_every:
-            now = self.done % (every * self.settings.updates_an_epoch) == 0
-            results |= self.judge() if now else dict.fromkeys(self.optional_measures[1:], math.nan)
+            due = self.done % (every * self.settings.updates_an_epoch) == 0
+            results |= self.judge() if due else dict.fromkeys(self.optional_measures[1:], math.nan)
         if self.settings.keep:
             results |= self.map()
         return results
 
     def val_nll(self) -> float:
-        """Return the mean loss of a word of the sentences around held-out ones, in nats."""
+        """Return the mean loss per word of the neighbors of held-out sentences, in nats."""
         total = count = 0
         for part in np.array_split(self.probes, -(-len(self.probes) // 100)):
             around = self.val.around(part)
@@ -253,12 +257,12 @@ class Run(run.Run):
         return total / count
 
     def vectors(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return sentences' vectors ``(N, H)``, and the means of their words' vectors ``(N, E)``.
+        """Return the vectors of sentences ``(N, H)`` and the means of word vectors ``(N, E)``.
 
-        They are read to their ends, however long.
+        Sentences are not truncated.
         """
         device = self.train.numbers.device
-        rows = [torch.tensor([*numbered(words(t), self.numbers), END]) for t in texts]
+        rows = [torch.tensor([*word_indices(words(t), self.numbers), END]) for t in texts]
         order = sorted(range(len(rows)), key=lambda k: len(rows[k]))
         states = np.empty((len(rows), self.settings.hidden), np.float32)
         bags = np.empty((len(rows), self.settings.word_size), np.float32)
@@ -270,46 +274,48 @@ class Run(run.Run):
         return states, bags
 
     def judge(self) -> dict[str, float]:
-        """Judge the vectors, and the means of the words' vectors, on each task."""
+        """Evaluate the sentence vectors, and the means of word vectors, on each task."""
         results = {}
         for name, rows in self.tasks.items():
             labels = np.array([row[0] for row in rows])
             sides = [self.vectors(texts) for texts in list(zip(*rows, strict=True))[1:]]
             for kind, features in zip(("", "bag_"), zip(*sides, strict=True), strict=True):
-                x = features[0] if len(features) == 1 else of_pairs(*features)
-                results[f"{kind}{name}"] = judged(x, labels, auc=len(features) == 2)
+                x = features[0] if len(features) == 1 else pair_features(*features)
+                results[f"{kind}{name}"] = cross_validate(x, labels, auc=len(features) == 2)
         return results
 
     def map(self) -> dict[str, np.ndarray]:
-        """Return where some short held-out sentences lie, and next to which others."""
+        """Return principal components and nearest neighbors of some short held-out sentences."""
         texts = shown(self.texts, self.numbers)
         states, _ = self.vectors(texts)
         x = states - states.mean(0)
-        _, lengths, directions = np.linalg.svd(x, full_matrices=False)
-        placed = x @ directions[:DIRECTIONS].T
-        placed *= np.sign(placed[np.abs(placed).argmax(0), np.arange(placed.shape[1])])
+        _, singular_values, directions = np.linalg.svd(x, full_matrices=False)
+        projected = x @ directions[:DIRECTIONS].T
+        largest = np.abs(projected).argmax(0)
+        projected *= np.sign(projected[largest, np.arange(projected.shape[1])])
+        variances = singular_values**2
         unit = x / np.linalg.norm(x, axis=1, keepdims=True).clip(1e-12)
         cosine = unit @ unit.T
         np.fill_diagonal(cosine, -np.inf)
-        told = [np.frombuffer(t.encode().ljust(LETTERS, b"\0"), np.uint8) for t in texts]
+        encoded = [np.frombuffer(t.encode().ljust(LETTERS, b"\0"), np.uint8) for t in texts]
         return {
-            "map": placed.astype(np.float16),
-            "explained": (lengths**2 / (lengths**2).sum())[:DIRECTIONS].astype(np.float16),
+            "map": projected.astype(np.float16),
+            "explained": (variances / variances.sum())[:DIRECTIONS].astype(np.float16),
             "neighbors": np.argsort(-cosine, 1, kind="stable")[:, :NEAREST].astype(np.uint16),
-            "texts": np.stack(told),
+            "texts": np.stack(encoded),
         }
 
 
 def shown(texts: Sequence[str], numbers: Mapping[str, int]) -> list[str]:
-    """Return which sentences the map has: short ones of known words, no two of the same words."""
+    """Return the sentences of the map: short, of known words, no two with the same words."""
     results: dict[tuple[str, ...], str] = {}
     for text in texts:
-        read = tuple(words(text))
-        if len(text.encode()) <= LETTERS and 4 <= len(read) <= 10 and numbers.keys() >= {*read}:
-            results.setdefault(read, text)
+        key = tuple(words(text))
+        if len(text.encode()) <= LETTERS and 4 <= len(key) <= 10 and numbers.keys() >= {*key}:
+            results.setdefault(key, text)
     return _evenly(np.array(list(results.values())), SHOWN).tolist()
 
 
 def _evenly(rows: np.ndarray, count: int) -> np.ndarray:
-    """Return as many of the rows, evenly spaced, or all if there are no more."""
+    """Return ``count`` evenly spaced rows, or all rows if there are fewer."""
     return rows[np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(int)]

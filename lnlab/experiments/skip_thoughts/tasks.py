@@ -1,25 +1,24 @@
-"""How vectors of sentences are judged: by logistic regression, and nothing else is trained."""
+"""Evaluation of sentence vectors by logistic regression."""
 
 from __future__ import annotations
 
 import numpy as np
 
 FOLDS = 10
-INNER = 3  # folds of the rest, by which the regularization is chosen
-CS = (1e-3, 1e-2, 1e-1, 1.0)  # inverse strengths of regularization, of features of deviation 1
+INNER = 3  # folds of the inner cross-validation, which selects the regularization
+CS = (1e-3, 1e-2, 1e-1, 1.0)  # inverse regularization strengths, for standardized features
 
 
-def judged(features: np.ndarray, labels: np.ndarray, *, auc: bool = False) -> float:
+def cross_validate(features: np.ndarray, labels: np.ndarray, *, auc: bool = False) -> float:
     """Return the 10-fold cross-validated accuracy of a logistic regression.
 
-    Of each fold's training part alone features are centered and scaled, and the regularization is
-    chosen, by 3 folds of it.
+    Features are standardized, and the regularization is selected by 3-fold cross-validation, on the
+    training part of each fold.
 
     Args:
-        features: One row a case.
+        features: Features, one row per example.
         labels: 0 or 1.
-        auc: Return the area under the ROC curve instead: the share of pairs of a case of 1 and one
-            of 0 in which the first is thought likelier.
+        auc: Return the area under the ROC curve instead.
     """
     from sklearn.model_selection import StratifiedKFold
 
@@ -27,32 +26,32 @@ def judged(features: np.ndarray, labels: np.ndarray, *, auc: bool = False) -> fl
         shuffled = StratifiedKFold(folds, shuffle=True, random_state=0)
         return list(shuffled.split(np.zeros(len(y)), y))
 
-    features = features.astype(float)  # Newton's last steps are lost in the rounding of float32
+    features = features.astype(float)  # Newton's method does not converge in float32
     results = []
-    for rest, held in split(labels, FOLDS):
-        x, y = features[rest], labels[rest]
+    for train, test in split(labels, FOLDS):
+        x, y = features[train], labels[train]
         inner = split(y, INNER)
         scores = [np.mean([_score(x, y, a, b, c, auc) for a, b in inner]) for c in CS]
-        results.append(_score(features, labels, rest, held, CS[int(np.argmax(scores))], auc))
+        results.append(_score(features, labels, train, test, CS[int(np.argmax(scores))], auc))
     return float(np.mean(results))
 
 
 def _score(
-    x: np.ndarray, y: np.ndarray, rest: np.ndarray, held: np.ndarray, c: float, auc: bool
+    x: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, c: float, auc: bool
 ) -> float:
-    """Fit on some cases, and return how well others are told."""
+    """Fit on training examples and return the accuracy or AUC on test examples."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
 
-    mean, deviation = x[rest].mean(0), x[rest].std(0)
-    deviation[deviation == 0] = 1
-    # Of so many cases and so few features each step of Newton's is cheap, and few are needed.
+    mean, std = x[train].mean(0), x[train].std(0)
+    std[std == 0] = 1
+    # With many examples and few features, steps of Newton's method are cheap and few are needed.
     fitted = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-6)
-    fitted.fit((x[rest] - mean) / deviation, y[rest])
-    logits = fitted.decision_function((x[held] - mean) / deviation)
-    return roc_auc_score(y[held], logits) if auc else np.mean((logits > 0) == y[held])
+    fitted.fit((x[train] - mean) / std, y[train])
+    logits = fitted.decision_function((x[test] - mean) / std)
+    return roc_auc_score(y[test], logits) if auc else np.mean((logits > 0) == y[test])
 
 
-def of_pairs(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the features of pairs of vectors, as Tai et al. (2015): |u - v| and u * v."""
+def pair_features(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the features of pairs of vectors of Tai et al. (2015): |u - v| and u * v."""
     return np.concatenate([np.abs(one - other), one * other], 1)

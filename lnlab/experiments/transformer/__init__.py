@@ -107,7 +107,7 @@ class Settings(config.Settings):
         """Refuse what cannot be run."""
         super().__post_init__()
         self._must("heads", f"a divisor of width {self.width}", self.width % self.heads == 0)
-        what = "left out where norm is not layer, layer norm is what is taken apart"
+        what = "omitted where norm is not layer, because it removes layer norms"
         self._must("ablate", what, self.norm == "layer" or not self.ablate)
 
     def as_dict(self) -> dict[str, Any]:

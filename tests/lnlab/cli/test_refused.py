@@ -98,8 +98,8 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("sequence --norm none --gain 0.1", "--gain must be left out where norm is none"),
-        ("sequence --norm none --form draw", "--form must be left out where norm is none"),
+        ("sequence --norm none --gain 0.1", "--gain must be omitted where norm is none"),
+        ("sequence --norm none --form draw", "--form must be omitted where norm is none"),
         ("sequence --cell gru --norm layer --form draw", "--form must be one of paper for gru"),
         (
             "mnist --norm batch --batch-size 1",
@@ -109,7 +109,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
         ("mnist --learning-rate 1e-3 0.001", "--learning-rate must differ, got 0.001 twice"),
         ("sequence --gain 1 1.0", "--gain must differ, got 1.0 twice; give it once"),
         ("weights --scale 2 2", "--scale must differ, got 2 twice; give it once"),
-        ("transformer --norm rms --ablate", "--ablate must be left out where norm is not layer"),
+        ("transformer --norm rms --ablate", "--ablate must be omitted where norm is not layer"),
         ("transformer --width 6", "--heads must be a divisor of width 6, got 4"),
         ("mnist --device cuda", "--device 'cuda' was asked for, but PyTorch sees no GPU"),
         ("mnist --epochs", "argument --epochs: expected one argument; see python -m lnlab replay"),

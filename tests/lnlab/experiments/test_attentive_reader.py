@@ -227,16 +227,16 @@ def test_words_have_numbers_entities_and_the_blank_first_and_rare_ones_none(cloz
     few = reading.vocabulary(cloze.questions["train"], 10**6)
     assert set(few) == {*ENTITIES, BLANK}
     one, *_ = cloze.questions["val"]
-    coded = reading.coded([one], numbers)
+    coded = reading.encode([one], numbers)
     assert [numbers[w] for w in one.passage] == coded.passage[0].tolist()
     assert coded.answer[0] == ENTITIES.index(one.answer)
-    assert 0 in reading.coded([one], few).passage
+    assert 0 in reading.encode([one], few).passage
 
 
 def test_entities_are_named_anew_and_nothing_else_is(cloze):
     numbers = reading.vocabulary(cloze.questions["train"], 2)
-    before = reading.coded(cloze.questions["train"], numbers)
-    after = reading.renamed(before, np.random.default_rng(3))
+    before = reading.encode(cloze.questions["train"], numbers)
+    after = reading.shuffle_entities(before, np.random.default_rng(3))
     names = set()
     for k in range(len(before.answer)):
         old, new = (np.concatenate([x.passage[k], x.query[k]]).tolist() for x in (before, after))
@@ -252,8 +252,8 @@ def test_entities_are_named_anew_and_nothing_else_is(cloze):
 
 def test_another_passage_brings_other_entities_and_hides_none_of_the_questions_own(cloze):
     numbers = reading.vocabulary(cloze.questions["train"], 2)
-    before = reading.coded(cloze.questions["train"], numbers)
-    after = reading.among_others(before, np.random.default_rng(3))
+    before = reading.encode(cloze.questions["train"], numbers)
+    after = reading.add_distractors(before, np.random.default_rng(3))
     places = set()
     for k in range(len(before.answer)):
         own = before.passage[k, : before.passage_length[k]].tolist()
@@ -303,7 +303,7 @@ def test_a_question_has_other_names_in_each_epoch(cloze, monkeypatch):
 def test_those_who_do_not_read_are_as_wrong_as_by_counting(cloze):
     questions = cloze.questions["train"]
     numbers = reading.vocabulary(questions, 2)
-    result = reading.heuristics(reading.coded(questions, numbers))
+    result = reading.heuristics(reading.encode(questions, numbers))
     right = dict.fromkeys(result, 0.0)
     for asked in questions:
         names = [w for w in asked.passage if w in ENTITIES]

@@ -199,7 +199,7 @@ ARMS = {
 @pytest.mark.usefixtures("double")
 def test_a_run_is_what_the_equations_say(arm, monkeypatch):
     assert set(ODD) == {field.name for field in dataclasses.fields(Settings)}
-    monkeypatch.setattr(runs, "TOGETHER", 3)
+    monkeypatch.setattr(runs, "EVAL_BATCH_SIZE", 3)
     s = Settings(**ODD | arm)
     hand = ByHand(s, DATA, seed=5)
     points = list(train(Run(s, DATA, seed=5), epochs=2, first_epoch_points=3))
@@ -230,7 +230,7 @@ def test_a_run_is_what_the_equations_say(arm, monkeypatch):
 def test_what_is_kept_is_how_the_canvas_came_about():
     run = Run(Settings(**ODD), DATA, seed=1)
     with torch.inference_mode():
-        result = run.shown()
+        result = run.recorded_images()
         generator = torch.Generator().manual_seed(1)
         noise = torch.randn(3, 2, 3, generator=generator)
         images = run.images["test"][[2, 8]].double()

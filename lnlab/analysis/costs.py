@@ -1,4 +1,4 @@
-"""What a normalization costs: operations, bytes, the least time of both, and words on a network.
+"""Cost of normalization: operations, memory traffic, roofline time, and communication.
 
 One pass of a norm over N cases of H features, ``forward`` or ``backward``. Layer norm is eqs. 15
 and 16 of Ba, Kiros & Hinton (2016), with gain and bias; batch norm the same over the cases; RMS
@@ -52,7 +52,7 @@ def backward(
     rstd: np.ndarray,
     gain: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return ``(dx, dgain, dbias)`` from what the forward pass kept; RMS norm has no ``dbias``.
+    """Return ``(dx, dgain, dbias)`` from the saved statistics; RMS norm has no ``dbias``.
 
     Args:
         norm: As for :func:`forward`.
@@ -101,7 +101,7 @@ class Counted:
 
 
 def count(norm: str, which: str, N: int, H: int) -> int:
-    """Run a pass on numbers that count, and return how many operations it made.
+    """Return the number of operations of a pass, counted with numbers that count operations.
 
     Args:
         norm: ``layer``, ``batch`` or ``rms``.
@@ -119,13 +119,13 @@ def count(norm: str, which: str, N: int, H: int) -> int:
     if which == "forward":
         forward(norm, draw(N, H), draw(H), draw(H))
     else:
-        kept = (1, H) if norm == "batch" else (N, 1)
-        backward(norm, draw(N, H), draw(N, H), draw(*kept), draw(*kept), draw(H))
+        statistics = (1, H) if norm == "batch" else (N, 1)
+        backward(norm, draw(N, H), draw(N, H), draw(*statistics), draw(*statistics), draw(H))
     return Counted.made
 
 
 def flops(norm: str, which: str, N: int, H: int) -> int:
-    """Return what :func:`count` counts, by formula, for any size.
+    """Return the number of operations of a pass by formula, as :func:`count` counts them.
 
     Example:
         >>> flops("layer", "forward", 64, 100) / (64 * 100)  # for each number
@@ -143,8 +143,8 @@ def flops(norm: str, which: str, N: int, H: int) -> int:
 def arrays(norm: str, which: str) -> int:
     """Return how many times a pass reads or writes an array of N × H numbers.
 
-    A row is short and is kept at hand until it is done. The batch, in the direction of batch norm's
-    statistics, is not: what they need is read once for them and once for the output.
+    A row fits into fast memory until its output is computed. For batch norm, whose statistics are
+    over the batch, the inputs are read twice: for the statistics and for the output.
     """
     _check(norm, which)
     once = 2 if which == "forward" else 3  # x, y; dy, x, dx
@@ -169,9 +169,9 @@ def bytes_moved(norm: str, which: str, N: int, H: int, size: int = 4) -> int:
 
 
 def num_saved(norm: str, N: int, H: int) -> int:
-    """Return how many numbers a forward pass keeps for the backward pass: input and statistics.
+    """Return how many numbers a forward pass saves for the backward pass: input and statistics.
 
-    Gain and bias are not among them; at inference nothing is kept.
+    Gain and bias are not included; at inference nothing is saved.
 
     Args:
         norm: ``layer``, ``batch`` or ``rms``.
@@ -191,15 +191,15 @@ def num_saved(norm: str, N: int, H: int) -> int:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a machine can do in a second.
+    """Peak rates of a machine, per second.
 
     Args:
-        products: Operations in matrix products.
-        other: Operations elsewhere.
-        bandwidth: Bytes to and from memory.
-        size: Bytes of a number.
-        copies: Bandwidths that were measured, as (bytes moved, bytes a second), fewest bytes
-            first: a cache is faster.
+        products: Operations per second in matrix products.
+        other: Operations per second elsewhere.
+        bandwidth: Memory bandwidth, in bytes per second.
+        size: Size of a number in bytes.
+        copies: Measured bandwidths, as (bytes moved, bytes per second), fewest bytes first; small
+            arrays are faster, because they fit into a cache.
     """
 
     products: float

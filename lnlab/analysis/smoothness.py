@@ -1,7 +1,7 @@
-"""How smooth a loss is where training goes, and how far lower layers move the target of upper ones.
+"""Smoothness of a loss along its gradient, and the shift of gradients when lower layers change.
 
-Santurkar, Tsipras, Ilyas & Madry (2018), arXiv:1805.11604, measured so what batch norm does. The
-loss is any function that returns its value and its gradient at a point.
+These are the measurements of Santurkar, Tsipras, Ilyas & Madry (2018), arXiv:1805.11604, on batch
+norm. The loss is any function that returns its value and its gradient at a point.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 class Smoothness(NamedTuple):
-    """What is met along a gradient.
+    """Measures of a loss along its gradient.
 
     Attributes:
         loss_range: Highest minus lowest loss.
-        gradient_length: Of the gradient at the point itself.
-        gradient_change: The longest difference to it.
-        smoothness: The "effective" one: the largest ratio of that difference to the distance.
+        gradient_length: Norm of the gradient at the point.
+        gradient_change: Largest norm of the difference from this gradient.
+        smoothness: Effective smoothness: the largest ratio of this difference to the distance.
     """
 
     loss_range: float
@@ -31,7 +31,7 @@ class Smoothness(NamedTuple):
 
 
 def along_gradient(loss: Loss, x: np.ndarray, rates: Sequence[float]) -> Smoothness:
-    """Walk against the gradient and look at loss and gradient on the way.
+    """Measure loss and gradient at several distances along the negative gradient.
 
     ::
 
@@ -54,11 +54,11 @@ def along_gradient(loss: Loss, x: np.ndarray, rates: Sequence[float]) -> Smoothn
             f"along_gradient: rates must be one or more numbers above 0, got {rates!r}; those "
             "below 0 lead uphill"
         )
-    here, gradient = loss(x)
+    initial, gradient = loss(x)
     length = float(np.linalg.norm(gradient))
-    met = [loss(x - rate * gradient) for rate in rates]
-    losses = [here, *(value for value, _ in met)]
-    changes = [float(np.linalg.norm(other - gradient)) for _, other in met]
+    points = [loss(x - rate * gradient) for rate in rates]
+    losses = [initial, *(value for value, _ in points)]
+    changes = [float(np.linalg.norm(other - gradient)) for _, other in points]
     ratios = [change / (rate * length) for change, rate in zip(changes, rates, strict=True)]
     return Smoothness(max(losses) - min(losses), length, max(changes), max(ratios))
 
@@ -66,16 +66,16 @@ def along_gradient(loss: Loss, x: np.ndarray, rates: Sequence[float]) -> Smoothn
 def covariate_shift(
     loss: Loss, x: np.ndarray, step: np.ndarray, layers: Sequence[slice]
 ) -> np.ndarray:
-    """Return how far each layer's gradient changes when the layers below it have taken their step.
+    """Return the change of each layer's gradient when the layers below it take their step.
 
     Args:
-        loss: From a point to loss and gradient.
+        loss: Returns loss and gradient at a point.
         x: All weights, shape ``(P,)``, layer after layer.
-        step: What an update adds to them.
-        layers: The part of each layer, the lowest first.
+        step: The update of the weights, shape ``(P,)``.
+        layers: The slice of each layer, the lowest first.
 
     Returns:
-        The length of the change by that of the gradient before, one a layer but the lowest.
+        Norm of the change relative to that of the gradient before, for each layer but the lowest.
     """
     before, result = loss(x)[1], []
     for part in layers[1:]:

@@ -61,12 +61,12 @@ class Dataset:
     """Training and test cases, one row each.
 
     Attributes:
-        name: As given to :func:`load`.
+        name: Name of the data set, as for :func:`load`.
         x_train: Features, shape ``(N, D)``, float32 in [0, 1].
         y_train: Classes, shape ``(N,)``, int64.
         x_test: As ``x_train``.
         y_test: As ``y_train``.
-        sha256: Of everything that was read; the module that loads says of which bytes.
+        sha256: SHA-256 of all data that were read, as documented in the module that loads them.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Dataset:
     sha256: str
 
     def __str__(self) -> str:
-        """Say how much there is."""
+        """Return the size of the data set in words."""
         return (
             f"{len(self.x_train):,} training and {len(self.x_test):,} test cases of "
             f"{self.x_train.shape[1]} features"
@@ -89,7 +89,7 @@ class Text:
     """A long text, its beginning for training and its end for validation.
 
     Attributes:
-        name: As given to :func:`load`.
+        name: Name of the data set, as for :func:`load`.
         train: The first 90 %.
         val: The rest.
         sha256: Of the whole text, in UTF-8.
@@ -102,13 +102,13 @@ class Text:
 
     @classmethod
     def split(cls, name: str, text: str) -> Text:
-        """Return the text as training and validation text, as it is usual for characters."""
+        """Split a text into the first 90 % for training and the rest for validation."""
         count = len(text) * 9 // 10
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         return cls(name, text[:count], text[count:], sha256)
 
     def __str__(self) -> str:
-        """Say how much there is."""
+        """Return the size of the data set in words."""
         return (
             f"{len(self.train):,} training and {len(self.val):,} validation characters, "
             f"{len({*self.train, *self.val})} different"
@@ -133,6 +133,6 @@ def load(name: str) -> Any:
         (1437, 64)
     """
     if name not in NAMES:
-        near = suggestion(str(name), NAMES)
-        raise ValueError(f"load: name must be one of {', '.join(NAMES)}; got {name!r}{near}")
+        hint = suggestion(str(name), NAMES)
+        raise ValueError(f"load: name must be one of {', '.join(NAMES)}; got {name!r}{hint}")
     return import_module(f"lnlab.datasets.{name}").load()

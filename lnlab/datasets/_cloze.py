@@ -1,4 +1,4 @@
-"""How cloze questions are made of two translations, verse by verse."""
+"""Derivation of cloze questions from two translations of the Bible."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _book(file: str) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """Return words, numbers and marks, one a token, capitals as they are.
+    """Split a text into words, numbers and punctuation marks; case is unchanged.
 
     Example:
         >>> tokens("Saul’s son said, “Go!”")
@@ -72,11 +72,11 @@ def names(texts: Iterable[Sequence[str]], least_count: int = 3) -> set[str]:
 
 
 def windows(lengths: Sequence[int], verse: int) -> list[range]:
-    """Return the runs of verses around one that are a passage and cannot grow at their end.
+    """Return the ranges of verses that contain a verse and are passages of maximal length.
 
     Args:
-        lengths: Tokens of the verses of a chapter.
-        verse: Which of them must be in it.
+        lengths: Numbers of tokens of the verses of a chapter.
+        verse: Index of the verse that must be in the passage.
     """
     results = []
     for first in range(verse, -1, -1):
@@ -93,26 +93,26 @@ def windows(lengths: Sequence[int], verse: int) -> list[range]:
 def derive(old: Verses, modern: Verses, *, seed: int = 1603) -> bytes:
     """Return the questions.
 
-    A name is a word that has a capital in both translations. For each verse and each name that
-    both tell in it, up to three passages are drawn in which at least two names come, and at most
-    twelve with those of the query. Chapters are drawn for validation and testing, and of all
-    questions 20,000.
+    A name is a word that is capitalized in both translations. For each verse and each name that
+    both translations of it contain, up to three passages are drawn that contain at least two names,
+    and at most twelve together with the query. Chapters for validation and testing are drawn at
+    random, as are 20,000 of all questions.
 
     Args:
         old: Verses of the passages.
-        modern: Verses of the queries, by the same numbers.
-        seed: Of Python's ``random``.
+        modern: Verses of the queries, with the same keys.
+        seed: Seed of Python's ``random``.
 
     Returns:
-        Lines of JSON in ASCII: ``s`` the split, ``ref`` the verse, ``c`` passage, ``q`` query and
-        ``a`` answer.
+        Lines of JSON in ASCII: ``s`` split, ``ref`` verse, ``c`` passage, ``q`` query and ``a``
+        answer.
     """
     rng = random.Random(seed)
-    told = {verse: tokens(text) for verse, text in old.items()}
-    retold = {verse: tokens(modern[verse]) for verse in old if verse in modern}
-    known = names(told.values()) & names(retold.values())
+    passages = {verse: tokens(text) for verse, text in old.items()}
+    queries = {verse: tokens(modern[verse]) for verse in old if verse in modern}
+    known = names(passages.values()) & names(queries.values())
     chapters: dict[tuple[str, int], list[Verse]] = defaultdict(list)
-    for verse in told:
+    for verse in passages:
         chapters[verse[:2]].append(verse)
     order = sorted(chapters)
     rng.shuffle(order)
@@ -121,24 +121,24 @@ def derive(old: Verses, modern: Verses, *, seed: int = 1603) -> bytes:
              for k, c in enumerate(order)}  # fmt: skip
     lines = []
     for chapter, verses in chapters.items():
-        lengths = [len(told[verse]) for verse in verses]
+        lengths = [len(passages[verse]) for verse in verses]
         for k, verse in enumerate(verses):
-            query = retold.get(verse, [])
-            for answer in sorted(known & {*told[verse]} & {*query}):
+            query = queries.get(verse, [])
+            for answer in sorted(known & {*passages[verse]} & {*query}):
                 result = windows(lengths, k)
                 for window in rng.sample(result, min(WINDOWS, len(result))):
-                    passage = [word for v in window for word in told[verses[v]]]
-                    there = sorted(known & {*passage, *query})
-                    if len(known & {*passage}) < 2 or len(there) > len(ENTITIES):
+                    passage = [word for v in window for word in passages[verses[v]]]
+                    present = sorted(known & {*passage, *query})
+                    if len(known & {*passage}) < 2 or len(present) > len(ENTITIES):
                         continue
-                    called = dict(zip(there, rng.sample(ENTITIES, len(there)), strict=True))
-                    blanked = called | {answer: BLANK}
+                    new_names = dict(zip(present, rng.sample(ENTITIES, len(present)), strict=True))
+                    blanked = new_names | {answer: BLANK}
                     row = {
                         "s": split[chapter],
                         "ref": f"{verse[0]} {verse[1]}:{verse[2]}",
-                        "c": " ".join(called.get(word, word.lower()) for word in passage),
+                        "c": " ".join(new_names.get(word, word.lower()) for word in passage),
                         "q": " ".join(blanked.get(word, word.lower()) for word in query),
-                        "a": called[answer],
+                        "a": new_names[answer],
                     }
                     lines.append(json.dumps(row))
     rng.shuffle(lines)

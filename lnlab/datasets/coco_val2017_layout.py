@@ -45,7 +45,7 @@ class Layouts:
     """Images by what is in them and where, each with its captions.
 
     Attributes:
-        name: As given to :func:`lnlab.datasets.load`.
+        name: Name of the data set, as for :func:`lnlab.datasets.load`.
         categories: Names of the objects.
         images: For ``train``, ``val`` and ``test`` the images' rows of the file: ``id``, ``w`` and
             ``h`` in pixels, ``boxes`` as ``[category, x1, y1, x2, y2]``, five ``captions``.
@@ -58,7 +58,7 @@ class Layouts:
     sha256: str
 
     def __str__(self) -> str:
-        """Say how much there is."""
+        """Return the size of the data set in words."""
         parts = [f"{len(rows):,} {split}" for split, rows in self.images.items()]
         boxes = sum(len(row["boxes"]) for rows in self.images.values() for row in rows)
         return f"{' + '.join(parts)} images with {CAPTIONS} captions each and {boxes:,} boxes"

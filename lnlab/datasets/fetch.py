@@ -1,9 +1,9 @@
-"""Verified files of data sets: found in a folder that has them, or downloaded with pooch.
+"""Verified files of data sets, read from a local folder or downloaded with pooch.
 
 ``registry.txt`` lists every file with its SHA-256 and its addresses. Files are looked for in the
-folder that the caller names, else in the one that the environment variable ``LNLIB_DATA`` names
-(directly or in a subfolder called as the data set), else in the user's cache. Nothing is ever
-written to ``LNLIB_DATA``; elsewhere a missing file is downloaded.
+folder that the caller names, else in the folder of the environment variable ``LNLIB_DATA`` (or its
+subfolder with the name of the data set), else in the user's cache. ``LNLIB_DATA`` is read-only;
+elsewhere, missing files are downloaded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OPEN = {"": open, ".gz": gzip.open, ".xz": lzma.open}
 
 
 class Entry(NamedTuple):
-    """What the registry says about a file."""
+    """SHA-256 and addresses of a file in the registry."""
 
     sha256: str
     urls: tuple[str, ...]
@@ -42,11 +42,11 @@ REGISTRY = _read_registry(SOURCE.read_text())
 
 
 def folders(dataset: str, folder: str | os.PathLike | None = None) -> list[Path]:
-    """Return the folders where files of a data set are looked for; downloads go to the first.
+    """Return the folders in which files of a data set are looked for; downloads go to the first.
 
     Args:
-        dataset: Its name.
-        folder: The only one to look in, if given.
+        dataset: Name of the data set.
+        folder: If given, the only folder to look in.
     """
     if folder is not None:
         return [Path(folder).expanduser().resolve()]
@@ -71,17 +71,17 @@ def find(name: str, folder: str | os.PathLike | None = None) -> bytes | None:
         OSError: If it cannot be read.
     """
     dataset, _, file = name.partition("/")
-    wrong = None
-    for place in folders(dataset, folder):
+    mismatch = None
+    for directory in folders(dataset, folder):
         for suffix in _OPEN:
-            path = place / f"{file}{suffix}"
+            path = directory / f"{file}{suffix}"
             try:
                 if path.is_file():
                     return _verify(path, _read(path, suffix), REGISTRY[name].sha256)
             except ValueError as error:
-                wrong = wrong or error
-    if wrong is not None and (folder is not None or os.environ.get("LNLIB_DATA")):
-        raise wrong
+                mismatch = mismatch or error
+    if mismatch is not None and (folder is not None or os.environ.get("LNLIB_DATA")):
+        raise mismatch
     return None
 
 
@@ -200,8 +200,10 @@ def _download(name: str, folder: str | os.PathLike | None) -> bytes:
         except (requests.RequestException, ValueError) as error:
             problems.append(f"\n  {url}: {printable(str(error))}")
         except OSError as error:
-            told = cannot_write(path, error)
-            raise OSError(f"{told}; or let LNLIB_DATA name a folder that has the files") from error
+            message = cannot_write(path, error)
+            raise OSError(
+                f"{message}; or let LNLIB_DATA name a folder that has the files"
+            ) from error
     raise OSError(
         f"cannot download {file}:{''.join(problems)}\n"
         "Try again later, or get the file by other means and let the environment variable "

@@ -1,4 +1,4 @@
-"""24 novels, sentence by sentence: what section 6.3 is run on, in place of the paper's BookCorpus.
+"""24 novels, sentence by sentence, the data of section 6.3 in place of the paper's BookCorpus.
 
 One file: a line ``=== key | author | d. year`` opens a book, an empty line ends a chapter, every
 other line is a sentence, in reading order. There are two such files, of the same books.
@@ -74,7 +74,7 @@ class Prose:
     """Books, sentence by sentence.
 
     Attributes:
-        name: As given to :func:`lnlab.datasets.load`.
+        name: Name of the data set, as for :func:`lnlab.datasets.load`.
         books: In the order of the file.
         sha256: Of the prepared file, uncompressed.
     """
@@ -84,7 +84,7 @@ class Prose:
     sha256: str
 
     def __str__(self) -> str:
-        """Say how much there is."""
+        """Return the size of the data set in words."""
         chapters = [chapter for book in self.books for chapter in book.chapters]
         return (
             f"{sum(map(len, chapters)):,} sentences in {len(chapters):,} chapters of "

@@ -30,7 +30,7 @@ class Binarized:
     """Images of one bit per pixel.
 
     Attributes:
-        name: As given to :func:`lnlab.datasets.load`.
+        name: Name of the data set, as for :func:`lnlab.datasets.load`.
         images: For ``train``, ``val`` and ``test``, shape ``(N, 784)``, uint8, 0 or 1, row by row.
         sha256: Of the packed file, uncompressed.
     """
@@ -40,7 +40,7 @@ class Binarized:
     sha256: str
 
     def __str__(self) -> str:
-        """Say how much there is."""
+        """Return the size of the data set in words."""
         parts = [f"{len(images):,} {split}" for split, images in self.images.items()]
         return f"{' + '.join(parts)} images of {SIDE} x {SIDE} bits"
 

@@ -1,4 +1,4 @@
-"""Lines of handwriting: where the pen went, and what it wrote."""
+"""Lines of handwriting: pen strokes and their text."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A line as it was written.
+    """A line of handwriting.
 
     Attributes:
-        text: What it says.
-        strokes: Shape ``(T, 3)``, float32: by how much x and y grow, y upwards, in the unit of the
-            data set, and 1 where the pen is lifted after the point, else 0.
-        writer: Who wrote it.
-        characters: Shape ``(T,)``: which character of the text a point belongs to, from 0 and
-            never falling; ``None`` where that is not known.
+        text: The text.
+        strokes: Shape ``(T, 3)``, float32: offsets of x and y, with y upward, in the unit of the
+            data set, and 1 if the pen is lifted after the point, else 0.
+        writer: The writer.
+        characters: Shape ``(T,)``: index of the character of each point, non-decreasing, or
+            ``None`` if it is not known.
     """
 
     text: str
@@ -31,11 +31,11 @@ class Lines:
     """Lines for training, validation and test.
 
     Attributes:
-        name: As given to :func:`lnlab.datasets.load`.
-        splits: ``train`` and others: ``val_seen`` by those who wrote the training lines,
-            ``val_new`` and ``test_new`` by others.
-        resolution: What offsets are multiples of, in the unit of the data set.
-        sha256: Of everything that was read.
+        name: Name of the data set, as for :func:`lnlab.datasets.load`.
+        splits: ``train``, ``val_seen`` by the writers of the training lines, ``val_new`` and
+            ``test_new`` by other writers.
+        resolution: Offsets are multiples of it, in the unit of the data set.
+        sha256: SHA-256 of all data that were read.
     """
 
     name: str
@@ -44,30 +44,30 @@ class Lines:
     sha256: str
 
     def __str__(self) -> str:
-        """Say how much there is."""
+        """Return the size of the data set in words."""
         parts = " + ".join(f"{len(lines):,} {split}" for split, lines in self.splits.items())
         points = sum(len(line.strokes) for lines in self.splits.values() for line in lines)
         return f"{parts} lines of {points:,} points"
 
 
 def cut(line: Line, length: int) -> list[Line]:
-    """Cut a line between characters into pieces of at most ``length`` points, as few as may be.
+    """Cut a line between characters into as few pieces of at most ``length`` points as possible.
 
-    Where it is not known which character a point belongs to, its first ``length`` points are left,
-    with all of the text. A character that is longer than ``length`` is left out.
+    If the characters of the points are not known, the result is the first ``length`` points with
+    the complete text. A character of more than ``length`` points is dropped.
 
     Args:
-        line: What to cut.
-        length: Points.
+        line: The line.
+        length: Maximum number of points of a piece.
     """
     if line.characters is None or len(line.strokes) <= length:
-        kept = None if line.characters is None else line.characters[:length]
-        return [Line(line.text, line.strokes[:length], line.writer, kept)]
-    # Where a character ends.
+        characters = None if line.characters is None else line.characters[:length]
+        return [Line(line.text, line.strokes[:length], line.writer, characters)]
+    # Ends of the characters.
     ends = np.append(np.flatnonzero(np.diff(line.characters)) + 1, len(line.strokes))
     for count in range(-(-len(line.strokes) // length), len(ends) + 1):
-        wanted = len(line.strokes) * np.arange(1, count + 1) / count
-        chosen = ends[np.abs(ends - wanted[:, None]).argmin(1)]
+        even = len(line.strokes) * np.arange(1, count + 1) / count
+        chosen = ends[np.abs(ends - even[:, None]).argmin(1)]
         if np.diff(chosen, prepend=0).max() <= length:
             break
     else:

@@ -43,7 +43,7 @@ class Tasks:
     """Sentences and pairs of sentences, each with its label, 0 or 1.
 
     Attributes:
-        name: As given to :func:`lnlab.datasets.load`.
+        name: Name of the data set, as for :func:`lnlab.datasets.load`.
         mr: Opinions on films: 1 is a good one.
         cr: Opinions on products: 1 is a good one.
         subj: 1 is subjective.
@@ -59,7 +59,7 @@ class Tasks:
     sha256: str
 
     def __str__(self) -> str:
-        """Say how much there is."""
+        """Return the size of the data set in words."""
         three = ", ".join(f"{len(getattr(self, n)):,} of {n.upper()}" for n in ("mr", "cr", "subj"))
         return f"sentences: {three}; {len(self.caption_pairs):,} pairs of captions"
 

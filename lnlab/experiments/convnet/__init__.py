@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Norm = Literal["none", "batch", "layer", "channel", "group", "instance"]
 Start = Literal["uniform", "he"]
 NORMS = get_args(Norm)
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # learning rates of the sweep
 SIDE = 28  # pixels
 # The paper names no sizes: a wider network, and nearly all of the data.
 PAPER = {
@@ -37,7 +37,7 @@ PAPER = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings(config.Settings):
-    """Everything that is chosen before a run.
+    """Settings of a run.
 
     Args:
         norm: After each convolution: ``layer`` over channels and places, ``channel`` over the
@@ -50,15 +50,15 @@ class Settings(config.Settings):
         initialization: Of the weights: ``uniform`` in +-1/sqrt(fan in), as PyTorch does, or
             ``he``, normal with deviation sqrt(2/fan in). Biases start at 0, gains at 1.
         epochs: Passes over the training cases.
-        batch_size: A last, smaller batch of an epoch is left out.
-        learning_rate: Adam's.
+        batch_size: Batch size; a last, smaller batch of an epoch is dropped.
+        learning_rate: Adam's learning rate.
         train_cases: The first so many training cases.
         val_cases: The last so many training cases: on these the learning rate is chosen.
         adam_betas: Adam's decay rates.
         adam_eps: Adam's epsilon.
-        eps: Inside the root of the norms.
+        eps: Added to the variance in the norms.
         momentum: Weight of the newest batch in batch norm's running averages.
-        first_epoch_points: How often to measure within the first epoch.
+        first_epoch_points: Number of measurements within the first epoch.
         maps: Keep for each unit, each place of each channel, how often it is on, and mean and
             standard deviation of what goes into its ReLU, and into its norm.
         mapped_cases: Validation cases on which that is measured: the first so many.
@@ -84,7 +84,7 @@ class Settings(config.Settings):
     mapped_cases: Count = 500
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run."""
+        """Check the settings."""
         super().__post_init__()
         self._must("channels", "three numbers", len(self.channels) == 3)
         self._must("cut", f"below {SIDE // 2 - 3}, or little is left", self.cut < SIDE // 2 - 3)

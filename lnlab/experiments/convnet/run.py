@@ -124,15 +124,15 @@ def short(x: Tensor) -> Tensor:
 
 
 class Run(Classification):
-    """One run of section 6.7: one norm, one seed. Feed it to ``train``.
+    """Training of a convolutional network (section 6.7), with one seed.
 
     The seed draws the weights and the order of the cases, and neither depends on the norm.
 
     Args:
-        settings: What is chosen.
+        settings: The settings.
         data: Training and test cases.
-        seed: From 0.
-        device: Where model and data live.
+        seed: A whole number from 0.
+        device: Device of the model and the data.
 
     Raises:
         ValueError: If there are fewer cases than ``train_cases`` and ``val_cases``, or than
@@ -153,7 +153,8 @@ class Run(Classification):
         last = slice(-settings.val_cases, None)
         self.x_val = torch.from_numpy(data.x_train[last]).to(device)
         self.y_val = torch.from_numpy(data.y_train[last]).to(device)
-        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
+        # On the CPU, so that initial weights do not depend on the device.
+        generator = torch.Generator().manual_seed(seed)
         self.model = Network(settings, self.classes, generator=generator).to(device)
         self.optimizer = self.adam()
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Norm = Literal["none", "layer"]
 Start = Literal["usual", "chosen"]
 NORMS, STARTS = get_args(Norm), get_args(Start)
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # learning rates of the sweep
 # Of these the one with the lowest bound on validation, as the mean over the seeds.
 TUNED = {("none", "usual"): 3e-3, ("none", "chosen"): 1e-2, ("layer", "usual"): 3e-3}
 Window = Annotated[int, integer(2)]
@@ -30,7 +30,7 @@ Window = Annotated[int, integer(2)]
 
 @dataclasses.dataclass(frozen=True)
 class Settings(config.Settings):
-    """Everything that is chosen before a run.
+    """Settings of a run.
 
     Args:
         norm: ``none``, or ``layer`` of the cells of both LSTMs.
@@ -46,20 +46,20 @@ class Settings(config.Settings):
         input_scale: What the tuned initialization multiplies input weights by.
         epochs: Stretches of ``updates_an_epoch`` updates. The images come in passes of their own,
             each time in another order.
-        updates_an_epoch: A run measures, and can be resumed, after each so many updates.
+        updates_an_epoch: Number of updates per epoch, after each of which a run is measured.
         batch_size: Images for an update; the paper has 128.
-        learning_rate: Adam's. ``None`` takes the one that :data:`TUNED` has for this norm and
-            start, so that each is compared at its own best.
-        clip: Longest gradient, as a Euclidean norm over all parameters; a longer one is shortened
-            to it. ``None`` leaves all as they are.
-        gain: What the gains of layer norm start at.
+        learning_rate: Adam's learning rate. ``None`` is that of :data:`TUNED` for this norm and
+            initialization.
+        clip: Maximum norm of the gradient over all parameters, as in ``clip_grad_norm_``. ``None``
+            is no clipping.
+        gain: Initial value of the gains of layer norm.
         adam_betas: Adam's decay rates.
         adam_eps: Adam's epsilon.
-        eps: Inside the root of layer norm; the paper's equations have none.
+        eps: Added to the variance in layer norm; the paper's equations have none.
         images: Of validation and test, evenly spaced, on which the bound is measured on the way;
             at the end it is measured on all.
         keep: Test images, evenly spaced, whose canvas and windows are kept at each point.
-        first_epoch_points: How often to measure within the first epoch.
+        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"
@@ -85,7 +85,7 @@ class Settings(config.Settings):
     first_epoch_points: Points = 2
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run, and look up the learning rate that is not given."""
+        """Check the settings, and set the default learning rate."""
         super().__post_init__()
         rates = TUNED | {("layer", "chosen"): TUNED["layer", "usual"]}
         self._default("learning_rate", rates[self.norm, self.start])

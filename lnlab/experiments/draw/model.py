@@ -1,4 +1,4 @@
-"""The network of section 6.4: two LSTMs, and the windows through which they read and paint."""
+"""DRAW (section 6.4): two LSTMs, with attention windows for reading and writing."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from lnlab.datasets.mnist_binarized import SIDE
 from lnlab.experiments.draw import Settings
 from lnlib.nn import LayerNormLSTMCell
 
-ATTENTION = 5  # numbers that place a window: center x and y, deviation, stride, intensity
+ATTENTION = 5  # parameters of a window: center x and y, variance, stride, intensity
 
 
 class Window(NamedTuple):
-    """Where a window lies in each image of a batch, in pixels; the first has its center at 0.
+    """Attention windows of a batch, in pixels; the center of the first pixel is at 0.
 
     Attributes:
         center: x and y, shape ``(B, 2)``.
-        stride: From one filter to the next, shape ``(B, 1)``.
-        variance: Of each filter, shape ``(B, 1)``, in square pixels.
-        intensity: What is read is multiplied by it, what is painted divided; shape ``(B, 1)``.
+        stride: Distance between filters, shape ``(B, 1)``.
+        variance: Variance of the filters, shape ``(B, 1)``, in square pixels.
+        intensity: Factor for reading and divisor for writing, shape ``(B, 1)``.
     """
 
     center: Tensor
@@ -32,71 +32,71 @@ class Window(NamedTuple):
     intensity: Tensor
 
     def numbers(self) -> Tensor:
-        """Return center, stride, deviation and intensity, shape ``(B, 5)``."""
+        """Return center, stride, std and intensity, shape ``(B, 5)``."""
         parts = (self.center, self.stride, self.variance.sqrt(), self.intensity)
         return torch.cat(parts, 1)
 
 
-def window(given: Tensor, size: int) -> Window:
-    """Place a window of ``size`` filters a side as a network says.
+def window(parameters: Tensor, size: int) -> Window:
+    """Return the windows for the outputs of a network.
 
     ::
 
         center = (S - 1) / 2 + (S + 1) / 2 (x, y)        stride = (S - 1) / (size - 1) exp(d)
         variance = exp(v)                                 intensity = exp(i)
 
-    Gregor et al. (2015), eqs. 21-24, for a square image of S pixels a side. They number pixels
-    from 1, here the first is 0.
+    Gregor et al. (2015), eqs. 21-24, for square images of S x S pixels. They number pixels from 1;
+    here, the first pixel is 0.
 
     Args:
-        given: ``x, y, v, d, i``, shape ``(B, 5)``; zeros are a window over the whole image.
-        size: Filters in each direction, at least 2.
+        parameters: ``x, y, v, d, i``, shape ``(B, 5)``; zeros are a window over the whole image.
+        size: Number of filters in each direction, at least 2.
     """
-    center = (SIDE - 1) / 2 + (SIDE + 1) / 2 * given[:, :2]
-    variance, stride, intensity = given[:, 2:].exp().split(1, 1)
+    center = (SIDE - 1) / 2 + (SIDE + 1) / 2 * parameters[:, :2]
+    variance, stride, intensity = parameters[:, 2:].exp().split(1, 1)
     return Window(center, (SIDE - 1) / (size - 1) * stride, variance, intensity)
 
 
 def filters(where: Window, size: int) -> tuple[Tensor, Tensor]:
-    """Return a window's Gaussian filters.
+    """Return the Gaussian filters of windows.
 
     ::
 
         F[k, a] = exp(-(a - m_k)^2 / (2 variance)) / Z_k
         m_k = center + (k - (size - 1) / 2) stride        for k from 0
 
-    Z_k makes the sum over the pixels a 1. Gregor et al. (2015), eqs. 19, 20, 25 and 26.
+    Z_k normalizes the sum over the pixels to 1. Gregor et al. (2015), eqs. 19, 20, 25 and 26.
 
     Args:
-        where: The window.
-        size: Filters in each direction.
+        where: The windows.
+        size: Number of filters in each direction.
 
     Returns:
-        Those along x and those along y, each of shape ``(B, size, S)``.
+        The filters along x and along y, each of shape ``(B, size, S)``.
     """
-    own = where.center.new_tensor([k - (size - 1) / 2 for k in range(size)])
-    pixels = torch.arange(SIDE, dtype=own.dtype, device=own.device)
-    means = where.center[:, :, None] + (own * where.stride)[:, None]  # (B, 2, size)
+    offsets = where.center.new_tensor([k - (size - 1) / 2 for k in range(size)])
+    pixels = torch.arange(SIDE, dtype=offsets.dtype, device=offsets.device)
+    means = where.center[:, :, None] + (offsets * where.stride)[:, None]  # (B, 2, size)
     slope = (-0.5 / where.variance)[:, :, None, None]
-    # Not exp and then a division: far from the image all of a filter would be 0.
+    # softmax, because exp would underflow to 0 for windows far outside the image.
     result = ((pixels - means[..., None]).square() * slope).softmax(-1)
     return result[:, 0], result[:, 1]
 
 
 def read(images: Tensor, where: Window, size: int) -> Tensor:
-    """Return what a window shows of each of two images.
+    """Read a patch of each of two images through windows.
 
     ::
 
         intensity F_y x F_x^T
 
     Args:
-        images: Shape ``(B, S, 2, S)``: row, which of the two, column.
-        where: The window.
-        size: Filters in each direction.
+        images: Pairs of images, shape ``(B, S, 2, S)``: row, image, column.
+        where: The windows.
+        size: Number of filters in each direction.
 
     Returns:
-        Shape ``(B, 2 size^2)``, all of the first image and then of the second.
+        Patches of the first images, then of the second, shape ``(B, 2 size^2)``.
     """
     along_x, along_y = filters(where, size)
     B = len(images)
@@ -106,7 +106,7 @@ def read(images: Tensor, where: Window, size: int) -> Tensor:
 
 
 def paint(canvas: Tensor, patch: Tensor, where: Window, size: int) -> Tensor:
-    """Add a patch to the canvas, through a window.
+    """Add a patch to the canvas through windows.
 
     ::
 
@@ -115,8 +115,8 @@ def paint(canvas: Tensor, patch: Tensor, where: Window, size: int) -> Tensor:
     Args:
         canvas: Shape ``(B, S, S)``.
         patch: Shape ``(B, size, size)``.
-        where: The window.
-        size: Filters in each direction.
+        where: The windows.
+        size: Number of filters in each direction.
     """
     along_x, along_y = filters(where, size)
     return torch.baddbmm(
@@ -125,14 +125,14 @@ def paint(canvas: Tensor, patch: Tensor, where: Window, size: int) -> Tensor:
 
 
 class Painting(NamedTuple):
-    """What the network does to a batch of images, glimpse by glimpse.
+    """The output of the network for a batch of images.
 
     Attributes:
-        kl: Of what the encoder passes on, against N(0, 1), over all glimpses; shape ``(B,)``, nats.
-        canvas: At the end, as logits of white, ``(B, S, S)``.
-        canvases: After each glimpse, where they were asked for.
-        reads: The windows that read, likewise.
-        writes: The windows that paint, likewise.
+        kl: KL divergence of the codes from N(0, 1), summed over glimpses, shape ``(B,)``, in nats.
+        canvas: The final canvas, logits of white, shape ``(B, S, S)``.
+        canvases: The canvas after each glimpse, if requested.
+        reads: The reading windows, if requested.
+        writes: The writing windows, if requested.
     """
 
     kl: Tensor
@@ -152,9 +152,9 @@ class Painter(nn.Module):
         c = c + paint(h_dec)
 
     Args:
-        encoder: A cell, called as ``nn.LSTMCell`` is.
-        decoder: Another.
-        settings: Its sizes.
+        encoder: A cell with the interface of ``nn.LSTMCell``.
+        decoder: A cell with the interface of ``nn.LSTMCell``.
+        settings: The sizes.
     """
 
     def __init__(self, encoder: nn.Module, decoder: nn.Module, settings: Settings) -> None:
@@ -165,89 +165,90 @@ class Painter(nn.Module):
         )  # fmt: skip
         self.encoder, self.decoder = encoder, decoder
         self.code = nn.Linear(self.hidden, 2 * self.latent)
-        # What is painted now, and where to look next: both follow from one state of the decoder.
+        # The patch, its window and the next reading window are read from one decoder state.
         self.look = nn.Linear(self.hidden, 2 * ATTENTION + settings.write_size**2)
 
     def forward(self, images: Tensor, noise: Tensor, *, keep: bool = False) -> Painting:
-        """Paint images.
+        """Encode and reconstruct images.
 
         Args:
             images: Shape ``(B, S, S)``, 0 or 1.
-            noise: From N(0, 1), shape ``(glimpses, B, latent)``.
-            keep: Whether to keep all canvases and windows.
+            noise: Samples of N(0, 1), shape ``(glimpses, B, latent)``.
+            keep: Whether to return all canvases and windows.
         """
         B, kl = len(images), images.new_zeros(())
         size = self.sizes[0]
         canvas = torch.zeros_like(images)
         zeros = images.new_zeros(B, self.hidden)
         encoded, decoded = (zeros, zeros), (zeros, zeros)
-        following = self.look(zeros)[:, :ATTENTION]
+        next_read = self.look(zeros)[:, :ATTENTION]
         canvases, reads, writes = [], [], []
-        for each in noise:
-            here = window(following, size)
-            both = torch.stack((images, images - canvas.sigmoid()), 2)
-            seen = torch.cat((read(both, here, size), decoded[0]), 1)
-            encoded = self.encoder(seen, encoded)
+        for epsilon in noise:
+            read_window = window(next_read, size)
+            pairs = torch.stack((images, images - canvas.sigmoid()), 2)
+            inputs = torch.cat((read(pairs, read_window, size), decoded[0]), 1)
+            encoded = self.encoder(inputs, encoded)
             mean, log_var = self.code(encoded[0]).chunk(2, 1)
-            deviation = (log_var / 2).exp()
-            kl = kl + (mean.square() + deviation.square() - log_var - 1)
-            decoded, canvas, there, following = self.step(mean + deviation * each, decoded, canvas)
+            std = (log_var / 2).exp()
+            kl = kl + (mean.square() + std.square() - log_var - 1)
+            z = mean + std * epsilon
+            decoded, canvas, write_window, next_read = self.step(z, decoded, canvas)
             if keep:
                 canvases.append(canvas)
-                reads.append(here)
-                writes.append(there)
+                reads.append(read_window)
+                writes.append(write_window)
         return Painting(kl.sum(1) / 2, canvas, canvases, reads, writes)
 
     def step(
         self, z: Tensor, decoded: tuple[Tensor, Tensor], canvas: Tensor
     ) -> tuple[tuple[Tensor, Tensor], Tensor, Window, Tensor]:
-        """Decode and paint once: state, canvas, where it was painted, and where to look next."""
+        """Decode one code; return state, canvas, writing window and next reading window."""
         size = self.sizes[1]
         decoded = self.decoder(z, decoded)
-        following, at, patch = self.look(decoded[0]).split((ATTENTION, ATTENTION, size**2), 1)
-        there = window(at, size)
-        canvas = paint(canvas, patch.view(-1, size, size), there, size)
-        return decoded, canvas, there, following
+        next_read, at, patch = self.look(decoded[0]).split((ATTENTION, ATTENTION, size**2), 1)
+        write_window = window(at, size)
+        canvas = paint(canvas, patch.view(-1, size, size), write_window, size)
+        return decoded, canvas, write_window, next_read
 
     def dream(self, noise: Tensor) -> Painting:
-        """Paint what nobody has seen: ``noise`` in place of what the encoder passes on."""
+        """Generate images from codes ``noise``, samples of N(0, 1), without the encoder."""
         B = noise.shape[1]
         canvas = noise.new_zeros(B, SIDE, SIDE)
         zeros = noise.new_zeros(B, self.hidden)
         decoded, canvases, writes = (zeros, zeros), [], []
         for z in noise:
-            decoded, canvas, there, _ = self.step(z, decoded, canvas)
+            decoded, canvas, write_window, _ = self.step(z, decoded, canvas)
             canvases.append(canvas)
-            writes.append(there)
+            writes.append(write_window)
         return Painting(noise.new_zeros(B), canvas, canvases, [], writes)
 
 
 def bound(painting: Painting, images: Tensor) -> Tensor:
-    """Return an upper bound of each image's negative log probability, shape ``(B,)``, in nats.
+    """Return the upper bound of the negative log likelihood of each image, ``(B,)``, in nats.
 
     ::
 
         -log p(x | c) + KL(q(z | x) || N(0, 1))
 
-    with z drawn once. Gregor et al. (2015), eqs. 9-12.
+    with one sample of z. Gregor et al. (2015), eqs. 9-12.
 
     Args:
-        painting: Of the images.
+        painting: The output of the network for the images.
         images: Shape ``(B, S, S)``, 0 or 1.
     """
-    missed = F.binary_cross_entropy_with_logits(painting.canvas, images, reduction="none")
-    return missed.sum((1, 2)) + painting.kl
+    reconstruction = F.binary_cross_entropy_with_logits(painting.canvas, images, reduction="none")
+    return reconstruction.sum((1, 2)) + painting.kl
 
 
 def model(settings: Settings, *, generator: torch.Generator) -> Painter:
-    """Build the network, with or without layer norm on the same weights.
+    """Build the network, with the same initial weights with and without layer norm.
 
-    Biases are 0 and weights uniform in +-1/sqrt(hidden), but for the LSTMs where ``start`` is
-    ``chosen``.
+    Biases are 0 and weights uniform in +-1/sqrt(hidden). If ``start`` is ``chosen``, recurrent
+    weights of the LSTMs are orthogonal and input weights are scaled.
 
     Args:
-        settings: Norm, start, sizes.
-        generator: Draws the weights, the same for both norms.
+        settings: Norm, initialization and sizes.
+        generator: Generator for the initial weights.
     """
     H = settings.hidden
 
@@ -255,22 +256,22 @@ def model(settings: Settings, *, generator: torch.Generator) -> Painter:
         if settings.norm == "layer":
             return LayerNormLSTMCell(inputs, H, form="draw", eps=settings.eps, gain=settings.gain)
         plain = nn.LSTMCell(inputs, H)
-        # Eq. 29 has one bias: of PyTorch's two, whose sum would learn twice as fast, one stays 0.
+        # Eq. 29 has one bias. With both of PyTorch's trained, their sum would learn twice as fast.
         plain.bias_hh.requires_grad_(False)
         return plain
 
     inputs = 2 * settings.read_size**2 + H
-    built = Painter(cell(inputs), cell(settings.latent), settings)
+    network = Painter(cell(inputs), cell(settings.latent), settings)
     with torch.no_grad():
-        for name, parameter in built.named_parameters():
+        for name, parameter in network.named_parameters():
             if "bias" in name:
                 parameter.zero_()
             elif parameter.dim() == 2:
                 bound = 1 / math.sqrt(H)
                 parameter.uniform_(-bound, bound, generator=generator)
         if settings.start == "chosen":
-            for lstm in (built.encoder, built.decoder):
+            for lstm in (network.encoder, network.decoder):
                 lstm.weight_ih.mul_(settings.input_scale)
                 for gate in lstm.weight_hh.split(H):
                     nn.init.orthogonal_(gate, generator=generator)
-    return built
+    return network

@@ -29,7 +29,7 @@ Start = Literal["usual", "chosen"]
 NORMS, STARTS = get_args(Norm), get_args(Start)
 SPLITS = ("val_seen", "val_new", "test_new")
 MEASURED = ("train", *SPLITS)
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the sweep
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # learning rates of the sweep
 # Of these the one with the lowest loss on lines of new drawers, by norm and start.
 TUNED = {
     ("none", "usual"): 3e-2,
@@ -59,7 +59,7 @@ PLANNED = (
 
 @dataclasses.dataclass(frozen=True)
 class Settings(config.Settings):
-    """Everything that is chosen before a run.
+    """Settings of a run.
 
     Args:
         norm: ``none``, which is ``torch.nn``'s LSTM, or ``layer``.
@@ -72,23 +72,23 @@ class Settings(config.Settings):
         mixture: Gaussians of which the next point is drawn.
         bells: Of which the window is the sum.
         length: Longer lines are cut into pieces of at most so many points, between letters.
-        epochs: Stretches of ``updates_an_epoch`` updates; no passes over the lines.
-        updates_an_epoch: A run measures, and can be resumed, after each so many updates.
+        epochs: Number of epochs, each of ``updates_an_epoch`` updates, not a pass over the lines.
+        updates_an_epoch: Number of updates per epoch, after each of which a run is measured.
         batch_size: Pieces of lines for an update, drawn anew for each; the paper has 8.
-        learning_rate: Adam's. ``None`` takes the one that :data:`TUNED` has for this norm and
-            start, so that each is compared at its own best.
+        learning_rate: Adam's learning rate. ``None`` is that of :data:`TUNED` for this norm and
+            initialization.
         clip: The longest that the gradient of all weights may be.
         input_scale: By how much ``chosen`` scales the weights of the inputs.
-        gain: What the gains of layer norm start at.
+        gain: Initial value of the gains of layer norm.
         adam_betas: Adam's decay rates.
         adam_eps: Adam's epsilon.
-        eps: Inside the root of layer norm; the paper's equations have none.
+        eps: Added to the variance in layer norm; the paper's equations have none.
         lines: Pieces of lines of each split, evenly spaced by their length, on which the loss is
             measured; all, where a split has fewer.
         keep: Points that the network writes of a fixed text, where it measures, and that are kept
             with the place of its window, and with the weights that it has in the end; ``none``
             writes and keeps nothing.
-        first_epoch_points: How often to measure within the first epoch.
+        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"
@@ -115,7 +115,7 @@ class Settings(config.Settings):
     first_epoch_points: Points = 2
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run, and look up the learning rate that is not given."""
+        """Check the settings, and set the default learning rate."""
         super().__post_init__()
         self._default("learning_rate", TUNED[self.norm, self.start])
         if self.norm == "none":
@@ -157,7 +157,7 @@ def _run() -> type[Run]:
     return Run
 
 
-def _pointless(run: dict[str, Any], runs: list[dict[str, Any]]) -> bool:
+def _skip_combination(run: dict[str, Any], runs: list[dict[str, Any]]) -> bool:
     # Layer norm does not see how large the weights of the inputs are: its start is the usual one.
     return (run["norm"], run["start"]) == ("layer", "chosen") and len(runs) > 1
 
@@ -191,7 +191,7 @@ EXPERIMENT = Experiment(
     scales={"paper": PAPER},
     sweep_axes={"norm": NORMS, "start": STARTS, "learning_rate": (None,)},
     defaults={"seeds": 3},
-    skip_combination=_pointless,
+    skip_combination=_skip_combination,
     grids=RECORDED,
     planned=PLANNED,
     threads=1,

@@ -1,4 +1,4 @@
-"""One run of section 6.5: pieces of lines, how they are drawn, what is measured."""
+"""Training of the handwriting network (section 6.5): batches of pieces of lines, measurements."""
 
 from __future__ import annotations
 
@@ -17,38 +17,39 @@ from lnlab.experiments._weights import pack
 from lnlab.experiments.handwriting import EXPERIMENT, MEASURED, SAMPLE, Settings
 from lnlab.experiments.handwriting.model import model, nll
 
-GROUP = 10  # batches whose pieces are sorted by length, so that little is padded
-GRAIN = 64  # parts of the unit in which written strokes are kept
-AT_ONCE = 60  # pieces that are measured together
+POOL = 10  # number of batches that are sorted by length together, for less padding
+STROKE_SCALE = 64  # recorded strokes are multiples of 1 / STROKE_SCALE
+EVAL_BATCH_SIZE = 60  # pieces per batch in the evaluation
 
 
 class Batch(NamedTuple):
-    """Pieces of lines, filled up to the longest."""
+    """A batch of padded pieces of lines."""
 
-    points: Tensor  # (T, B, 3): offsets in units of their deviation, lifts
-    text: Tensor  # (B, U, C)
-    there: Tensor  # (T, B): whether the line is still going on
+    points: Tensor  # (T, B, 3): offsets divided by their std, lifts
+    text: Tensor  # (B, U, C), one-hot
+    there: Tensor  # (T, B): mask of the points that are not padding
 
 
 class Places(NamedTuple):
-    """Where the pen is on the texts of a batch, and how long they are."""
+    """The character of each point of a batch, and the mask of the texts."""
 
-    characters: Tensor  # (T, B)
-    written: Tensor  # (B, U): whether the text is still going on
+    characters: Tensor  # (T, B): index of the character that the pen is writing
+    written: Tensor  # (B, U): mask of the characters that are not padding
 
 
 class Run(run.Run):
-    """One run: one norm, one start, one seed. Feed it to ``train``.
+    """Training of the handwriting network, with one seed.
 
-    The seed draws the weights and, with the epoch, the pieces of each batch, the same whatever
-    norm, start and learning rate are. Offsets are divided by their deviation over the training
-    lines, and noise of a step of their resolution is added, without which a density has no bound.
+    The seed determines the initial weights and, with the epoch, the pieces of each batch, which do
+    not depend on the other settings. Offsets are divided by their std over the training lines, and
+    uniform noise of the width of their resolution is added: the density of discrete values would be
+    unbounded.
 
     Args:
-        settings: What is chosen.
+        settings: The settings.
         data: Lines.
-        seed: From 0.
-        device: Where model and data live.
+        seed: A whole number from 0.
+        device: Device of the model and the data.
 
     Raises:
         ValueError: If there is no line to train on, or ``seed`` is negative.
@@ -68,23 +69,24 @@ class Run(run.Run):
         super().__init__(settings, data, seed=seed, device=device)
         s, train = settings, data.splits["train"]
         offsets = np.concatenate([line.strokes[:, :2] for line in train])
-        self.unit = float(offsets.std(dtype=np.float64))  # of the lines' own
+        self.unit = float(offsets.std(dtype=np.float64))  # std of the offsets
         self.noise = data.resolution / self.unit
         self.characters = sorted({c for line in train for c in line.text} | {" "})
-        pieces = {split: _pieces(lines, s) for split, lines in data.splits.items()}
+        pieces = {split: _cut_lines(lines, s) for split, lines in data.splits.items()}
         self.pieces, self.device = pieces, device
         pace = sum(len(p.text) for p in pieces["train"]) / sum(
             len(p.strokes) for p in pieces["train"]
         )
-        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
-        built = model(s, len(self.characters), pace, generator=generator)
-        self.model = built.to(device)
+        # On the CPU, so that initial weights do not depend on the device.
+        generator = torch.Generator().manual_seed(seed)
+        network = model(s, len(self.characters), pace, generator=generator)
+        self.model = network.to(device)
         self.measured = {k: self._measured(pieces[k]) for k in MEASURED if k in pieces}
         self.optimizer = self.adam()
 
     @classmethod
     def updates(cls, settings: Settings, data: Lines) -> int:
-        """Return the number of updates in an epoch, which is a setting.
+        """Return the number of updates per epoch, which is a setting.
 
         Raises:
             ValueError: If there is no line to train on.
@@ -97,12 +99,12 @@ class Run(run.Run):
 
     @property
     def cases(self) -> dict[str, int]:
-        """How many characters there are, and how many pieces of lines."""
+        """Number of different characters, and of pieces of lines of each split."""
         counts = {"characters": len(self.characters)}
         return counts | {f"{split}_pieces": len(part) for split, part in self.pieces.items()}
 
     def batch(self, pieces: Sequence[Line], rng: np.random.Generator) -> Batch:
-        """Put pieces together, with noise from ``rng``; a piece begins where its first point is."""
+        """Return pieces as a batch, with noise from ``rng``; the first offset of a piece is 0."""
         points = []
         for piece in pieces:
             strokes = piece.strokes.copy()
@@ -118,20 +120,20 @@ class Run(run.Run):
         )
 
     def encode(self, texts: Sequence[str]) -> Tensor:
-        """Return texts as numbers ``(B, U, C)``; a character that training lacks is no number."""
-        coded = torch.zeros(len(texts), max(map(len, texts)), len(self.characters))
-        for row, text in zip(coded, texts, strict=True):
+        """Return texts as one-hot vectors ``(B, U, C)``, with zeros for unknown characters."""
+        one_hot = torch.zeros(len(texts), max(map(len, texts)), len(self.characters))
+        for row, text in zip(one_hot, texts, strict=True):
             for u, character in enumerate(text):
                 if character in self.characters:
                     row[u, self.characters.index(character)] = 1
-        return coded.to(self.device)
+        return one_hot.to(self.device)
 
     def batches(self, epoch: int) -> Iterator[Batch]:
-        """Yield batches, each of pieces of about one length."""
+        """Yield batches of pieces of similar length."""
         s, rng = self.settings, np.random.default_rng([self.seed, epoch])
-        train, left = self.pieces["train"], s.updates_an_epoch
-        while left:
-            count = min(GROUP, left)
+        train, remaining = self.pieces["train"], s.updates_an_epoch
+        while remaining:
+            count = min(POOL, remaining)
             drawn = rng.integers(len(train), size=count * s.batch_size)
             order = sorted(drawn, key=lambda k: len(train[k].strokes))
             groups = np.array(order).reshape(count, s.batch_size)
@@ -139,16 +141,16 @@ class Run(run.Run):
                 rng.permuted(groups, axis=0) if s.batch_size == 1 else rng.permutation(groups)
             ):
                 yield self.batch([train[k] for k in group], rng)
-            left -= count
+            remaining -= count
 
     def loss(self, batch: Batch) -> Tensor:
-        """Return the mean negative log likelihood of the next point, over all points."""
+        """Return the mean negative log likelihood of the next point, in nats."""
         text, _ = self.model(batch.points[:-1], batch.text)
         there = batch.there[1:]
         return nll(text[there], batch.points[1:][there]).mean()
 
     def update(self, batch: Batch) -> Tensor:
-        """Take one step of Adam along the gradient, shortened to ``clip``."""
+        """Take one step of Adam, with the norm of the gradient clipped to ``clip``."""
         loss = self.loss(batch)
         self.optimizer.zero_grad(set_to_none=False)
         loss.backward()
@@ -157,11 +159,11 @@ class Run(run.Run):
         return loss.detach()
 
     def measure(self) -> dict[str, float | Tensor]:
-        """Measure the loss of a point on each split, and how far the window is off.
+        """Measure the loss per point of each split, and the error of the window's position.
 
-        That is the mean distance between where the window is, the mean of phi, and the character
-        that the pen is at, where all lines of the split say which one that is. What fills a text up
-        to the longest of its batch does not count. (Records that have a ``window_off`` count it.)
+        ``window_distance`` is the mean distance, in characters, between the position of the window
+        (the mean of phi) and the character that the pen is writing, if this is known for all lines
+        of the split. Padding of the texts is left out; in older records, ``window_off`` has it.
         """
         results = {}
         for split, batches in self.measured.items():
@@ -184,24 +186,26 @@ class Run(run.Run):
             generator = torch.Generator(self.device).manual_seed(self.seed)
             text = self.encode([SAMPLE])
             points, window = self.model.write(text, self.settings.keep, generator)
-            strokes = (points[:, 0, :2] * (self.unit * GRAIN)).round().clamp(-(2**15), 2**15 - 1)
+            strokes = (
+                (points[:, 0, :2] * (self.unit * STROKE_SCALE)).round().clamp(-(2**15), 2**15 - 1)
+            )
             results["strokes"] = strokes.nan_to_num().to(torch.int16)
             results["lifts"] = points[:, 0, 2].to(torch.uint8)
             results["window"] = window[:, 0].half()
             results["characters"] = np.array([ord(c) for c in self.characters], np.int32)
-            # Of one shape at all times: what is not worth its place is zeros, which take none.
+            # Arrays must have one shape at all points; before the end, zeros compress to nothing.
             results |= {name: part * self.at_end for name, part in pack(self.model).items()}
         return results
 
     def _measured(self, pieces: Sequence[Line]) -> list[tuple[Batch, Places | None]]:
-        """Return the pieces of evenly spaced lines, those of about one length together."""
+        """Return batches of pieces that are evenly spaced in the order of their lengths."""
         rng = np.random.default_rng(0)
         pieces = sorted(pieces, key=lambda piece: len(piece.strokes))
         chosen = np.linspace(0, len(pieces) - 1, min(len(pieces), self.settings.lines)).astype(int)
         chosen = [pieces[k] for k in chosen]
         results = []
-        for k in range(0, len(chosen), AT_ONCE):
-            part = chosen[k : k + AT_ONCE]
+        for k in range(0, len(chosen), EVAL_BATCH_SIZE):
+            part = chosen[k : k + EVAL_BATCH_SIZE]
             batch, places = self.batch(part, rng), None
             if all(piece.characters is not None for piece in part):
                 known = [torch.from_numpy(piece.characters) for piece in part]
@@ -212,6 +216,6 @@ class Run(run.Run):
         return results
 
 
-def _pieces(lines: Sequence[Line], settings: Settings) -> list[Line]:
-    """Return what lines are cut into; nothing can be foretold of a single point."""
+def _cut_lines(lines: Sequence[Line], settings: Settings) -> list[Line]:
+    """Return the pieces of all lines, without those of one point, which have no next point."""
     return [p for line in lines for p in cut(line, settings.length) if len(p.strokes) > 1]

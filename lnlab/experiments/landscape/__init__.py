@@ -26,20 +26,20 @@ RATES = (0.03, 0.1, 0.3, 1.0, 3.0)  # of gradient descent
 
 @dataclasses.dataclass(frozen=True)
 class Settings(config.Settings):
-    """Everything that is chosen before a run.
+    """Settings of a run.
 
     Args:
         norm: Of the hidden layers.
         data: Pictures of digits, read as rows of numbers.
         hidden: Widths of the hidden layers, with ReLU.
         epochs: Passes over the training cases.
-        batch_size: A last, smaller batch of an epoch is left out.
+        batch_size: Batch size; a last, smaller batch of an epoch is dropped.
         learning_rate: Of plain gradient descent.
-        eps: Inside the root of the norms.
+        eps: Added to the variance in the norms.
         momentum: Weight of the newest batch in batch norm's running averages.
         train_cases: The first so many training cases, at most all.
         measured_cases: Training cases on which NLL and landscape are measured: the first so many.
-        first_epoch_points: How often to measure within the first epoch.
+        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"

@@ -108,7 +108,7 @@ class Landscape:
 
 
 class Run(Classification):
-    """One run: one norm, one rate, one seed. Feed it to ``train``.
+    """Training with one norm, learning rate and seed.
 
     The seed draws the weights and the order of the cases, which depend on nothing else.
 

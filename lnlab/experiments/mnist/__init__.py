@@ -27,7 +27,7 @@ FIGURE_6 = {"norm": ("layer", "batch", "none"), "epochs": 60}
 
 @dataclasses.dataclass(frozen=True)
 class Settings(config.Settings):
-    """Everything that is chosen before a run.
+    """Settings of a run.
 
     The paper gives the network, the optimizer's name, the number of training cases, the batch
     sizes, and where each norm stands. The rest is ours.
@@ -35,7 +35,7 @@ class Settings(config.Settings):
     Args:
         norm: Of the hidden layers, and batch and weight norm of the logits too; ``weight`` is
             beyond the paper.
-        batch_size: 128 and 4 in the paper. A last, smaller batch of an epoch is left out.
+        batch_size: 128 and 4 in the paper. A last, smaller batch of an epoch is dropped.
         epochs: Passes over the training cases; the paper's figure has about 60.
         data: ``digits`` is the small set that comes with scikit-learn.
         hidden: Widths of the hidden layers. ``None`` takes 1000 1000 for ``mnist``, as the paper,
@@ -44,7 +44,7 @@ class Settings(config.Settings):
         learning_rate: Adam's; the paper does not give it.
         adam_betas: Adam's decay rates, at the defaults of Adam's paper.
         adam_eps: Adam's epsilon, likewise.
-        eps: Inside the root of batch and layer norm; the paper's equations have none.
+        eps: Added to the variance in batch and layer norm; the paper's equations have none.
         variance: Batch norm's in training: ``biased``, ``unbiased``, or ``paper``, which is
             unbiased below batch size 128 ("for the smaller batch-size").
         momentum: Weight of the newest batch in batch norm's running averages.
@@ -52,7 +52,7 @@ class Settings(config.Settings):
             ``he``, normal with deviation sqrt(2/fan in). Biases start at 0, gains at 1.
         measured_cases: Training cases on which the test-time NLL is measured: the first so many,
             and no more than there are test cases.
-        first_epoch_points: How often to measure within the first epoch.
+        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"
@@ -72,7 +72,7 @@ class Settings(config.Settings):
     first_epoch_points: Points = 20
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run, and look up the widths that are not given."""
+        """Check the settings, and set the default widths."""
         super().__post_init__()
         self._default("hidden", HIDDEN[self.data])
         if self.norm == "batch" and self.batch_size < 2:

@@ -52,7 +52,7 @@ def race(
         batch_size: Cases a step.
         device: As for :func:`lnlab.runner.record_runs`.
         epochs: Passes over the training cases.
-        learning_rate: Adam's.
+        learning_rate: Adam's learning rate.
 
     Yields:
         From norm to one point of :func:`lnlab.training.train` for each seed, all at one epoch.

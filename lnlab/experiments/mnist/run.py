@@ -63,16 +63,16 @@ def network(
 
 
 class Run(Classification):
-    """One run of section 6.6: one norm, one batch size, one seed. Feed it to ``train``.
+    """Training of the network of section 6.6, with one seed.
 
     The seed draws the weights and the order of the cases, and neither depends on the norm: runs
     of one seed differ in the norm alone.
 
     Args:
-        settings: What is chosen.
+        settings: The settings.
         data: Training and test cases.
-        seed: From 0.
-        device: Where model and data live.
+        seed: A whole number from 0.
+        device: Device of the model and the data.
         step: How a step is computed, one of :data:`.steps.NAMES` or ``auto``: the same numbers but
             for rounding, faster than the readable ``plain``.
 
@@ -93,7 +93,8 @@ class Run(Classification):
         step: str = "plain",
     ) -> None:
         super().__init__(settings, data, seed=seed, device=device)
-        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
+        # On the CPU, so that initial weights do not depend on the device.
+        generator = torch.Generator().manual_seed(seed)
         model = network(settings, self.x.shape[1], self.classes, generator=generator)
         self.model = model.to(device)
         self.optimizer = torch.optim.Adam(

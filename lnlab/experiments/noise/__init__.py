@@ -23,7 +23,7 @@ NORMS = get_args(Norm)
 
 @dataclasses.dataclass(frozen=True)
 class Settings(mnist.Settings):
-    """Everything that is chosen before a run; what is not named here is as in section 6.6.
+    """Settings of a run; those not named here are as in section 6.6.
 
     Args:
         norm: Of the hidden layers, and batch norm of the logits too.

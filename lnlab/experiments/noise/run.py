@@ -73,7 +73,7 @@ def forward(
 
 
 class Run(mnist.Run):
-    """One run of section 6.6 that measures its own noise. Feed it to ``train``.
+    """Training of the network of section 6.6 that measures its gradient noise.
 
     Args: as :class:`lnlab.experiments.mnist.run.Run`.
 

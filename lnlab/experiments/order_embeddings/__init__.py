@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Norm = Literal["none", "layer"]
 NORMS = get_args(Norm)
 CUTS = (1, 5, 10)  # the K of Recall@K
-RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the sweep
+RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # learning rates of the sweep
 # Of these the one with the best validation, as the mean over the seeds of each run's best.
 TUNED = {"none": 1e-2, "layer": 3e-2}
 PAPER_RATE, PAPER_CLIP = 1e-3, 2.0
@@ -46,7 +46,7 @@ PAPER = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings(config.Settings):
-    """Everything that is chosen before a run.
+    """Settings of a run.
 
     Args:
         norm: ``none``, which is ``torch.nn``'s GRU, or ``layer``.
@@ -59,17 +59,16 @@ class Settings(config.Settings):
         epochs: Passes over the training captions.
         batch_size: Pairs that are ranked against each other, of as many images; the paper has 128.
             A last, smaller batch is left out.
-        learning_rate: Adam's. ``None`` takes the one that :data:`TUNED` has for this norm, so that
-            each is compared at its own best.
+        learning_rate: Adam's learning rate. ``None`` is that of :data:`TUNED` for this norm.
         clip: Largest Euclidean norm of each parameter's own gradient, of the loss summed over the
             batch; a larger one is scaled down to it. The paper's code has 2; ``None`` does not
             clip.
         margin: By how much a wrong pair is to be worse than a right one.
-        gain: What the gains of layer norm start at.
+        gain: Initial value of the gains of layer norm.
         adam_betas: Adam's decay rates.
         adam_eps: Adam's epsilon.
-        eps: Inside the root of layer norm; the paper's equations have none.
-        first_epoch_points: How often to measure within the first epoch.
+        eps: Added to the variance in layer norm; the paper's equations have none.
+        first_epoch_points: Number of measurements within the first epoch.
         keep: Test images whose first caption's vector is kept at each point, and with it the map of
             the images: what ranks captions by a scene elsewhere. ``None`` keeps nothing.
     """
@@ -94,7 +93,7 @@ class Settings(config.Settings):
     added: ClassVar = ("keep", "clip")
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run, and look up the learning rate that is not given."""
+        """Check the settings, and set the default learning rate."""
         super().__post_init__()
         self._default("learning_rate", TUNED[self.norm])
         if self.norm == "none":

@@ -51,7 +51,7 @@ RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep on cases held out
 
 @dataclasses.dataclass(frozen=True)
 class Settings(config.Settings):
-    """Everything that is chosen before a run.
+    """Settings of a run.
 
     Args:
         cell: ``lstm``, ``gru`` or ``rnn``, the simple network with tanh.
@@ -60,10 +60,10 @@ class Settings(config.Settings):
         data: ``digits``, or ``mnist``, whose images begin with blank rows: see ``bias_init``.
         hidden: Units of the one recurrent layer.
         epochs: Passes over the training cases.
-        batch_size: A last, smaller batch of an epoch is left out.
+        batch_size: Batch size; a last, smaller batch of an epoch is dropped.
         learning_rate: Adam's. ``None`` takes the one that :data:`TUNED` has for this cell, norm and
             step, so that each is compared at its own best.
-        gain: What the gains of layer norm start at. The paper says 1 in section 6; its appendix,
+        gain: Initial value of the gains of layer norm. The paper says 1 in section 6; its appendix,
             read literally, 0.
         form: Of layer norm, as for :mod:`lnlib.nn`.
         recurrent_init: Of ``weight_hh``: ``uniform`` in +-1/sqrt(hidden), as PyTorch does, or
@@ -77,13 +77,13 @@ class Settings(config.Settings):
             to it. ``None`` never shortens.
         adam_betas: Adam's decay rates.
         adam_eps: Adam's epsilon.
-        eps: Inside the root of layer norm; the paper's equations have none.
+        eps: Added to the variance in layer norm; the paper's equations have none.
         train_cases: The first so many training cases, at most all.
         held_out: Keep every fifth training case out and measure on these in place of the test
             cases: to choose settings without a look at the test cases.
         measured_cases: Training cases on which the training NLL is measured: the first so many,
             and no more than there are cases to test on.
-        first_epoch_points: How often to measure within the first epoch.
+        first_epoch_points: Number of measurements within the first epoch.
     """
 
     cell: Cell = "lstm"
@@ -108,7 +108,7 @@ class Settings(config.Settings):
     first_epoch_points: Points = 5
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run, and look up the learning rate that is not given."""
+        """Check the settings, and set the default learning rate."""
         super().__post_init__()
         known = FORMS[self.cell]
         self._must("form", f"one of {', '.join(known)} for {self.cell}", self.form in known)

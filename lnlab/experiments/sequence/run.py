@@ -115,16 +115,16 @@ def _biases(recurrent: nn.Module) -> list[torch.Tensor]:
 
 
 class Run(Classification):
-    """One run: one cell, one norm, one seed. Feed it to ``train``.
+    """Training of a recurrent network, with one seed.
 
     The seed draws the weights and the order of the cases, and neither depends on the norm: runs of
     one seed differ in the norm, and in the learning rate where it is tuned.
 
     Args:
-        settings: What is chosen.
+        settings: The settings.
         data: Training and test cases.
-        seed: From 0.
-        device: Where model and data live.
+        seed: A whole number from 0.
+        device: Device of the model and the data.
 
     Raises:
         ValueError: If there are fewer training cases than ``batch_size``, or ``seed`` is negative.
@@ -141,7 +141,8 @@ class Run(Classification):
         device: torch.device | str = "cpu",
     ) -> None:
         super().__init__(settings, data, seed=seed, device=device)
-        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
+        # On the CPU, so that initial weights do not depend on the device.
+        generator = torch.Generator().manual_seed(seed)
         model = network(settings, self.x.shape[1], self.classes, generator=generator)
         self.model = model.to(device)
         self.optimizer = self.adam()

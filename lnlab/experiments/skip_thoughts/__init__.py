@@ -37,7 +37,7 @@ TASKS = ("mr", "cr", "subj", "caption_pairs")
 # By how much `scaled` multiplies the weights of the GRUs' inputs: from +-0.1 on words of +-0.1 the
 # summed inputs have a deviation of 0.03, and layer norm makes that 1.
 INPUT_SCALE = 20.0
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # learning rates of the sweep
 # Of these the one with the lowest validation loss.
 TUNED = {
     ("none", "code"): 1e-2,
@@ -65,7 +65,7 @@ PAPER = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings(config.Settings):
-    """Everything that is chosen before a run.
+    """Settings of a run.
 
     Args:
         norm: ``none``, which is ``torch.nn``'s GRUs, or ``layer``, in encoder and decoders.
@@ -80,24 +80,24 @@ class Settings(config.Settings):
             20,000.
         length: Words of a sentence; the rest is left out. The code leaves out longer sentences than
             30.
-        epochs: Stretches of ``updates_an_epoch`` updates; no passes over the books.
-        updates_an_epoch: A run measures, and can be resumed, after each so many updates.
+        epochs: Number of epochs, each of ``updates_an_epoch`` updates, not a pass over the books.
+        updates_an_epoch: Number of updates per epoch, after each of which a run is measured.
         batch_size: Sentences of an update; the code has 64.
-        learning_rate: Adam's. ``None`` takes the one that :data:`TUNED` has for this norm and
-            start, so that each is compared at its own best.
+        learning_rate: Adam's learning rate. ``None`` is that of :data:`TUNED` for this norm and
+            initialization.
         clip: Largest Euclidean norm of the gradient of all parameters, of the loss summed over the
             words of the batch; a larger one is scaled down to it. The code has 5; ``None`` does not
             clip.
-        gain: What the gains of layer norm start at.
+        gain: Initial value of the gains of layer norm.
         adam_betas: Adam's decay rates.
         adam_eps: Adam's epsilon.
-        eps: Inside the root of layer norm; the paper's equations have none.
+        eps: Added to the variance in layer norm; the paper's equations have none.
         val_sentences: Of the held-out chapters, evenly spaced, on whose neighbors the loss is
             measured.
         judge_every: After how many epochs, and before the first, the vectors are judged on the
             tasks. ``None`` leaves that out.
         keep: Whether to keep a map of short sentences, and which are nearest to which.
-        first_epoch_points: How often to measure within the first epoch.
+        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"
@@ -124,7 +124,7 @@ class Settings(config.Settings):
     added: ClassVar = ("clip",)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run, and look up the learning rate that is not given."""
+        """Check the settings, and set the default learning rate."""
         super().__post_init__()
         self._default("learning_rate", TUNED[self.norm, self.start])
         self._must("words", "at least 3: two are the end and the unknown word", self.words > 2)
@@ -161,7 +161,7 @@ class Material:
         return hashlib.sha256((self.prose.sha256 + self.tasks.sha256).encode()).hexdigest()
 
     def __str__(self) -> str:
-        """Say how much there is."""
+        """Return the size of the data set in words."""
         return f"{self.prose}; {self.tasks}"
 
 

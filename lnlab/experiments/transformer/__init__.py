@@ -44,7 +44,7 @@ ABLATIONS = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings(config.Settings):
-    """Everything that is chosen before a run. There is no dropout and no weight decay.
+    """Settings of a run. There is no dropout and no weight decay.
 
     Args:
         place: Where the norms stand: ``pre`` before attention and feed-forward network, ``post``
@@ -63,8 +63,8 @@ class Settings(config.Settings):
         width: Features of a character in the residual stream.
         heads: Of attention.
         length: Characters that are read at once.
-        epochs: Stretches of ``updates_an_epoch`` updates; no passes over the text.
-        updates_an_epoch: A run measures, and can be resumed, after each so many updates.
+        epochs: Number of epochs, each of ``updates_an_epoch`` updates, not a pass over the text.
+        updates_an_epoch: Number of updates per epoch, after each of which a run is measured.
         batch_size: Windows of the text for an update, drawn anew for each.
         learning_rate: Adam's, after the warm-up.
         warm_up: Updates over which the learning rate rises along a straight line.
@@ -72,11 +72,11 @@ class Settings(config.Settings):
             keeps it.
         adam_betas: Adam's decay rates.
         adam_eps: Adam's epsilon.
-        eps: Inside the root of every norm.
+        eps: Added to the variance in every norm.
         windows: Of the validation text, evenly spaced, on which the loss is measured.
         ablate: Whether to measure, too, what each change of the norms costs at test time, and to
             keep the weights.
-        first_epoch_points: How often to measure within the first epoch.
+        first_epoch_points: Number of measurements within the first epoch.
     """
 
     place: Place = "pre"
@@ -104,7 +104,7 @@ class Settings(config.Settings):
     first_epoch_points: Points = 4
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run."""
+        """Check the settings."""
         super().__post_init__()
         self._must("heads", f"a divisor of width {self.width}", self.width % self.heads == 0)
         what = "omitted where norm is not layer, because it removes layer norms"
@@ -136,7 +136,7 @@ def _run() -> type[Run]:
     return Run
 
 
-def _pointless(run: dict[str, Any], runs: list[dict[str, Any]]) -> bool:
+def _skip_combination(run: dict[str, Any], runs: list[dict[str, Any]]) -> bool:
     # Without a norm there is no place: one of them is enough.
     return run["norm"] == "none" and run["place"] != runs[0]["place"]
 
@@ -245,7 +245,7 @@ EXPERIMENT = Experiment(
         "warm_up": (0, 60),
     },
     defaults={"seeds": 3},
-    skip_combination=_pointless,
+    skip_combination=_skip_combination,
     grids=(*GRIDS, *GPT2),
     threads=1,
 )

@@ -12,7 +12,7 @@ def model(settings: Settings, characters: int, *, seed: int = 0) -> Transformer:
     """Build the transformer; of one seed and depth, all norms and places start from one W.
 
     Args:
-        settings: What is chosen.
+        settings: The settings.
         characters: How many different ones there are.
         seed: Draws the weights.
     """

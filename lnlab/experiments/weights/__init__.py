@@ -27,7 +27,7 @@ SCALES = {"sgd": (1.0, 0.25, 4.0, 16.0), "adam": (1.0,)}
 
 @dataclasses.dataclass(frozen=True)
 class Settings(mnist.Settings):
-    """Everything that is chosen before a run; what is not named here is as in section 6.6.
+    """Settings of a run; those not named here are as in section 6.6.
 
     Args:
         norm: Of the hidden layers, and batch norm of the logits too.
@@ -54,7 +54,7 @@ class Settings(mnist.Settings):
     added: ClassVar = ("magnitude",)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run, and look up the learning rate that is not given."""
+        """Check the settings, and set the default learning rate."""
         super().__post_init__()
         self._default("learning_rate", RATES[self.optimizer])
 

@@ -16,15 +16,15 @@ __all__ = ["NORMS", "OPTIMIZERS", "RATES", "Run", "Settings"]
 
 
 class Run(mnist.Run):
-    """One run: one norm, one optimizer, one scale, one seed. Feed it to ``train``.
+    """Training with one norm, optimizer, scale and seed.
 
     The seed draws the weights and the order of the cases, which depend on nothing else.
 
     Args:
-        settings: What is chosen.
+        settings: The settings.
         data: Training and test cases.
-        seed: From 0.
-        device: Where model and data live.
+        seed: A whole number from 0.
+        device: Device of the model and the data.
 
     Raises:
         ValueError: If there are fewer training cases than ``batch_size``, or ``seed`` is negative.

@@ -12,7 +12,7 @@ from torch.distributions import Categorical, MixtureSameFamily, MultivariateNorm
 
 from lnlab.datasets.pen import Line, Lines
 from lnlab.experiments.handwriting import model as models
-from lnlab.experiments.handwriting.run import EXPERIMENT, GROUP, Run, Settings
+from lnlab.experiments.handwriting.run import EXPERIMENT, POOL, Run, Settings
 from lnlab.experiments.handwriting.window import WindowLSTM
 from lnlib.nn import LayerNormLSTMCell
 
@@ -273,9 +273,9 @@ def test_batches_are_of_the_seed_and_the_epoch_alone_and_of_about_one_length():
     assert same(usual, batches(0, 1, norm="none", hidden=3, learning_rate=0.5))
     assert not same(usual, batches(0, 2))
     assert not same(usual, batches(1, 1))
-    many = batches(0, 0, updates_an_epoch=GROUP + 1, batch_size=2)
-    assert len(many) == GROUP + 1
-    lengths = sorted(sorted(b.there.sum(0).tolist()) for b in many[:GROUP])
+    many = batches(0, 0, updates_an_epoch=POOL + 1, batch_size=2)
+    assert len(many) == POOL + 1
+    lengths = sorted(sorted(b.there.sum(0).tolist()) for b in many[:POOL])
     assert all(a[-1] <= b[0] for a, b in itertools.pairwise(lengths))
     assert {b.points.shape[1] for b in many} == {2}
 
@@ -353,7 +353,7 @@ def test_without_known_characters_only_losses_are_measured():
 
 @pytest.mark.parametrize("unknown", [0, -1], ids=["in the first part", "in the last part"])
 def test_the_window_is_not_measured_where_one_line_has_no_known_characters(unknown, monkeypatch):
-    monkeypatch.setattr("lnlab.experiments.handwriting.run.AT_ONCE", 2)
+    monkeypatch.setattr("lnlab.experiments.handwriting.run.EVAL_BATCH_SIZE", 2)
     lines = sorted(LINES.splits["val_new"], key=lambda line: len(line.strokes))
     lines[unknown] = dataclasses.replace(lines[unknown], characters=None)
     splits = {"train": LINES.splits["train"], "val_new": tuple(lines)}

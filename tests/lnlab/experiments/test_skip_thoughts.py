@@ -282,7 +282,9 @@ def test_a_vector_does_not_depend_on_which_sentences_it_is_read_with(material):
 def test_vectors_are_judged_before_training_and_at_every_so_many_epochs(material, monkeypatch):
     chosen = Settings(**SMALL | {"judge_every": 2, "epochs": 4, "first_epoch_points": 1})
     seen = []
-    monkeypatch.setattr(skip, "cross_validate", lambda x, y, auc: seen.append((x.shape, auc)) or 0.25)
+    monkeypatch.setattr(
+        skip, "cross_validate", lambda x, y, auc: seen.append((x.shape, auc)) or 0.25
+    )
     points = list(train(Run(chosen, material, seed=0), epochs=4, first_epoch_points=1))
     for name in ("mr", "bag_caption_pairs"):
         assert [p[name] for p in points] == pytest.approx(

@@ -101,6 +101,23 @@ def test_two_losses_are_judged_by_how_they_differ(answer, said):
     assert exercises.find("unseen").fault([torch.tensor(0.9), torch.tensor(0.1)]) is None
 
 
+@pytest.mark.parametrize(
+    ("pre", "post", "said"),
+    [
+        (0.05, 1e-7, None),
+        (0.003, 3e-7, None),
+        (3.0, 1e-7, "between 0 and 1"),
+        (1e-7, 0.05, "in the order pre-norm, post-norm"),
+        (0.05, 0.05, "nearly equal"),
+        (0.34, 0.11, "as before training"),
+        (1e-4, 1e-7, "as after the first updates"),
+    ],
+)
+def test_fractions_of_the_residual_stream_say_what_was_measured_instead(pre, post, said):
+    fault = exercises.find("why-post-norm-stalls").fault([pre, post])
+    assert fault is said if said is None else said in fault
+
+
 @pytest.mark.parametrize("size", [4, 128])
 def test_the_right_answer_on_the_variance_says_true_factors(size):
     exercise = exercises.find("variance")

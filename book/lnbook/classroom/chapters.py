@@ -102,8 +102,9 @@ def tasks(chapter: str) -> dict[str, Task]:
                 labeled[label] = _task(chapter, title, text, source, list(before))
             elif room != "solution":
                 before += ast.parse(source).body
-            elif "exercises.check(" in source:
-                labeled[label].solution += _parts(source)[0] + "\n"
+            else:
+                checked = "exercises.check(" in source
+                labeled[label].solution += (_parts(source)[0] if checked else source) + "\n"
             continue
         for part in re.split(
             r"^(?=`{3,}\{(?:exercise|solution)-(?:start|end)\})", source, flags=re.M

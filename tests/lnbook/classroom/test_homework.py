@@ -117,8 +117,8 @@ def test_a_seed_can_be_changed_until_work_is_handed_in_and_after(tmp_path):
         homework.make(["layer_norm_from_scratch"], tmp_path)
 
 
-# The starter of "unseen" trains for seconds; test_solutions.py lets it.
-@pytest.mark.parametrize("name", sorted(TASKS.keys() - {"unseen"}))
+# These train for seconds; test_solutions.py lets them.
+@pytest.mark.parametrize("name", sorted(TASKS.keys() - {"unseen", "why-post-norm-stalls"}))
 def test_a_solution_stands_on_the_cell_above_alone_and_passes_with_another_seed(name):
     task = TASKS[name]
     names = {}

@@ -4,30 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lnbook.exercises import Function, Value
-from lnlib import layer_norm
-
-# move-one-wire
-
-
-def pre_step(x: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """Take one step of a pre-norm transformer, with ``x @ W.T`` in attention's place."""
-    return x + layer_norm(x) @ W.T
-
-
-def _streams(rng: np.random.Generator) -> Iterator[tuple]:
-    # Deviations other than 1 and means other than 0, or the places could not be told apart.
-    for width, size, mean in ((3, 1.0, 2.0), (4, 0.2, 0.0), (6, 5.0, -1.0)):
-        yield mean + size * rng.normal(size=(2, width)), rng.normal(size=(width, width))
-
-
-def _carried(x: np.ndarray, W: np.ndarray) -> np.ndarray:
-    return layer_norm(x) + layer_norm(x) @ W.T
-
-
-# count-the-norms: 12 blocks of two steps
-
-NORMS_OF_12 = (25, 24, 49)  # pre and sandwich have a last one
+from lnbook.chapters.pre_norm_post_norm import material
+from lnbook.exercises import Function, Measured, Value
 
 # variance-adds
 
@@ -54,46 +32,22 @@ def _from_zero(update: int, highest: float, warm_up: int) -> float:
 
 
 EXERCISES = {
-    "move-one-wire": Function(
-        pre_step,
-        cases=_streams,
+    "why-post-norm-stalls": Measured(
+        ("the fraction with pre-norm", "the fraction with post-norm"),
         wrong={
-            "this is still post-norm: the norm is applied to the residual stream, after the sum.": (
-                lambda x, W: layer_norm(x + x @ W.T)
+            "a fraction lies between 0 and 1. Divide by the mean square of the residual stream.": (
+                material.is_no_fraction
             ),
-            "the residual stream is normalized: `x = layer_norm(x)` before the sum discards the x "
-            "that must be added. Add to the original x.": _carried,
-            "the residual connection is missing: add x.": lambda x, W: layer_norm(x) @ W.T,
-            "the norm is applied to the sublayer's output; pre-norm normalizes its input.": (
-                lambda x, W: x + layer_norm(x @ W.T)
-            ),
-            "there is no norm.": lambda x, W: x + x @ W.T,
-            "this is a sandwich: pre-norm has no norm after the sublayer.": (
-                lambda x, W: x + layer_norm(layer_norm(x) @ W.T)
-            ),
+            "the two fractions must come in the order pre-norm, post-norm.": material.is_swapped,
+            "the two are nearly equal. Does the second block normalize the sum after each "
+            "addition, or still the input of the sublayers?": material.is_the_same_block,
+            "with post-norm the tokens are still different, as before training. Train for 20 "
+            "updates, and look at the residual stream after the last block.": material.is_untrained,
+            "with pre-norm the tokens are still nearly equal, as after the first updates. Train "
+            "for 20 updates.": material.is_trained_too_little,
         },
-        right="The residual path contains no norm.",
-    ),
-    "count-the-norms": Value(
-        NORMS_OF_12,
-        wrong={
-            (
-                24,
-                24,
-                48,
-            ): "pre-norm and the sandwich have one more, before the output layer: nothing "
-            "else normalizes the output of the last block.",
-            (13, 12, 25): "a block has two sublayers, attention and a feed-forward network, each "
-            "with its own norm.",
-            (12, 12, 24): "a block has two sublayers, each with its own norm; and pre-norm and "
-            "the sandwich have one more before the output layer.",
-            (25, 25, 49): "post-norm needs no final norm: its last block ends with one.",
-            (25, 24, 48): "the sandwich is like pre-norm: its residual stream is not normalized, "
-            "so it needs a final norm too.",
-        },
-        right="Two per block in pre-norm and post-norm, four in a sandwich; one more where the "
-        "residual stream is not normalized.",
-        otherwise="count two sublayers per block. What is the input of the output layer?",
+        right="In the post-norm model every token has the same vector after the last block, so the "
+        "output layer can learn only how frequent each character is.",
     ),
     "variance-adds": Value(
         DEVIATION,

@@ -184,7 +184,12 @@ LINES = (
           "#normalization-in-well-known-models", weights="new", data="text"),
     _line("Gain, bias",
           "One gain and one bias per channel, initialized to 1 and 0.",
-          "normalization_axes#learnable-gain-and-bias", weights="new", data="image conv table"),
+          "normalization_axes#learnable-gain-and-bias", weights="new", data="conv table"),
+    _line("Gain, bias",
+          "One gain and one bias per channel, initialized to 1 and 0. In a diffusion transformer "
+          "both are computed from time step and class (adaLN-Zero).",
+          "conditional_normalization#adaln-zero-in-pytorch-gate-and-zero-initialization",
+          weights="new", data="image"),
     _line("Gain, bias",
           "A gain initialized to 1, not to 0 or 0.1, and one bias instead of PyTorch's two.",
           "lstm_gru#initialization-of-the-gain", weights="new", data="rnn"),

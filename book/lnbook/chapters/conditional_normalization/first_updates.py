@@ -1,0 +1,185 @@
+"""The gradient of each part of a conditioned network over its first updates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.conditional_normalization.network import Network, Params, initial
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS, fade
+
+BATCH, TESTED, CLASSES, FEATURES, CONDITION = 64, 512, 8, 16, 16
+RATE, UPDATES, SHOWN = 0.01, 100, 10
+ZEROS = {
+    "all zero (adaLN-Zero)": "modulation",
+    "PyTorch's default": "none",
+    "all zero, and the layer before it": "both",
+}
+GATES = {"with a gate": True, "without a gate": False}
+OFFSETS = {"1 + scale": 1, "scale": 0}
+PARTS = {  # label, color, dash, marker
+    "gate": ("gate", COLORS["first"], "solid", "circle"),
+    "scale": ("scale", COLORS["second"], "dash", "square"),
+    "shift": ("shift", COLORS["third"], "dot", "diamond"),
+    "shared": ("shared layer", COLORS["fourth"], "longdash", "triangle-up"),
+    "mlp": ("MLP weights", COLORS["ink"], "dashdot", "triangle-down"),
+}
+LOW, HIGH = -5.0, 0.6  # powers of ten; below LOW lies the band of exact zeros
+
+
+@dataclass(frozen=True)
+class Training:
+    """What training has shown.
+
+    Args:
+        norms: Of each part's gradient before each of the first updates.
+        loss: The mean squared error of new examples after :data:`UPDATES`, as a fraction of that
+            of the identity.
+        swapped: The same if each example gets the condition of another class.
+        identity: Whether the network is the identity before the first update.
+    """
+
+    norms: dict[str, np.ndarray]
+    loss: float
+    swapped: float
+    identity: bool
+
+
+def data(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return inputs, conditions, targets, and the conditions of other classes.
+
+    The target is the input plus a function of the input that depends on the class.
+
+    Args:
+        count: Number of examples, drawn in the same order whatever it is.
+    """
+    rng = np.random.default_rng(0)
+    conditions = rng.normal(size=(CLASSES, CONDITION))
+    slopes, shifts = rng.normal(size=(2, CLASSES, FEATURES))
+    x, classes = rng.normal(size=(count, FEATURES)), np.arange(count) % CLASSES
+    target = x + np.tanh(x * slopes[classes] + shifts[classes])
+    return x, conditions[classes], target, conditions[(classes + 1) % CLASSES]
+
+
+@cache
+def train(zero: str, gate: bool, offset: float) -> Training:
+    """Train with Adam and record the gradients of the first updates.
+
+    Args:
+        zero: As in :func:`initial`.
+        gate: As in :class:`Network`.
+        offset: As in :class:`Network`.
+    """
+    network = Network(gate, offset)
+    params = initial(network, FEATURES, CONDITION, zero, np.random.default_rng(1))
+    # Each update has new examples; the last ones are for the test.
+    x, condition, target, other = data(BATCH * UPDATES + TESTED)
+    test, identity = slice(-TESTED, None), network.forward(params, x, condition)[0] == x
+    first, second = ({name: np.zeros_like(p) for name, p in params.items()} for _ in range(2))
+    norms = []
+    for update in range(1, UPDATES + 1):
+        batch = slice(BATCH * (update - 1), BATCH * update)
+        gradients = network.gradients(params, x[batch], condition[batch], target[batch])
+        norms.append(part_norms(network, gradients))
+        for name, g in gradients.items():
+            first[name] = 0.9 * first[name] + 0.1 * g
+            second[name] = 0.999 * second[name] + 0.001 * g**2
+            m, v = first[name] / (1 - 0.9**update), second[name] / (1 - 0.999**update)
+            params[name] = params[name] - RATE * m / (np.sqrt(v) + 1e-8)
+    before = np.square(x - target)[test].mean()
+    losses = (
+        network.loss(params, x[test], c[test], target[test]) / before for c in (condition, other)
+    )
+    by_part = {name: np.array([n[name] for n in norms[: SHOWN + 1]]) for name in norms[0]}
+    return Training(by_part, *map(float, losses), bool(identity.all()))
+
+
+def part_norms(network: Network, gradients: Params) -> dict[str, float]:
+    """Return the norm of the gradient of each part's weights, over all blocks, without biases."""
+    blocks = range(network.depth)
+    names = ("scale", "shift", "gate")[: 3 if network.gate else 2]
+    rows = [np.split(gradients[f"modulation{k}"], len(names)) for k in blocks]
+    parts = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    parts["shared"] = [gradients["embed"]]
+    parts["mlp"] = [gradients[f"{name}{k}"] for k in blocks for name in "wv"]
+    return {
+        name: float(np.sqrt(sum(np.square(a).sum() for a in arrays)))
+        for name, arrays in parts.items()
+    }
+
+
+def draw(zero: str, gate: bool, offset: float) -> go.Figure:
+    """Draw the norm of each part's gradient over the first updates."""
+    training, figure = train(zero, gate, offset), go.Figure()
+    band = {"x": [-0.5, SHOWN + 0.5] * 2, "y": [10 ** (LOW - 1)] * 2 + [10 ** (LOW - 0.1)] * 2}
+    band["x"] = [-0.5, SHOWN + 0.5, SHOWN + 0.5, -0.5]
+    figure.add_scatter(
+        **band, mode="lines", fill="toself", fillcolor=fade(COLORS["gray"], 0.15),
+        line={"width": 0}, hoverinfo="skip", showlegend=False,
+    )  # fmt: skip
+    for i, (name, (label, color, dash, marker)) in enumerate(PARTS.items()):
+        if name not in training.norms:
+            continue
+        norms = training.norms[name]
+        heights = np.where(norms > 0, norms, 10 ** (LOW - 0.22 - 0.15 * i))
+        figure.add_scatter(
+            x=list(range(SHOWN + 1)),
+            y=[float(f"{v:.3g}") for v in heights],
+            customdata=["exactly 0" if v == 0 else f"{v:.1e}" for v in norms],
+            mode="lines+markers",
+            name=label,
+            line={"color": color, "dash": dash, "width": 2.5},
+            marker={"color": color, "symbol": marker, "size": 7},
+            hovertemplate="update %{x}: %{customdata}<extra>" + label + "</extra>",
+        )
+    powers = range(round(LOW) + 1, 1)
+    figure.update_layout(
+        title="Norm of the gradient of each part",
+        height=400,
+        xaxis={"title": "updates made", "range": [-0.5, SHOWN + 0.5], "dtick": 2,
+               "zeroline": False},
+        yaxis={"type": "log", "range": [LOW - 1, HIGH],
+               "tickvals": [10 ** (LOW - 0.5), *(10.0**k for k in powers)],
+               "ticktext": ["exactly 0", *(f"{10.0**k:g}" for k in powers)]},
+    )  # fmt: skip
+    return figure
+
+
+def describe(zero: str, gate: bool, offset: float) -> str:
+    """Say what learns at first, and whether the network has learned to use the condition."""
+    training = train(zero, gate, offset)
+    learning = [
+        [PARTS[name][0] for name, norms in training.norms.items() if norms[k] > 0] for k in (0, 1)
+    ]
+    start = "The network starts as the identity. " if training.identity else ""
+    if not any(learning) and training.loss == 1:
+        return f"{start}All gradients are 0 and stay 0: the network never learns."
+    texts = [_having(names, len(training.norms)) for names in learning]
+    first = f"At first {texts[0]} a gradient" + (
+        ". " if texts[0] == texts[1] else f"; after one update {texts[1]}. "
+    )
+    end = f"After {UPDATES} updates the loss is {training.loss:.0%} of that of the identity"
+    if np.isclose(training.loss, training.swapped, rtol=1e-9):
+        return f"{start}{first}{end}, whichever condition is given: it is never used."
+    return f"{start}{first}{end}, and {training.swapped:.0%} with the condition of another class."
+
+
+def _having(names: list[str], parts: int) -> str:
+    if len(names) in (0, parts):
+        return "all parts have" if names else "no part has"
+    one = len(names) == 1 and not names[0].endswith("s")
+    return "only the " + " and the ".join(names) + (" has" if one else " have")
+
+
+GRADIENTS = Picture(
+    draw,
+    describe,
+    alt="Lines over the first updates, on a logarithmic axis with a band for exact zeros: the norm "
+    "of the gradient of the rows of gate, scale and shift, of the shared layer, and of the MLP "
+    "weights. With adaLN-Zero all but the gate's line begin in the band and leave it after one "
+    "update.",
+)

@@ -1,0 +1,116 @@
+"""The conditioned network against the same in PyTorch, and what the figure says of its training."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from lnbook.chapters.conditional_normalization import first_updates
+from lnbook.chapters.conditional_normalization.network import Network, initial
+
+STATES = list(
+    itertools.product(
+        first_updates.ZEROS.values(), first_updates.GATES.values(), first_updates.OFFSETS.values()
+    )
+)
+
+
+def of_pytorch(network, p, x, condition):
+    """The same network, written with PyTorch's functions."""
+    hidden = F.silu(F.linear(condition, p["embed"], p["embed_bias"]))
+    for k in range(network.depth):
+        rows = F.linear(hidden, p[f"modulation{k}"], p[f"modulation_bias{k}"])
+        parts = rows.chunk(3 if network.gate else 2, dim=-1)
+        y = (network.offset + parts[0]) * F.layer_norm(x, x.shape[-1:]) + parts[1]
+        f = F.linear(F.silu(F.linear(y, p[f"w{k}"], p[f"w_bias{k}"])), p[f"v{k}"], p[f"v_bias{k}"])
+        x = x + (parts[2] * f if network.gate else f)
+    return x
+
+
+@pytest.mark.parametrize(("gate", "offset"), list(itertools.product((True, False), (1, 0))))
+def test_output_and_gradients_are_those_of_autograd(gate, offset):
+    network, rng = Network(gate, offset, depth=3), np.random.default_rng(0)
+    params = initial(network, 6, 5, "none", rng)
+    params = {name: a + 0.1 * rng.normal(size=a.shape) for name, a in params.items()}
+    x, condition, target = rng.normal(size=(4, 6)), rng.normal(size=(4, 5)), rng.normal(size=(4, 6))
+    tensors = {name: torch.tensor(a, requires_grad=True) for name, a in params.items()}
+    output = of_pytorch(network, tensors, torch.tensor(x), torch.tensor(condition))
+    loss = F.mse_loss(output, torch.tensor(target))
+    loss.backward()
+    np.testing.assert_allclose(network.forward(params, x, condition)[0], output.detach())
+    assert network.loss(params, x, condition, target) == pytest.approx(loss.item())
+    gradients = network.gradients(params, x, condition, target)
+    assert set(gradients) == set(params)
+    for name, g in gradients.items():
+        np.testing.assert_allclose(g, tensors[name].grad, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_training_is_that_of_pytorchs_adam():
+    network = Network()
+    size = first_updates.BATCH
+    x, condition, target, _ = map(torch.tensor, first_updates.data(5 * size))
+    sizes = first_updates.FEATURES, first_updates.CONDITION
+    params = initial(network, *sizes, "modulation", np.random.default_rng(1))
+    tensors = {name: torch.tensor(a, requires_grad=True) for name, a in params.items()}
+    optimizer = torch.optim.Adam(tensors.values(), lr=first_updates.RATE)
+    norms = first_updates.train("modulation", True, 1).norms
+    for update in range(5):
+        optimizer.zero_grad()
+        batch = slice(size * update, size * (update + 1))
+        output = of_pytorch(network, tensors, x[batch], condition[batch])
+        F.mse_loss(output, target[batch]).backward()
+        for i, name in enumerate(("scale", "shift", "gate")):
+            rows = [tensors[f"modulation{k}"].grad.chunk(3)[i] for k in range(network.depth)]
+            assert norms[name][update] == pytest.approx(torch.cat(rows).norm().item(), rel=1e-4)
+        optimizer.step()
+
+
+@pytest.mark.parametrize(("zero", "gate", "offset"), STATES)
+def test_which_parts_get_a_gradient_follows_from_the_product_rule(zero, gate, offset):
+    training = first_updates.train(zero, gate, offset)
+    at_first, then = (
+        {name for name, norms in training.norms.items() if norms[k] > 0} for k in (0, 1)
+    )
+    every = set(training.norms)
+    assert training.identity == (zero != "none" and (gate or not offset))
+    if zero == "none":
+        assert at_first == then == every
+    elif gate and offset:
+        assert at_first == ({"gate"} if zero == "modulation" else set())
+        assert then == (every if zero == "modulation" else {"mlp"})
+    elif gate:  # gate and sublayer are both 0
+        assert at_first == then == set()
+        assert training.loss == 1
+    elif zero == "modulation":
+        assert {"scale", "shift"} <= at_first
+        assert then == every
+    else:
+        assert not (at_first | then) & {"scale", "shift", "shared"}
+
+
+@pytest.mark.parametrize(("zero", "gate", "offset"), STATES)
+def test_the_condition_is_used_unless_two_factors_are_zero(zero, gate, offset):
+    training = first_updates.train(zero, gate, offset)
+    used = training.swapped > training.loss * 1.01
+    assert used == (zero != "both" and (zero == "none" or not gate or bool(offset)))
+    text = first_updates.describe(zero, gate, offset)
+    assert used == ("of another class" in text)
+    assert used or "never" in text
+
+
+@pytest.mark.parametrize(("zero", "gate", "offset"), STATES)
+def test_lines_are_the_norms_and_zeros_lie_in_their_band(zero, gate, offset):
+    training, figure = (f(zero, gate, offset) for f in (first_updates.train, first_updates.draw))
+    band, *lines = figure.data
+    assert len(lines) == len(training.norms) == (5 if gate else 4)
+    by_label = {label: name for name, (label, *_) in first_updates.PARTS.items()}
+    for line in lines:
+        norms = training.norms[by_label[line.name]]
+        for height, norm in zip(line.y, norms, strict=True):
+            if norm:
+                assert height == pytest.approx(norm, rel=0.01)
+                assert max(band.y) < height < 10**first_updates.HIGH
+            else:
+                assert min(band.y) < height < max(band.y)

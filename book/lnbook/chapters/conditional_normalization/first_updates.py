@@ -15,9 +15,9 @@ from lnbook.figures.colors import COLORS, fade
 BATCH, TESTED, CLASSES, FEATURES, CONDITION = 64, 512, 8, 16, 16
 RATE, UPDATES, SHOWN = 0.01, 100, 10
 ZEROS = {
-    "all zero (adaLN-Zero)": "modulation",
+    "zero (adaLN-Zero)": "modulation",
     "PyTorch's default": "none",
-    "all zero, and the layer before it": "both",
+    "zero in two layers": "both",
 }
 GATES = {"with a gate": True, "without a gate": False}
 OFFSETS = {"1 + scale": 1, "scale": 0}

@@ -11,7 +11,7 @@ from lnlib.norms import layer_norm
 # adaln-zero-block
 
 
-def block(
+def adaln_zero(
     x: np.ndarray, condition: np.ndarray, weight: np.ndarray, bias: np.ndarray, sublayer: Callable
 ) -> np.ndarray:
     """Return ``x + gate * sublayer((1 + scale) * layer_norm(x) + shift)``."""
@@ -42,12 +42,12 @@ def _without_gate(x, condition, weight, bias, sublayer):
 
 
 def _without_skip(x, condition, weight, bias, sublayer):
-    return block(x, condition, weight, bias, sublayer) - x
+    return adaln_zero(x, condition, weight, bias, sublayer) - x
 
 
 def _gate_on_all(x, condition, weight, bias, sublayer):
     gate = _parts(condition, weight, bias)[2]
-    return block(x, condition, weight, bias, sublayer) - x + gate * x
+    return adaln_zero(x, condition, weight, bias, sublayer) - x + gate * x
 
 
 def _one_plus_gate(x, condition, weight, bias, sublayer):
@@ -59,7 +59,7 @@ def _one_plus_gate(x, condition, weight, bias, sublayer):
 def _scale_first(x, condition, weight, bias, sublayer):
     H = x.shape[-1]
     order = np.r_[H : 2 * H, :H, 2 * H : 3 * H]
-    return block(x, condition, weight[order], bias[order], sublayer)
+    return adaln_zero(x, condition, weight[order], bias[order], sublayer)
 
 
 def _without_norm(x, condition, weight, bias, sublayer):
@@ -69,7 +69,7 @@ def _without_norm(x, condition, weight, bias, sublayer):
 
 EXERCISES = {
     "adaln-zero-block": Function(
-        block,
+        adaln_zero,
         cases=_blocks,
         wrong={
             "the normalized input is multiplied by `scale`; multiply by `1 + scale`, so that a "

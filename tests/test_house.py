@@ -62,7 +62,8 @@ NUMPY_ALONE = {
     "lnlab.comparison",
 }
 # What may import torch: what trains, and a chapter that asks PyTorch itself.
-TRAINS = {"lnlib.nn", "lnlab.experiments", "lnlab.cli", "lnbook.mixed_precision", *ENGINE}
+TRAINS = {"lnlib.nn", "lnlab.experiments", "lnlab.cli", *ENGINE}
+TRAINS |= {"lnbook.mixed_precision", "lnbook.memory_kernels"}
 COMPUTES = {name for name in MAY_IMPORT if name.startswith("lnlib.")} - {"lnlib.nn"}
 COMPUTES |= {"lnlab.analysis", "lnlab.comparison", "lnlab.claims"}
 SHOWS = {"show", "display", "explorer", "figures", "diagrams", "widgets"}  # of lnbook

@@ -35,6 +35,7 @@ PLACED = {
     "lnlib.nn.kernels.cpu.recurrent": "SOURCE",
     "lnlib.nn.kernels.cpu.layer_norm": "SOURCE",
     "lnlib.nn.kernels.cpu.layer_norm_operator": "SOURCE",
+    "lnbook.chapters.memory_kernels.compiled": "SOURCE",
     "lnbook.chapters.mixed_precision": "SOURCE",
     "lnbook.chapters.which_norm.models": "SOURCE",
     "lnbook.figures.css_filter": "SOURCE",

@@ -210,6 +210,7 @@ def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch
         "mixed_precision",
         "distributed_training",
         "conditional_normalization",
+        "memory_kernels",
     }
     for deck in decks.values():
         for slide in deck:

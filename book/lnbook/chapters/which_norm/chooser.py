@@ -200,8 +200,9 @@ LINES = (
           "troubleshooting#gains-shrink-under-weight-decay", data="text image conv rnn table"),
 
     _line("Devices",
-          "Nothing to communicate. The time of a norm is mostly memory traffic.",
-          "cost#memory-traffic-and-time-of-a-norm", devices="one"),
+          "Nothing to communicate. Use a fused kernel: a norm written by hand is slower and "
+          "keeps two to four times as much memory.",
+          "memory_kernels#is-the-fused-kernel-used", devices="one"),
     _line("Devices",
           "No statistics to communicate, unless the features of one token are split over "
           "devices.",

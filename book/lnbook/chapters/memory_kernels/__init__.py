@@ -1,0 +1,1 @@
+"""The memory that normalization layers keep for the backward pass, and the kernels they run."""

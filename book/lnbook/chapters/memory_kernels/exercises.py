@@ -1,0 +1,70 @@
+"""The exercises of the chapter ``memory_kernels``."""
+
+from __future__ import annotations
+
+from lnbook.exercises import Function, Value
+
+
+def _mean(x):
+    return x.mean(-1, keepdims=True)
+
+
+def _gradient(y, rstd, gain, dy):
+    x_hat, d = y / gain, dy * gain
+    return rstd * (d - x_hat * _mean(d * x_hat))
+
+
+def _gradient_cases(rng):
+    for rows, H in ((1, 2), (3, 5)):
+        x_hat = rng.normal(size=(rows, H))
+        x_hat /= (x_hat**2).mean(-1, keepdims=True) ** 0.5
+        gain = rng.uniform(0.5, 2, size=H) * rng.choice([-1, 1], size=H)
+        yield gain * x_hat, rng.uniform(0.5, 2, size=(rows, 1)), gain, rng.normal(size=(rows, H))
+
+
+def _with_gain(y, rstd, gain, dy):
+    d = dy * gain
+    return rstd * (d - y * _mean(d * y))
+
+
+def _without_gain(y, rstd, gain, dy):
+    x_hat = y / gain
+    return rstd * (dy - x_hat * _mean(dy * x_hat))
+
+
+def _layer(y, rstd, gain, dy):
+    x_hat, d = y / gain, dy * gain
+    return rstd * (d - _mean(d) - x_hat * _mean(d * x_hat))
+
+
+def _constant(y, rstd, gain, dy):
+    return rstd * dy * gain
+
+
+EXERCISES = {
+    "gradient-from-the-output": Function(
+        _gradient,
+        cases=_gradient_cases,
+        wrong={
+            "`y` still has the gain; divide by it to get the normalized input.": _with_gain,
+            "`dy` is the gradient of the output; multiply by the gain to get that of `x_hat`.": (
+                _without_gain
+            ),
+            "RMS norm subtracts no mean, so its gradient does not either.": _layer,
+            "the root mean square depends on the input, too; this treats it as a constant.": (
+                _constant
+            ),
+        },
+        right="The input is not needed, as long as no gain is 0.",
+    ),
+    "memory-of-an-upcast": Value(
+        8,
+        right="By hand the norms keep 12 GiB, the kernels 4.",
+        wrong={
+            12: "that is what the version by hand keeps; the kernel keeps something, too.",
+            4: "that is what the kernel keeps, or one norm per block; each block has two.",
+            16: "the normalized input is cast back, so it has 2 bytes per number.",
+        },
+        otherwise="multiply norms, tokens, width and the difference in bytes per number.",
+    ),
+}

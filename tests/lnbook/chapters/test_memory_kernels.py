@@ -1,0 +1,136 @@
+"""The bytes that norms keep, counted by autograd, and what was recorded of compiled norms."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from lnbook.chapters.memory_kernels import compiled, figures
+from lnlab import records
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+WIDTH, TOKENS = 64, 24
+
+
+def counted(norm, way, dtype):
+    """The bytes per token that autograd saves."""
+    x = torch.randn(TOKENS, WIDTH).to(DTYPES[dtype]).requires_grad_()
+    gain, bias = nn.Parameter(torch.ones(WIDTH)), nn.Parameter(torch.zeros(WIDTH))
+    if way == "one kernel":  # with float32 gains a CPU keeps float32 statistics, as a GPU does
+        return compiled.kept(nn.LayerNorm(WIDTH), x) / TOKENS
+    if norm == "LayerNorm":
+        return compiled.kept(lambda x: compiled.layer_norm(x, gain, bias), x) / TOKENS
+    same = nn.Parameter(gain.to(x.dtype))
+    return compiled.kept(lambda x: compiled.rms_norm(x, same), x) / TOKENS
+
+
+@pytest.mark.parametrize("dtype", figures.DTYPES)
+@pytest.mark.parametrize(
+    ("norm", "way"),
+    [("LayerNorm", "by hand"), ("RMSNorm", "by hand"), ("LayerNorm", "one kernel")],
+)
+def test_the_figure_has_the_bytes_that_autograd_saves(norm, way, dtype):
+    assert figures.kept(norm, dtype, WIDTH)[way][0] == counted(norm, way, dtype)
+
+
+@pytest.mark.parametrize("dtype", figures.DTYPES)
+def test_a_linear_layer_keeps_the_output_of_the_norm(dtype):
+    norm, linear = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH).to(DTYPES[dtype])
+    x = torch.randn(TOKENS, WIDTH).to(DTYPES[dtype]).requires_grad_()
+    both = compiled.kept(lambda x: linear(norm(x)), x) / TOKENS
+    assert sum(figures.kept("LayerNorm", dtype, WIDTH)["one kernel"]) == both
+
+
+def test_recomputing_a_norm_and_a_linear_layer_keeps_one_array():
+    norm, linear = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
+    x = torch.randn(TOKENS, WIDTH).requires_grad_()
+    one = compiled.kept(
+        lambda x: torch.utils.checkpoint.checkpoint(
+            lambda x: linear(norm(x)), x, use_reentrant=False
+        ),
+        x,
+    )
+    recompute = figures.WAYS[3]
+    assert sum(figures.kept("LayerNorm", "float32", WIDTH)[recompute]) == one / TOKENS
+
+
+def test_the_backward_operator_of_a_fused_rms_norm_takes_input_and_one_statistic():
+    schema = torch.ops.aten._fused_rms_norm_backward.default._schema
+    given = [argument.name for argument in schema.arguments[1:4]]
+    assert given == ["input", "normalized_shape", "rstd"]
+    assert figures.kept("RMSNorm", "bfloat16", WIDTH)["one kernel"][0] == 2 * WIDTH + 4
+
+
+@pytest.mark.parametrize("norm", figures.NORMS)
+def test_a_model_keeps_that_of_all_its_norms_and_tokens(norm):
+    one = figures.kept(norm, "bfloat16", 768)
+    every = figures.total(norm, "bfloat16", 768, 12, 2048)
+    for way, pair in one.items():
+        assert every[way] == tuple(2 * 12 * 2048 * part for part in pair)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**34, "16.0 GiB")]
+)
+def test_sizes_are_written_in_a_unit_that_fits(count, text):
+    assert figures.size(count) == text
+
+
+@pytest.mark.parametrize("norm", figures.NORMS)
+@pytest.mark.parametrize(
+    ("width", "blocks", "tokens", "unit"), [(768, 12, 2048, "MiB"), (8192, 80, 32768, "GiB")]
+)
+def test_bars_and_sentence_state_the_same_sizes(norm, width, blocks, tokens, unit):
+    state = norm, "bfloat16", width, blocks, tokens
+    figure, text = figures.draw(*state), figures.describe(*state)
+    factor = {"MiB": 2**20, "GiB": 2**30}[unit]
+    assert figure.layout.xaxis.title.text == unit
+    for k, bars in enumerate(figure.data):
+        expected = [pair[k] / factor for pair in figures.total(*state).values()]
+        assert list(bars.x) == pytest.approx(expected, rel=1e-3)
+    sizes = [figures.size(pair[0]) for pair in figures.total(*state).values()]
+    assert all(size in text for size in sizes[:3])
+
+
+def test_an_input_that_is_not_contiguous_is_copied_before_the_kernel():
+    norm, keys = nn.LayerNorm(WIDTH), []
+    x = torch.randn(TOKENS, WIDTH)
+    for given in (x, x.T.contiguous().T):
+        with torch.profiler.profile() as profile:
+            norm(given)
+        keys.append({event.key for event in profile.key_averages()})
+    assert "aten::copy_" in keys[1] - keys[0]
+    assert "aten::native_layer_norm" in keys[0] & keys[1]
+
+
+def test_every_norm_is_recorded():
+    record = compiled.recorded()
+    assert tuple(record["found"]) == compiled.NORMS
+    assert set(record) == {"torch", "device", "date", "found"}
+
+
+def test_the_tables_have_every_row():
+    measured = json.loads((records.folder() / "bench.json").read_text("utf-8"))
+    devices = figures.processors(measured)
+    assert len(figures.speed(measured).rows) == len(devices) >= 1
+    assert len(figures.compiled_table(compiled.recorded()).rows) == len(compiled.NORMS)
+
+
+def test_input_and_gain_of_different_dtypes_are_complained_about():
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="Cannot dispatch to fused implementation"):
+            nn.RMSNorm(WIDTH)(torch.randn(TOKENS, WIDTH).bfloat16())
+    finally:
+        torch.set_warn_always(False)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_compiled_norms_are_one_kernel_and_keep_one_input():
+    seen, before = compiled.observe(), compiled.recorded()["found"]
+    for name, run in seen.items():
+        same = ("operators", "kernels", "backward", "eager", "compiled")
+        assert {key: run[key] for key in same} == {key: before[name][key] for key in same}
+        assert run["error"] < 1e-5

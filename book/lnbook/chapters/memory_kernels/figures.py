@@ -67,7 +67,8 @@ def size(count: float) -> str:
 def draw(norm: str, dtype: str, width: int, blocks: int, tokens: int) -> go.Figure:
     """Draw a bar for each way to compute the norm, in two parts."""
     bars = total(norm, dtype, width, blocks, tokens)
-    unit = 2**30 if max(map(sum, bars.values())) >= 2**31 else 2**20
+    most = max(map(sum, bars.values()))
+    unit = 2**30 if most >= 2**31 else 2**20
     parts = ("the norm", COLORS[NORMS[norm]]), ("the linear layer after it", COLORS["gray"])
     figure = go.Figure()
     for k, (part, color) in enumerate(parts):
@@ -84,7 +85,7 @@ def draw(norm: str, dtype: str, width: int, blocks: int, tokens: int) -> go.Figu
     figure.update_layout(
         title="Memory kept for the backward pass",
         barmode="stack",
-        xaxis={"title": "GiB" if unit == 2**30 else "MiB", "rangemode": "tozero"},
+        xaxis={"title": "GiB" if unit == 2**30 else "MiB", "range": [0, 1.05 * most / unit]},
         yaxis={"range": [len(bars) - 0.5, -0.5]},
         legend={"traceorder": "normal"},
         height=330,

@@ -1,0 +1,14 @@
+"""Outlier features of the book's trained transformer, and the rounding errors that they cause."""
+
+from lnbook.chapters.outlier_features.trained import (
+    LINE,
+    SEEDS,
+    STREAM,
+    attention,
+    error,
+    gains,
+    rotation,
+    stream,
+)
+
+__all__ = ["LINE", "SEEDS", "STREAM", "attention", "error", "gains", "rotation", "stream"]

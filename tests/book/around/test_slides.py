@@ -211,6 +211,7 @@ def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch
         "distributed_training",
         "conditional_normalization",
         "memory_kernels",
+        "outlier_features",
     }
     for deck in decks.values():
         for slide in deck:

@@ -28,7 +28,7 @@ PLANS = "teaching"  # the page for those who teach
 FIGURES = [web.selector for web in widgets() if web.name != "quiz"]
 SENTENCE = re.compile(r".+?(?:[?!]|(?<!\beq)(?<!\beqs)\.)(?=\s|$)\s*", re.DOTALL)  # not "eq. 4"
 FEW = 8  # words; after a sentence of fewer comes the next
-REFERENCE = "Look it up"  # pages that nobody lectures on
+NO_DECK = ("In production", "Look it up")  # parts of the book that nobody lectures on
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def decks(built: Path, source: Path) -> dict[str, list[Slide]]:
     plans = blocks(built)
     result, first = {}, [toc["root"]]  # the first page is the first track's
     for part in toc["parts"]:
-        if part["caption"] == REFERENCE:
+        if part["caption"] in NO_DECK:
             continue
         pages = first + [entry["file"] for entry in part["chapters"]]
         pages = [page for page in pages if (source / f"{page}.ipynb").exists()]

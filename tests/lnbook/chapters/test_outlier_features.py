@@ -1,0 +1,75 @@
+"""The residual stream of the trained model, its rounding errors and its attention."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from lnbook.chapters.outlier_features import trained
+from lnlab import records
+from lnlab.experiments.transformer import weights
+
+
+@pytest.fixture(scope="module")
+def model():
+    """The model of seed 0, with what its blocks read and what attention adds."""
+    (record,) = (r for r in records.read_all("transformer", ablate=True) if r["seed"] == 0)
+    model, characters = weights.restore(record)
+    return model.requires_grad_(False), [[characters.index(c) for c in trained.LINE]]
+
+
+def test_the_stream_is_what_the_second_block_reads(model):
+    model, tokens = model
+    read = []
+    model.blocks[1].register_forward_pre_hook(lambda module, args: read.append(args[0]))
+    model(torch.tensor(tokens))
+    np.testing.assert_allclose(trained.stream(0), read[0][0].numpy(), atol=1e-5)
+
+
+def test_attention_weights_give_what_the_block_adds(model):
+    model, _ = model
+    block, (weight, lengths) = model.blocks[1], trained.attention(0)
+    x = block.norm_a(torch.from_numpy(trained.stream(0)).float()[None])
+    v = block.qkv(x)[0, :, 128:].view(len(x[0]), block.heads, 16)
+    read = torch.einsum("hqk,khd->qhd", torch.from_numpy(weight).float(), v).flatten(1)
+    np.testing.assert_allclose(block.merge(read), block.attention(x)[0], atol=1e-4)
+    np.testing.assert_allclose(lengths, v.norm(dim=-1).mean(-1), rtol=1e-5)
+
+
+def test_a_rotation_is_orthogonal_and_of_equal_sizes():
+    Q = trained.rotation(8)
+    np.testing.assert_allclose(Q @ Q.T, np.eye(8), atol=1e-12)
+    np.testing.assert_allclose(np.abs(Q), 8**-0.5)
+
+
+def test_the_error_of_rounding_is_that_of_pytorchs_quantization():
+    x = np.random.default_rng(0).normal(size=(5, 16))
+    for row, error in zip(x, trained.error(x, bits=4), strict=True):
+        scale = np.abs(row).max() / 7
+        rounded = torch.fake_quantize_per_tensor_affine(torch.from_numpy(row), scale, 0, -7, 7)
+        expected = np.linalg.norm(rounded.numpy() - row) / np.linalg.norm(row)
+        assert error == pytest.approx(expected, rel=1e-6)
+    assert trained.ratio(np.array([[1.0, -2, 3, -40, 2]])) == pytest.approx(20)
+
+
+@pytest.mark.parametrize("rotated", [False, True])
+@pytest.mark.parametrize("position", [0, 2, 6])
+def test_bars_lines_point_and_sentence_state_the_same_numbers(position, rotated):
+    x = trained.stream() @ (trained.rotation(64) if rotated else np.eye(64))
+    features, errors = trained.draw(position, rotated)
+    np.testing.assert_allclose(features.data[0].y, x[position], atol=0.006)
+    low, high = features.layout.yaxis.range
+    assert low < x.min() < x.max() < high
+    as_trained, turned, point = errors.data
+    line = turned if rotated else as_trained
+    np.testing.assert_allclose(line.y, 100 * trained.error(x), atol=0.006)
+    assert (point.x[0], point.y[0]) == (position, line.y[position])
+    assert max(as_trained.y) < errors.layout.yaxis.range[1]
+    assert errors.layout.xaxis.ticktext[position] == trained.LINE[position].replace(" ", "␣")
+    text = trained.describe(position, rotated)
+    size = np.abs(x[position])
+    times, percent = re.search(r"is (\d+\.\d) times .* by (\d+) %", text).groups()
+    assert float(times) == pytest.approx(size.max() / np.median(size), abs=0.051)
+    assert float(percent) == pytest.approx(line.y[position], abs=0.51)
+    assert text.startswith("After the rotation") == rotated

@@ -13,24 +13,28 @@ from lnlab.experiments.transformer import weights
 
 @pytest.fixture(scope="module")
 def model():
-    """The model of seed 0, with what its blocks read and what attention adds."""
+    """The model of seed 0 and its characters."""
     (record,) = (r for r in records.read_all("transformer", ablate=True) if r["seed"] == 0)
     model, characters = weights.restore(record)
-    return model.requires_grad_(False), [[characters.index(c) for c in trained.LINE]]
+    return model.requires_grad_(False), characters
 
 
-def test_the_stream_is_what_the_second_block_reads(model):
-    model, tokens = model
+@pytest.fixture(scope="module")
+def outliers(model):
+    return trained.Trained([model])
+
+
+def test_the_stream_is_what_the_second_block_reads(model, outliers):
+    model, characters = model
     read = []
     model.blocks[1].register_forward_pre_hook(lambda module, args: read.append(args[0]))
-    model(torch.tensor(tokens))
-    np.testing.assert_allclose(trained.stream(0), read[0][0].numpy(), atol=1e-5)
+    model(torch.tensor([[characters.index(c) for c in trained.LINE]]))
+    np.testing.assert_allclose(outliers.stream(), read[0][0].numpy(), atol=1e-5)
 
 
-def test_attention_weights_give_what_the_block_adds(model):
-    model, _ = model
-    block, (weight, lengths) = model.blocks[1], trained.attention(0)
-    x = block.norm_a(torch.from_numpy(trained.stream(0)).float()[None])
+def test_attention_weights_give_what_the_block_adds(model, outliers):
+    block, (weight, lengths) = model[0].blocks[1], outliers.attention()
+    x = block.norm_a(torch.from_numpy(outliers.stream()).float()[None])
     v = block.qkv(x)[0, :, 128:].view(len(x[0]), block.heads, 16)
     read = torch.einsum("hqk,khd->qhd", torch.from_numpy(weight).float(), v).flatten(1)
     np.testing.assert_allclose(block.merge(read), block.attention(x)[0], atol=1e-4)
@@ -55,9 +59,9 @@ def test_the_error_of_rounding_is_that_of_pytorchs_quantization():
 
 @pytest.mark.parametrize("rotated", [False, True])
 @pytest.mark.parametrize("position", [0, 2, 6])
-def test_bars_lines_point_and_sentence_state_the_same_numbers(position, rotated):
-    x = trained.stream() @ (trained.rotation(64) if rotated else np.eye(64))
-    features, errors = trained.draw(position, rotated)
+def test_bars_lines_point_and_sentence_state_the_same_numbers(outliers, position, rotated):
+    x = outliers.stream() @ (trained.rotation(64) if rotated else np.eye(64))
+    features, errors = outliers.picture.draw(position, rotated)
     np.testing.assert_allclose(features.data[0].y, x[position], atol=0.006)
     low, high = features.layout.yaxis.range
     assert low < x.min() < x.max() < high
@@ -66,8 +70,7 @@ def test_bars_lines_point_and_sentence_state_the_same_numbers(position, rotated)
     np.testing.assert_allclose(line.y, 100 * trained.error(x), atol=0.006)
     assert (point.x[0], point.y[0]) == (position, line.y[position])
     assert max(as_trained.y) < errors.layout.yaxis.range[1]
-    assert errors.layout.xaxis.ticktext[position] == trained.LINE[position].replace(" ", "␣")
-    text = trained.describe(position, rotated)
+    text = outliers.picture.describe(position, rotated)
     size = np.abs(x[position])
     times, percent = re.search(r"is (\d+\.\d) times .* by (\d+) %", text).groups()
     assert float(times) == pytest.approx(size.max() / np.median(size), abs=0.051)

@@ -151,7 +151,7 @@ def _replay(args: argparse.Namespace) -> int:
     from lnlab.runner import record_runs
 
     rank = os.environ.get("RANK")
-    with _stopped_by_signals():
+    with stopped_by_signals():
         try:
             default_threads = torch.get_num_threads()
             for name, settings, seeds, options, threads, _ in invocations:
@@ -192,7 +192,7 @@ class _Stopped(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def _stopped_by_signals() -> Iterator[None]:
+def stopped_by_signals() -> Iterator[None]:
     """Treat the signals that schedulers send before their time limit like Ctrl-C.
 
     Signals that are ignored, as SIGHUP is under ``nohup``, or have another handler are unchanged.

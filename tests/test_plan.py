@@ -1,7 +1,9 @@
 """The plan of what is still to be recorded: what counts as recorded, and what comes first."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -112,3 +114,17 @@ def test_a_run_that_fails_is_named_and_the_other_jobs_go_on(planned, monkeypatch
     with joblib.parallel_config("threading"), failed:
         plan.main(["--record", "--out", str(tmp_path), "--jobs", "2"])
     assert len(done) == len(planned[0].settings) - 1
+
+
+def test_a_signal_that_ends_a_job_stops_the_recording_as_ctrl_c_does(
+    planned, monkeypatch, tmp_path
+):
+    def stop(*_, **__):
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise AssertionError("the run went on")
+
+    monkeypatch.setattr(runner, "record_runs", stop)
+    weights = planned[0].experiment
+    object.__setattr__(weights, "planned", (Grid((70,), planned[0].grid.given),))
+    with pytest.raises(SystemExit, match="Stopped by SIGTERM"):
+        plan.main(["--record", "--out", str(tmp_path)])

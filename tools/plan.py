@@ -171,8 +171,13 @@ def main(arguments: list[str] | None = None) -> None:
         for grid in experiments.find(name).grids:
             if grid.replaced:
                 print(f"replaced: {name:<17} {_describe(grid)}")
-    if args.record and (failed := _record(wanted, folders, args.device, args.jobs)):
-        sys.exit("\n".join(failed))
+    if args.record:
+        try:
+            failed = _record(wanted, folders, args.device, args.jobs)
+        except KeyboardInterrupt as stop:
+            sys.exit(f"Stopped{stop}. Checkpoints are kept: the same command goes on from there.")
+        if failed:
+            sys.exit("\n".join(failed))
 
 
 def _record(
@@ -193,12 +198,14 @@ def _record(
 def _record_run(name: str, settings: Settings, seed: int, out: Path, device: str) -> str:
     import torch
 
+    from lnlab.cli import stopped_by_signals
     from lnlab.runner import record_runs
 
     experiment = experiments.find(name)
     torch.set_num_threads(experiment.threads or 1)
     try:
-        record_runs(experiment, [settings], [seed], out=out, device=device)
+        with stopped_by_signals():
+            record_runs(experiment, [settings], [seed], out=out, device=device)
     except RuntimeError as error:  # one that diverged, say
         return str(error)
     return ""

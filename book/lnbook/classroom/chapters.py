@@ -194,9 +194,18 @@ def used(statements: Iterable[ast.stmt]) -> set[str]:
             names |= (used([ast.Expr(statement.iter)]) | within) - have
             have |= bound(statement)
             continue
+        if isinstance(statement, ast.With):  # like its head and its body, one after the other
+            heads = [ast.Expr(item.context_expr) for item in statement.items]
+            targets = [item.optional_vars for item in statement.items if item.optional_vars]
+            own = set().union(*map(bound, targets))
+            names |= (used(heads) | (used(statement.body) - own)) - have
+            have |= bound(statement)
+            continue
         every = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
         inner = {n.id for n in every if isinstance(n.ctx, ast.Store)} - bound(statement)
         inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
+        named = (n for n in ast.walk(statement) if isinstance(n, ast.FunctionDef | ast.ClassDef))
+        inner |= {n.name for n in named} - bound(statement)
         handlers = (n for n in ast.walk(statement) if isinstance(n, ast.ExceptHandler))
         inner |= {handler.name for handler in handlers if handler.name}
         names |= {n.id for n in every if isinstance(n.ctx, ast.Load)} - have - inner

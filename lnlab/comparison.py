@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -226,6 +227,22 @@ def p_value(differences: np.ndarray) -> float:
     return t_tails(mean / error, len(d) - 1)
 
 
+@functools.cache
+def _quadrature() -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes and weights of Gauss-Legendre quadrature, computed once."""
+    return np.polynomial.legendre.leggauss(80)
+
+
+@functools.cache
+def _t_quantile(df: int) -> float:
+    """Return the t statistic whose two-sided p value is ``SIGNIFICANCE_LEVEL``, by bisection."""
+    low, high = 0.0, 1e3
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if t_tails(middle, df) > SIGNIFICANCE_LEVEL else (low, middle)
+    return high
+
+
 def t_tails(t: float, df: int) -> float:
     """Return the two-sided p value of a t statistic with ``df`` degrees of freedom.
 
@@ -234,7 +251,7 @@ def t_tails(t: float, df: int) -> float:
     """
     if df < 1:
         return 1.0
-    nodes, weights = np.polynomial.legendre.leggauss(80)
+    nodes, weights = _quadrature()
 
     def area(low: float) -> float:
         half = (math.pi / 2 - low) / 2
@@ -246,12 +263,7 @@ def t_tails(t: float, df: int) -> float:
 def t_interval(differences: np.ndarray) -> tuple[float, float]:
     """Return the 95 % confidence interval of a mean by Student's t distribution."""
     d = _check_differences("t_interval", differences)
-    low, high = 0.0, 1e3
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (
-            (middle, high) if t_tails(middle, len(d) - 1) > SIGNIFICANCE_LEVEL else (low, middle)
-        )
+    high = _t_quantile(len(d) - 1)
     scale = max(np.abs(d).max(), 1e-300)  # so that squares do not overflow
     half = high * (d / scale).std(ddof=1) / math.sqrt(len(d))
     return float(scale * ((d / scale).mean() - half)), float(scale * ((d / scale).mean() + half))

@@ -1,5 +1,5 @@
 """Outlier features of the book's trained transformer, and the rounding errors that they cause."""
 
-from lnbook.chapters.outlier_features.trained import LINE, Trained, error, ratio, rotation
+from lnbook.chapters.outlier_features.trained import LINE, Trained, error, rotation
 
-__all__ = ["LINE", "Trained", "error", "ratio", "rotation"]
+__all__ = ["LINE", "Trained", "error", "rotation"]

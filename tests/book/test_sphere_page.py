@@ -305,7 +305,6 @@ def usual(sphere):
         return status(page)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "typed", ["#sphere&a1=99&eps=-1&stage=&cloud=1", "#sphere&a1=NaN&__proto__=1&=%E0%A4%A", "#x"]
 )

@@ -433,7 +433,6 @@ def test_the_slider_of_characters_says_which_of_how_many_is_chosen(run):
             assert slider.input_value() == str((k + 4) % 10)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["#run&norms=llllx&look=9&heat=2&at=-1", "#run&text=%E0%A4%A"])
 def test_a_wrong_address_is_left_out_where_it_is_wrong(run, reader, typed):
     with run(typed) as page:

@@ -25,15 +25,20 @@ window.lnAddress ??= (() => {
       [name, ...values.map(([key, value]) => `${key}=${encodeURIComponent(value)}`)]).join("&");
   }
   const page = () => location.href.split("#")[0];
+  let known = location.hash; // as it was last written, or said to have changed
+  addEventListener("hashchange", () => { known = location.hash; });
 
-  /* Put a part with its values, pairs of key and value, before the others; without values it goes. */
+  /* Put a part with its values, pairs of key and value, before the others; without values it goes.
+     An address that was opened a moment ago, whose event is still to come, is not written over. */
   function save(name, values) {
+    if (location.hash !== known) return;
     const others = read();
     others.delete(name);
     const hash = write([[name, values], ...[...others].map(([other, map]) => [other, [...map]])]);
     if (!hash && !location.hash) return;
     const address = hash ? `#${hash}` : page();
     try { history.replaceState(history.state, "", address); } catch { /* some forbid it */ }
+    known = location.hash;
   }
   /* Return what leads to one part in this state, on this page or another. */
   const link = (name, values, there = page()) => `${there}#${write([[name, values]]) || name}`;

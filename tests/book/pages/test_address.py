@@ -48,6 +48,21 @@ def test_choices_and_explorers_share_the_address(visit, built_book):
         )
 
 
+def test_an_address_opened_a_moment_ago_is_not_written_over(visit, built_book):
+    """As when a control was moved, and a link is opened before the address names its value."""
+    with visit(built_book.as_uri(), "which_norm") as v:
+        opened = v.page.evaluate("""() => {
+          location.hash = "#chooser&data=conv";
+          lnAddress.save("explorer-1", [["moved", "before"]]);
+          return location.hash;
+        }""")
+        assert opened == "#chooser&data=conv"
+        v.page.locator("#chooser input[value='conv']:checked").wait_for(state="attached")
+        v.page.evaluate("lnAddress.save('explorer-1', [['moved', 'after']])")
+        hash_ = v.page.evaluate("location.hash")
+        assert hash_ == "#explorer-1&moved=after&chooser&data=conv"
+
+
 @pytest.mark.parametrize("viewport", [(1300, 900), (390, 844)], ids=["wide", "phone"])
 def test_a_link_to_a_state_leads_to_its_figure(visit, http, payloads, viewport):
     """Also where figures above it are drawn after the page was scrolled."""

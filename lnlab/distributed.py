@@ -77,7 +77,7 @@ class SingleProcess:
     def work(
         self, runs: list[Run], train: Train, on_written: Callable[[Path], None], bar: Progress
     ) -> None:
-        """Train all runs in order; arguments and errors as for :meth:`Ranks.work`."""
+        """Train all runs in order; arguments and errors as for :meth:`DistributedRunner.work`."""
         failures = {}
 
         def count(updates: int, *, resumed: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import time
 
@@ -63,7 +64,9 @@ def toy(tmp_path, monkeypatch):
     for words in (["init", "--initial-branch=main"], ["add", "."], ["commit", "-m", "toy"]):
         subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
     write(tmp_path, *FAULTS)
-    return tmp_path
+    before = signal.getsignal(signal.SIGTERM)  # the command sets its own
+    yield tmp_path
+    signal.signal(signal.SIGTERM, before)
 
 
 def write(root, *whats):

@@ -18,11 +18,11 @@ def counted(norm, way, dtype):
     x = torch.randn(TOKENS, WIDTH).to(DTYPES[dtype]).requires_grad_()
     gain, bias = nn.Parameter(torch.ones(WIDTH)), nn.Parameter(torch.zeros(WIDTH))
     if way == "one kernel":  # with float32 gains a CPU keeps float32 statistics, as a GPU does
-        return compiled.kept(nn.LayerNorm(WIDTH), x) / TOKENS
+        return compiled.saved_bytes(nn.LayerNorm(WIDTH), x) / TOKENS
     if norm == "LayerNorm":
-        return compiled.kept(lambda x: compiled.layer_norm(x, gain, bias), x) / TOKENS
+        return compiled.saved_bytes(lambda x: compiled.layer_norm(x, gain, bias), x) / TOKENS
     same = nn.Parameter(gain.to(x.dtype))
-    return compiled.kept(lambda x: compiled.rms_norm(x, same), x) / TOKENS
+    return compiled.saved_bytes(lambda x: compiled.rms_norm(x, same), x) / TOKENS
 
 
 @pytest.mark.parametrize("dtype", figures.DTYPES)
@@ -31,40 +31,40 @@ def counted(norm, way, dtype):
     [("LayerNorm", "by hand"), ("RMSNorm", "by hand"), ("LayerNorm", "one kernel")],
 )
 def test_the_figure_has_the_bytes_that_autograd_saves(norm, way, dtype):
-    assert figures.kept(norm, dtype, WIDTH)[way][0] == counted(norm, way, dtype)
+    assert figures.bytes_per_token(norm, dtype, WIDTH)[way][0] == counted(norm, way, dtype)
 
 
 @pytest.mark.parametrize("dtype", figures.DTYPES)
 def test_a_linear_layer_keeps_the_output_of_the_norm(dtype):
     norm, linear = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH).to(DTYPES[dtype])
     x = torch.randn(TOKENS, WIDTH).to(DTYPES[dtype]).requires_grad_()
-    both = compiled.kept(lambda x: linear(norm(x)), x) / TOKENS
-    assert sum(figures.kept("LayerNorm", dtype, WIDTH)["one kernel"]) == both
+    both = compiled.saved_bytes(lambda x: linear(norm(x)), x) / TOKENS
+    assert sum(figures.bytes_per_token("LayerNorm", dtype, WIDTH)["one kernel"]) == both
 
 
 def test_recomputing_a_norm_and_a_linear_layer_keeps_one_array():
     norm, linear = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
     x = torch.randn(TOKENS, WIDTH).requires_grad_()
-    one = compiled.kept(
+    one = compiled.saved_bytes(
         lambda x: torch.utils.checkpoint.checkpoint(
             lambda x: linear(norm(x)), x, use_reentrant=False
         ),
         x,
     )
     recompute = figures.WAYS[3]
-    assert sum(figures.kept("LayerNorm", "float32", WIDTH)[recompute]) == one / TOKENS
+    assert sum(figures.bytes_per_token("LayerNorm", "float32", WIDTH)[recompute]) == one / TOKENS
 
 
 def test_the_backward_operator_of_a_fused_rms_norm_takes_input_and_one_statistic():
     schema = torch.ops.aten._fused_rms_norm_backward.default._schema
     given = [argument.name for argument in schema.arguments[1:4]]
     assert given == ["input", "normalized_shape", "rstd"]
-    assert figures.kept("RMSNorm", "bfloat16", WIDTH)["one kernel"][0] == 2 * WIDTH + 4
+    assert figures.bytes_per_token("RMSNorm", "bfloat16", WIDTH)["one kernel"][0] == 2 * WIDTH + 4
 
 
 @pytest.mark.parametrize("norm", figures.NORMS)
 def test_a_model_keeps_that_of_all_its_norms_and_tokens(norm):
-    one = figures.kept(norm, "bfloat16", 768)
+    one = figures.bytes_per_token(norm, "bfloat16", 768)
     every = figures.total(norm, "bfloat16", 768, 12, 2048)
     for way, pair in one.items():
         assert every[way] == tuple(2 * 12 * 2048 * part for part in pair)
@@ -106,8 +106,8 @@ def test_an_input_that_is_not_contiguous_is_copied_before_the_kernel():
 
 def test_every_norm_is_recorded():
     record = compiled.recorded()
-    assert tuple(record["found"]) == compiled.NORMS
-    assert set(record) == {"torch", "device", "date", "found"}
+    assert tuple(record["results"]) == compiled.NORMS
+    assert set(record) == {"torch", "device", "date", "results"}
 
 
 def test_the_tables_have_every_row():
@@ -129,7 +129,7 @@ def test_input_and_gain_of_different_dtypes_are_complained_about():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_compiled_norms_are_one_kernel_and_keep_one_input():
-    seen, before = compiled.observe(), compiled.recorded()["found"]
+    seen, before = compiled.observe(), compiled.recorded()["results"]
     for name, run in seen.items():
         same = ("operators", "kernels", "backward", "eager", "compiled")
         assert {key: run[key] for key in same} == {key: before[name][key] for key in same}

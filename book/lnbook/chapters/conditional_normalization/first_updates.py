@@ -115,10 +115,10 @@ def part_norms(network: Network, gradients: Params) -> dict[str, float]:
 def draw(zero: str, gate: bool, offset: float) -> go.Figure:
     """Draw the norm of each part's gradient over the first updates."""
     training, figure = train(zero, gate, offset), go.Figure()
-    band = {"x": [-0.5, SHOWN + 0.5] * 2, "y": [10 ** (LOW - 1)] * 2 + [10 ** (LOW - 0.1)] * 2}
-    band["x"] = [-0.5, SHOWN + 0.5, SHOWN + 0.5, -0.5]
     figure.add_scatter(
-        **band, mode="lines", fill="toself", fillcolor=fade(COLORS["gray"], 0.15),
+        x=[-0.5, SHOWN + 0.5, SHOWN + 0.5, -0.5],
+        y=[10 ** (LOW - 1)] * 2 + [10 ** (LOW - 0.1)] * 2,
+        mode="lines", fill="toself", fillcolor=fade(COLORS["gray"], 0.15),
         line={"width": 0}, hoverinfo="skip", showlegend=False,
     )  # fmt: skip
     for i, (name, (label, color, dash, marker)) in enumerate(PARTS.items()):

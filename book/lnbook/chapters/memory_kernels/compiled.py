@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["NORMS", "Operators", "kept", "layer_norm", "observe", "recorded", "rms_norm"]
+__all__ = ["NORMS", "Operators", "layer_norm", "observe", "recorded", "rms_norm", "saved_bytes"]
 
 SOURCE = Path(__file__).with_name("compiled.json")
 TOKENS, FEATURES = 512, 1024
@@ -40,7 +40,7 @@ def rms_norm(x: Tensor, gain: Tensor, eps: float = 1e-6) -> Tensor:
     return gain * x_hat.to(x.dtype)
 
 
-def kept(function: Callable[[Tensor], object], x: Tensor) -> int:
+def saved_bytes(function: Callable[[Tensor], object], x: Tensor) -> int:
     """Return the bytes that ``function(x)`` keeps for its backward pass, but for parameters.
 
     Args:
@@ -115,8 +115,8 @@ def observe() -> dict[str, dict[str, float]]:
             "operators": len(mode.names),
             "kernels": kernels[0],
             "backward": kernels[1],
-            "eager": kept(function, x) / x.nbytes,
-            "compiled": kept(compiled, x) / x.nbytes,
+            "eager": saved_bytes(function, x) / x.nbytes,
+            "compiled": saved_bytes(compiled, x) / x.nbytes,
             "differ": (y != eager).float().mean().item(),
             "error": (y - eager).abs().max().item(),
         }
@@ -124,11 +124,11 @@ def observe() -> dict[str, dict[str, float]]:
 
 
 def recorded() -> dict:
-    """Return what :func:`observe` saw: ``torch``, ``device``, ``date`` and ``found``."""
+    """Return what :func:`observe` saw: ``torch``, ``device``, ``date`` and ``results``."""
     return json.loads(SOURCE.read_text("utf-8"))
 
 
 if __name__ == "__main__":
     made = {"torch": torch.__version__, "device": f"CPU: {platform.processor()}"}
-    made |= {"date": f"{datetime.now(UTC):%Y-%m-%d}", "found": observe()}
+    made |= {"date": f"{datetime.now(UTC):%Y-%m-%d}", "results": observe()}
     SOURCE.write_text(json.dumps(made, indent=1) + "\n", "utf-8")

@@ -20,7 +20,7 @@ WAYS = "by hand", "one kernel", "save the output", "recompute<br>norm, linear", 
 STATISTIC = 4  # bytes of a float32 number
 
 
-def kept(norm: str, dtype: str, width: int) -> dict[str, tuple[float, float]]:
+def bytes_per_token(norm: str, dtype: str, width: int) -> dict[str, tuple[float, float]]:
     """Return the bytes per token that a norm and the linear layer after it keep.
 
     In half precision the norm written by hand computes in float32, as it should: it keeps float32
@@ -50,9 +50,11 @@ def kept(norm: str, dtype: str, width: int) -> dict[str, tuple[float, float]]:
 def total(
     norm: str, dtype: str, width: int, blocks: int, tokens: int
 ) -> dict[str, tuple[float, float]]:
-    """Return :func:`kept` for all norms of a transformer and all tokens of a batch."""
+    """Return :func:`bytes_per_token` for all norms of a transformer and all tokens of a batch."""
     count = PER_BLOCK * blocks * tokens
-    return {way: (a * count, b * count) for way, (a, b) in kept(norm, dtype, width).items()}
+    return {
+        way: (a * count, b * count) for way, (a, b) in bytes_per_token(norm, dtype, width).items()
+    }
 
 
 def size(count: float) -> str:
@@ -162,7 +164,7 @@ def compiled_table(recorded: dict[str, Any]) -> Table:
             f"{run['compiled']:.2f}",
             f"{run['differ']:.0%}",
         ]
-        for name, run in recorded["found"].items()
+        for name, run in recorded["results"].items()
     ]
     columns = [
         "norm",

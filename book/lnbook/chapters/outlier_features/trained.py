@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 import torch
+from scipy.linalg import hadamard
 from torch import nn
 
 from lnbook.explorer.figure_spec import Picture
@@ -28,10 +29,7 @@ ALT = (
 
 def rotation(width: int) -> np.ndarray:
     """Return the Hadamard matrix over its root, which is orthogonal; ``width`` is a power of 2."""
-    Q = np.ones((1, 1))
-    while len(Q) < width:
-        Q = np.block([[Q, Q], [Q, -Q]]) / np.sqrt(2)
-    return Q
+    return hadamard(width) / np.sqrt(width)
 
 
 def error(x: np.ndarray, bits: int = BITS) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Chapters as stored: the template kept, text outputs alone, a check behind every claim."""
 
 import ast
+import calendar
 import json
 import re
 import sys
@@ -116,8 +117,10 @@ def test_the_questions_are_three_to_five_of_every_kind(lesson):
 
 
 CELLS = 45  # of the main line: what is not folded away and no exercise
-# Numbers that name a place or a year claim nothing; a digit alone is mostly a count of words.
+# Numbers that name a place or a day claim nothing; a digit alone is mostly a count of words.
+MONTHS = "|".join(calendar.month_name[1:])
 PLACES = (
+    rf"\b(?:\d{{1,2}} )?(?:{MONTHS}) \d{{4}}\b|"
     r"(?:[Ee]qs?\.|\b[Ss]ections?|\b[Ff]igures?|\b[Tt]ables?|\b[Cc]hapters?|\b[Hh]int|arXiv:)"
     r"\s*\d[\d.]*(?:(?:,| to| and| or|–|-|−)\s*\d[\d.]*)*"
 )

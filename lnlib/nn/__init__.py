@@ -11,6 +11,7 @@ if find_spec("torch") is None:
 from lnlib.nn.adaptive import AdaptiveLayerNorm, DynamicTanh
 from lnlib.nn.convert import from_fastrnns, rms_from_layer_norm, to_fastrnns
 from lnlib.nn.norm import LayerNorm, RMSNorm
+from lnlib.nn.parameters import no_decay_groups, to_torch_names
 from lnlib.nn.recurrent import (
     LayerNormGRU,
     LayerNormGRUCell,
@@ -32,6 +33,8 @@ __all__ = [
     "LayerNormRNNCell",
     "RMSNorm",
     "from_fastrnns",
+    "no_decay_groups",
     "rms_from_layer_norm",
     "to_fastrnns",
+    "to_torch_names",
 ]

@@ -1,6 +1,8 @@
 """Compare two methods that were trained with the same seeds; assign one label to every claim.
 
-All pages and commands use this protocol, which was fixed before the results were looked at.
+All pages and commands use this protocol. It was fixed on 25 November 2026, when most of the book's
+runs had been recorded and compared by another rule. Only records with a later date are of runs that
+were not known then.
 
 **Labels.** An exact statement *holds* or *does not hold*. For paired runs with ten seeds or more,
 a claim is *supported*, *contradicted* or *undecided* at the 5 % level: by a paired t test, or by a

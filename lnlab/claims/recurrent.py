@@ -24,7 +24,7 @@ from lnlab.claims.trained import (
     secondary,
     speedup,
 )
-from lnlab.experiments._arms import Arm
+from lnlab.experiments._arms import Arm, arms
 from lnlab.experiments._curves import TARGETS, smoothed
 from lnlab.experiments._task import CHOSEN, LAYER, NONE, curve
 
@@ -36,6 +36,12 @@ TEST = {
     "skip_thoughts": ("val_nll", 1, "nats per word", "loss on held-out chapters"),
     "draw": ("test_bound", 1, "nats", "bound on test images"),
     "handwriting": ("test_new_nll", 1, "nats per point", "loss on test writers"),
+}
+#: Arms for the sensitivity to the initial gain, by norm and gain.
+_GAINS = {
+    (norm, gain): {"norm": norm, "gain": gain, "start": "usual"}
+    for norm in ("layer", "batch", "batch_everywhere")
+    for gain in (1.0, 0.1)
 }
 #: Settings that are changed in groups with longer sequences or smaller batches.
 LONGER_OR_SMALLER = {"batch_size", "length", "glimpses", "passages"}
@@ -239,6 +245,34 @@ def _reader_end(group: RunGroup, what: str, plain: str) -> Finding:
     text = f"{what} on validation at the end, against {plain}"
     return final_metric_difference(group, name, unit, text, plain=plain, factor=factor,
                                    plateau_score=lambda run: curve(run, name))  # fmt: skip
+
+
+def initial_gain(records: Records) -> list[Finding]:
+    """Compare how much the initial gain, 1 or 0.1, changes the final error of two norms."""
+    task, results = TASKS["attentive_reader"], []
+    for changed, runs in task.run_groups(records.of("attentive_reader")):
+        group = RunGroup("attentive_reader", changed, arms(runs, _GAINS, task.score))
+        findings = [
+            _gain_change(group, norm, words)
+            for norm, words in (("batch", "batch norm in the LSTM"),
+                                ("batch_everywhere", "batch norm everywhere"))
+            if group.has(*((n, gain) for n in ("layer", norm) for gain in (1.0, 0.1)))
+        ]  # fmt: skip
+        results += secondary(findings) if results else findings
+    return results
+
+
+def _gain_change(group: RunGroup, norm: str, words: str) -> Finding:
+    used = [group.arms[n, gain] for n in ("layer", norm) for gain in (1.0, 0.1)]
+    seeds = sorted(set.intersection(*(set(arm.runs) for arm in used)))
+    ends = np.array([[end("val_error")(arm.runs[seed]) for seed in seeds] for arm in used])
+    layer, batch = np.abs(ends[::2] - ends[1::2])
+    text = f"change of the error on validation by the initial gain, against {words}"
+    return Finding(
+        trained.describe(group, text), 100 * (layer - batch), "points", None,
+        tuple(arm.runs[seed] for arm in used for seed in seeds),
+        untestable=TASKS["attentive_reader"].no_plateau(*used),
+    )  # fmt: skip
 
 
 def longer_passages(records: Records) -> list[Finding]:

@@ -50,8 +50,8 @@ def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
     return findings(
         weighed(experiment, records, *names),
         "The paper's claims, each with the measurements behind its label. Every network was "
-        "trained at its own best learning rate. With fewer than ten seeds the label is a count and "
-        "not a test.",
+        "trained at the best of the learning rates that were tried. With fewer than ten seeds the "
+        "label is a count and not a test.",
     )
 
 

@@ -149,6 +149,44 @@ def test_seconds_of_recorded_runs_are_no_evidence():
         assert str(one.label) == f"{comparison.UNTESTABLE}: {comparison.BUSY}"
 
 
+def gains(changes, *norms):
+    """Runs of three seeds whose final error depends on norm and initial gain."""
+    return [
+        made("attentive_reader", "layer", seed, norm=norm, gain=gain, curves={
+            "val_error": [0.9, *[0.5 - (gain == 1) * changes[norm] - seed / 1000] * (POINTS - 1)]})
+        for norm in norms for gain in (1.0, 0.1) for seed in SEEDS
+    ]  # fmt: skip
+
+
+def test_sensitivity_to_the_initial_gain_needs_both_gains_of_both_norms():
+    norms = "layer", "batch", "batch_everywhere"
+    runs = gains({"layer": 0.1, "batch": 0.3, "batch_everywhere": -0.05}, *norms)
+    layer = [run for run in runs if run["settings"]["norm"] == "layer"]
+    for some in ([], layer, [r for r in runs if r in layer or r["settings"]["gain"] == 0.1]):
+        assert str(verdict("reader-scale", some).label) == NOT_YET
+    one = verdict("reader-scale", runs)
+    np.testing.assert_allclose([f.differences for f in one.findings], [[-20] * 3, [5] * 3])
+    assert str(one.label) == "0 to 3 of 3 seeds"
+    assert [len(f.runs) for f in one.findings] == [12, 12]
+    for run in runs:
+        run["curves"]["val_error"] = [1 - 0.05 * k for k in range(POINTS)]
+    assert verdict("reader-scale", runs).label.reason == comparison.NO_PLATEAU
+
+
+def test_a_claim_says_if_its_rates_were_chosen_on_shorter_runs():
+    short = {c.name for c in claims.PAPER if "shorter runs" in c.beside}
+    for claim in claims.PAPER:
+        if claim.experiments and claim.experiments[0] in trained.RECURRENT:
+            (name, *others) = claim.experiments
+            used = [] if others else [
+                group.arms[arm] for group in trained.run_groups(Records(), name)[:1]
+                for arm in (trained.NONE, trained.LAYER)
+            ]  # fmt: skip
+            once = any(len(arm.rates) == 1 for arm in used)
+            tested = claim.name != "skip-time" and claim.evaluate(Records())
+            assert not tested or once == (claim.name in short), claim.name
+
+
 def test_sentence_vectors_below_their_own_words_are_not_testable():
     runs = book("skip_thoughts", (1.0, 1.0, 1.0))
     for run in runs:

@@ -135,7 +135,7 @@ def residual(
             ``("linear", "ReLU")``.
         norm: What is written on the norm.
         forms: Of ``pre`` (norm, block, sum), ``post`` (block, sum, norm), ``sandwich`` (norm,
-            block, norm, sum) and ``inner`` (the norm behind the first box of the block); or from
+            block, norm, sum) and ``inner`` (the norm after the first box of the block); or from
             these to a heading.
         title: Heads the card.
 

@@ -1,4 +1,4 @@
-"""A residual block: the norm before it, behind it, or both; and what stands on the free wire."""
+"""A residual block: the norm before it, after it, or both; and what stands on the free wire."""
 
 from __future__ import annotations
 

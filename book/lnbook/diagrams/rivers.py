@@ -130,7 +130,7 @@ def _shape(layout: Layout, place: str, state: State, blocks: int, gauge: Gauge) 
 
 
 def _river(layout: Layout, half: Sequence[float]) -> str:
-    """Return the river's outline: behind each block it is as wide as the stream there."""
+    """Return the river's outline: after each block it is as wide as the stream there."""
     joins = [layout.start + (k + JOIN) * layout.step for k in range(len(half) - 1)]
     middle = [layout.start - 30, *joins, layout.start + (len(half) - 1) * layout.step + 34]
     every = [half[0], *half[1:], half[-1]]

@@ -75,7 +75,7 @@ def readings(text: str, unit: str = "") -> list[float]:
 
     Args:
         text: As for :func:`forms`.
-        unit: May stand behind it.
+        unit: May stand after it.
 
     Returns:
         The finite numbers that it may be: none, one, or two that differ.

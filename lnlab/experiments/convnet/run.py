@@ -66,7 +66,7 @@ class Network(nn.Module):
                     stride,
                     padding=KERNEL // 2,
                     padding_mode=settings.padding,
-                    bias=settings.norm == "none",  # a norm brings its own, behind it
+                    bias=settings.norm == "none",  # a norm has its own bias
                 )
             )
             self.norms.append(norm(settings, channels, side))

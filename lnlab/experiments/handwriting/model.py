@@ -61,7 +61,7 @@ class Writer(nn.Module):
 
         Args:
             points: Shape ``(T, B, 3)``: offsets in units of their deviation, lifts.
-            text: Shape ``(B, U, C)``: a 1 for each character, zeros behind the last.
+            text: Shape ``(B, U, C)``: a 1 for each character, zeros after the last.
 
         Returns:
             What is said of the next point ``(T, B, 1 + 6 mixture)``, and phi ``(T, B, U)``.

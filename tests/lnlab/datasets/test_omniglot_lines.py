@@ -50,7 +50,7 @@ def test_lines_are_of_running_words_by_drawers_of_their_own_split():
     assert {split: len(lines) for split, lines in result.splits.items()} == FEW
     running = "to be or not to be thats the question whether tis nobler in the mind "
     words = (running * 9).split()
-    # The first four fifths are for training; behind the last word comes the first again.
+    # The first four fifths are for training; after the last word comes the first again.
     running = {"train": " ".join(words[:108] * 2)}
     rest = " ".join(words[108:] * 2)
     writers = {s: {line.writer for line in lines} for s, lines in result.splits.items()}

@@ -45,7 +45,7 @@ def normalized(kind, x, p, at, eps):
 
 
 def forward(p, tokens, s, norm=None):
-    """Logits, and the stream before and behind each block; ``norm(x, at)`` stands in for norms."""
+    """Logits, and the stream before and after each block; ``norm(x, at)`` stands in for norms."""
     norm = norm or (lambda x, at: normalized(s.norm, x, p, at, s.eps))
     T, d = tokens.shape[1], s.width // s.heads
 

@@ -1,4 +1,4 @@
-"""Layer norm replaced by RMS norm: centered weights before it, its bias moved behind it."""
+"""Layer norm replaced by RMS norm: centered weights before it, its bias moved after it."""
 
 import copy
 import re

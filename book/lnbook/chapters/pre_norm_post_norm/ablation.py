@@ -19,7 +19,7 @@ ABLATED = {
     },
     "put something in their place": {
         "rms": "RMSNorm",
-        "frozen": "frozen deviation",
+        "frozen": "frozen std",
         "frozen_but_last": "frozen, last one alive",
     },
     "change eps": {

@@ -1,4 +1,4 @@
-"""Deviation of the stream, and its share that is mean."""
+"""Standard deviation of the residual stream, and how much of it is the mean."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TIMES = {
 }
 TICKS = {"deviation": (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20),
          "mean_share": (0.05, 0.1, 0.2, 0.5, 1, 2, 5)}  # fmt: skip
-TITLES = {"deviation": "Deviation of the stream", "mean_share": "Share of it that is mean, %"}
+TITLES = {"deviation": "Standard deviation", "mean_share": "Share of the mean (%)"}
 RANGES = {"deviation": (0.02, 24), "mean_share": (0.04, 6)}
 
 
 def at(runs: Runs, initialization: str, kind: str, name: str, when: str) -> np.ndarray | None:
-    """Return a measure behind each block, ``(seeds, 13)``; the share in percent."""
+    """Return a measure after each block, ``(seeds, 13)``; the share in percent."""
     if when == "start":
         result = runs.start(initialization, kind, DEPTH, name)
     else:
@@ -31,7 +31,7 @@ def at(runs: Runs, initialization: str, kind: str, name: str, when: str) -> np.n
 
 
 def draw_stream(runs: Runs, kind: str, initialization: str) -> list[go.Figure]:
-    """Draw deviation and mean share of the stream behind each block, before and after training."""
+    """Draw standard deviation and share of the mean after each block, at the start and trained."""
     return [_panel(runs, kind, initialization, name) for name in TITLES]
 
 
@@ -42,11 +42,11 @@ def _panel(runs: Runs, kind: str, initialization: str, name: str) -> go.Figure:
         result = at(runs, initialization, kind, name, when)
         if result is not None:
             values = np.clip(result, low, high)
-            band(figure, places, spread(values), look, "behind block %{x}: %{y:.3g}",
+            band(figure, places, spread(values), look, "after block %{x}: %{y:.3g}",
                  "lines+markers")  # fmt: skip
     figure.update_layout(
         title=TITLES[name],
-        xaxis={"title": "behind block", "range": [-0.4, DEPTH + 0.4], "zeroline": False,
+        xaxis={"title": "after block", "range": [-0.4, DEPTH + 0.4], "zeroline": False,
                "dtick": 3},
         yaxis={"type": "log", "range": [np.log10(low * 0.9), np.log10(high * 1.1)],
                "tickvals": TICKS[name], "ticktext": [f"{t:g}" for t in TICKS[name]]},
@@ -55,7 +55,7 @@ def _panel(runs: Runs, kind: str, initialization: str, name: str) -> go.Figure:
 
 
 def describe_stream(runs: Runs, kind: str, initialization: str) -> str:
-    """Say what both are behind the last block, before and after training."""
+    """Say what both are after the last block, at the start and after training."""
     texts = []
     for when, (label, *_) in TIMES.items():
         both = [at(runs, initialization, kind, name, when) for name in TITLES]
@@ -63,14 +63,16 @@ def describe_stream(runs: Runs, kind: str, initialization: str) -> str:
             texts.append(f"{label} not recorded")
         else:
             size, share = (v.mean(0)[-1] for v in both)
-            texts.append(f"{label} deviation {size:.2f}, {max(share, 0):.2f} % of it mean")
+            texts.append(f"{label} {size:.2f} (share of the mean {max(share, 0):.2f} %)")
     start = INITIALIZATION_NAMES[initialization]
-    return f"{KINDS[kind][0]}, {start}, behind the last block: {'; '.join(texts)}."
+    return (
+        f"{KINDS[kind][0]}, {start}, standard deviation after the last block: {'; '.join(texts)}."
+    )
 
 
 STREAM = Picture(
     draw_stream,
     describe_stream,
-    alt="Two panels over the blocks: the deviation of the residual stream, and the share of its "
-    "squares that is its mean's, at the start and after 600 updates.",
+    alt="Two panels over the blocks: the standard deviation of the residual stream, and "
+    "the share of its mean square that is due to the mean, at the start and after 600 updates.",
 )

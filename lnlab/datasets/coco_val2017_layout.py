@@ -1,8 +1,8 @@
 """Captions and object boxes of COCO val2017: what section 6.1 is run on, without a pixel.
 
 One file of lines of JSON, the categories first, then one image per line. It is derived from two
-public files, each at a fixed commit: the official ``captions_val2017.json``, and ``val2017.txt``,
-which has all boxes of ``instances_val2017.json``.
+public files: ``captions_val2017.json`` from COCO's own archive, or from a copy at a fixed commit,
+and, at a fixed commit, ``val2017.txt``, which has all boxes of ``instances_val2017.json``.
 
 Captions and boxes are annotations of COCO, by Lin et al. (2014) and the COCO Consortium,
 cocodataset.org, under CC BY 4.0; here they are joined, trimmed and split.

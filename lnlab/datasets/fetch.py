@@ -11,17 +11,26 @@ from __future__ import annotations
 import functools
 import gzip
 import hashlib
+import io
 import lzma
 import os
+import queue
+import threading
+import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lnlab import messages
-from lnlab.atomic_write import cannot_write, printable, write
+from lnlab.atomic_write import cannot_write, check_regular, printable, write
+
+if TYPE_CHECKING:
+    import requests
 
 TIMEOUT = (10.0, 30.0)  # seconds to connect, and between two pieces of an answer
+CHUNK = 1 << 16  # bytes
+PATIENCE_S = 60.0  # seconds without a complete chunk after which the next address is tried
 _OPEN = {"": open, ".gz": gzip.open, ".xz": lzma.open}
 
 
@@ -188,6 +197,8 @@ def _download(name: str, folder: str | os.PathLike | None) -> bytes:
 
     dataset, _, file = name.partition("/")
     path = folders(dataset, folder)[0] / file
+    if path.exists():
+        check_regular(path)  # pooch would read a pipe
     pooch.get_logger().setLevel("WARNING")  # the progress bar is enough
     problems = []
     for url in REGISTRY[name].urls:
@@ -212,15 +223,100 @@ def _download(name: str, folder: str | os.PathLike | None) -> bytes:
 
 
 def _http(file: str, url: str, output_file: str, _: object) -> None:
-    """Download to ``output_file``, decompressed if only the address ends in ``.gz``."""
-    import pooch
+    """Download to ``output_file``, decompressed if only the address ends in ``.gz``.
+
+    Raises:
+        ValueError: If the server is too slow: fewer than ``CHUNK`` bytes in ``PATIENCE_S``.
+    """
     from tqdm import tqdm
 
-    with tqdm(
-        total=1, desc=file, unit="B", unit_scale=True, disable=None, file=messages.stderr()
-    ) as bar:
-        download = pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 16, timeout=TIMEOUT)
-        download(url, output_file, None)
+    received, ended = queue.SimpleQueue(), threading.Event()
+    # In a thread of its own, because a read from a server that sends single bytes does not end.
+    threading.Thread(target=_receive, args=(url, received, ended), daemon=True).start()
+    bar = tqdm(desc=file, unit="B", unit_scale=True, disable=None, file=messages.stderr())
+    try:
+        with bar, open(output_file, "wb") as output:
+            while (part := received.get(timeout=PATIENCE_S)) is not None:
+                if isinstance(part, Exception):
+                    raise part
+                if isinstance(part, int):
+                    bar.total = part or None
+                else:
+                    output.write(part)
+                    bar.update(len(part))
+    except queue.Empty:
+        raise ValueError(f"fewer than {CHUNK:,} bytes were received in {PATIENCE_S:g} s") from None
+    finally:
+        ended.set()
     path = Path(output_file)
     if url.endswith(".gz") and not file.endswith(".gz"):
         path.write_bytes(_read(path, ".gz"))
+
+
+def _receive(url: str, to: queue.SimpleQueue, ended: threading.Event) -> None:
+    """Put the number of bytes, the bytes and ``None`` into a queue, or an error."""
+    try:
+        for part in _parts(*url.partition("#")[::2]):
+            if ended.is_set():
+                return
+            to.put(part)
+        to.put(None)
+    except Exception as error:  # raised in the thread that waits
+        to.put(error)
+
+
+def _parts(url: str, member: str) -> Iterator[int | bytes]:
+    """Yield the number of bytes of a file, 0 if it is unknown, and then the bytes."""
+    import requests
+
+    if member:
+        try:
+            with zipfile.ZipFile(io.BufferedReader(_Remote(url), 4 * CHUNK)) as archive:
+                yield archive.getinfo(member).file_size
+                with archive.open(member) as file:
+                    yield from iter(lambda: file.read(CHUNK), b"")
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise ValueError(f"{member} cannot be extracted: {error}") from error
+        return
+    with requests.get(url, stream=True, timeout=TIMEOUT) as response:
+        response.raise_for_status()
+        yield int(response.headers.get("content-length", 0))
+        yield from response.iter_content(CHUNK)
+
+
+class _Remote(io.RawIOBase):
+    """A file on a server, of which only the parts that are read are downloaded."""
+
+    def __init__(self, url: str) -> None:
+        self._url, self._at = url, 0
+        self._size = int(self._get(0, 1).headers["content-range"].rpartition("/")[2])
+
+    def _get(self, first: int, count: int) -> requests.Response:
+        import requests
+
+        header = {"Range": f"bytes={first}-{first + count - 1}", "Accept-Encoding": "identity"}
+        with requests.get(self._url, headers=header, stream=True, timeout=TIMEOUT) as response:
+            response.raise_for_status()
+            if response.status_code != requests.codes.partial_content:
+                raise ValueError("the server does not send parts of a file")
+            _ = response.content
+            return response
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: bytearray) -> int:
+        count = min(len(buffer), self._size - self._at)
+        if count <= 0:
+            return 0
+        content = self._get(self._at, count).content
+        buffer[: len(content)] = content
+        self._at += len(content)
+        return len(content)

@@ -17,12 +17,14 @@ class Mirror:
     """A server of files that remembers which paths were asked for.
 
     ``behavior`` is ``well``, ``not_found``, ``breaking_off`` (after the first half), ``stalling``
-    (after the first half, until ``resume`` is set) or ``wrong_content``.
+    (after the first half, until ``resume`` is set), ``slow`` or ``slow_header`` (single bytes,
+    until ``resume`` is set), ``parts`` (which sends those that are asked for) or ``wrong_content``.
     """
 
     def __init__(self, files: dict[str, bytes], behavior: str):
         self.files, self.behavior = files, behavior
         self.asked: list[str] = []
+        self.sent = 0  # bytes, by ``parts``
         self.halfway, self.resume = threading.Event(), threading.Event()
         mirror = self
 
@@ -46,11 +48,24 @@ class Mirror:
             handler.send_error(404)
             return
         body = b"other" if self.behavior == "wrong_content" else self.files[name]
-        handler.send_response(200)
+        if self.behavior == "slow_header":
+            self.send_slowly(handler, b"HTTP/1.1 200 OK\r\n" + b"x" * 10_000)
+            return
+        if self.behavior == "parts":
+            first, last = map(int, handler.headers["Range"].removeprefix("bytes=").split("-"))
+            handler.send_response(206)
+            handler.send_header("Content-Range", f"bytes {first}-{last}/{len(body)}")
+            body = body[first : last + 1]
+            self.sent += len(body)
+        else:
+            handler.send_response(200)
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         half = len(body) // 2
         with contextlib.suppress(OSError):
+            if self.behavior == "slow":
+                self.send_slowly(handler, body)
+                return
             handler.wfile.write(body[:half])
             if self.behavior == "breaking_off":
                 return
@@ -59,6 +74,14 @@ class Mirror:
                 self.halfway.set()
                 self.resume.wait(60)
             handler.wfile.write(body[half:])
+
+    def send_slowly(self, handler, content):
+        with contextlib.suppress(OSError):
+            for byte in content:
+                handler.wfile.write(bytes([byte]))
+                handler.wfile.flush()
+                if self.resume.wait(0.02):
+                    return
 
     def close(self):
         self.resume.set()

@@ -5,16 +5,17 @@ from __future__ import annotations
 import errno
 import gzip
 import hashlib
+import io
 import lzma
 import os
 import random
 import re
 import subprocess
 import sys
+import zipfile
 from collections import Counter
 from pathlib import Path
 
-import pooch
 import pytest
 
 import lnlib
@@ -62,6 +63,8 @@ def test_a_folder_given_is_made_and_filled(tmp_path, serve, register):
         ("not_found", "404 Client Error"),
         ("breaking_off", "IncompleteRead"),
         ("stalling", "timed out"),
+        ("slow", "fewer than 65,536 bytes were received in 2 s"),
+        ("slow_header", "fewer than 65,536 bytes were received in 2 s"),
         ("wrong_content", f"expected sha256:{hashlib.sha256(CONTENT).hexdigest()} but got "
                           f"{hashlib.sha256(b'other').hexdigest()}"),
         (None, "Connection refused"),
@@ -71,6 +74,7 @@ def test_the_next_address_is_tried_and_an_error_names_what_failed(
     tmp_path, serve, register, monkeypatch, behavior, says
 ):
     monkeypatch.setattr(fetch, "TIMEOUT", (30.0, 0.3))
+    monkeypatch.setattr(fetch, "PATIENCE_S", 2.0)
     first = serve({"noise": CONTENT}, behavior)
     if behavior is None:
         first.close = first.close() or (lambda: None)
@@ -96,11 +100,59 @@ def test_a_file_that_only_the_server_compresses_is_stored_uncompressed(tmp_path,
     assert (tmp_path / "noise.gz").read_bytes() == packed
 
 
+def archive(name: str) -> bytes:
+    """An archive with much else than the file."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("before", random.Random(1).randbytes(3_000_000))
+        file.writestr(name, CONTENT)
+        file.writestr("after", random.Random(2).randbytes(3_000_000))
+    return content.getvalue()
+
+
+def test_of_an_archive_the_parts_that_hold_the_file_are_downloaded(tmp_path, serve, register):
+    whole = archive("in/noise")
+    mirror = serve({"all.zip": whole}, "parts")
+    register(NAME, CONTENT, f"{mirror.url}all.zip#in/noise")
+    assert fetch.get(NAME, tmp_path) == CONTENT
+    assert files(tmp_path) == {"noise"}
+    assert mirror.sent < len(whole) / 4
+
+
+@pytest.mark.parametrize(
+    ("content", "behavior", "says"),
+    [
+        (archive("other"), "parts", r"in/noise cannot be extracted: .*no item named"),
+        (b"no archive" * 10, "parts", "in/noise cannot be extracted: File is not a zip file"),
+        (archive("in/noise"), "well", "the server does not send parts of a file"),
+        (archive("in/noise"), "not_found", "404 Client Error"),
+    ],
+    ids=["without the file", "no archive", "without parts", "not found"],
+)
+def test_an_archive_that_cannot_be_used_leaves_its_place_to_the_next_address(
+    tmp_path, serve, register, content, behavior, says
+):
+    first = f"{serve({'all.zip': content}, behavior).url}all.zip#in/noise"
+    register(NAME, CONTENT, first)
+    with pytest.raises(OSError, match=says):
+        fetch.get(NAME, tmp_path)
+    register(NAME, CONTENT, first, f"{serve({'noise': CONTENT}).url}noise")
+    assert fetch.get(NAME, tmp_path) == CONTENT
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are a matter of POSIX")
+def test_a_pipe_in_the_place_of_a_file_is_not_read(tmp_path, serve, register):
+    os.mkfifo(tmp_path / "noise")
+    register(NAME, CONTENT, f"{serve({'noise': CONTENT}).url}noise")
+    with pytest.raises(ValueError, match="noise: must be a file, is a pipe"):
+        fetch.get(NAME, tmp_path)
+
+
 def test_a_full_disk_is_an_error_of_its_own(tmp_path, serve, register, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", full)
+    monkeypatch.setattr(fetch, "_http", full)
     register(NAME, CONTENT, "http://127.0.0.1:1/a", "http://127.0.0.1:1/b")
     with pytest.raises(
         OSError, match=r"cannot write .*noise: No space .*more bytes are needed and"
@@ -270,9 +322,8 @@ def test_every_registered_file_has_a_checksum_and_an_address_that_does_not_chang
         assert re.fullmatch("[0-9a-f]{64}", sha256), name
         assert name.partition("/")[0] in datasets.NAMES
         for url in urls:
-            assert url.startswith(("https://", "http://www.cs.toronto", "http://fashion-mnist")), (
-                url
-            )
+            plain = ("http://www.cs.toronto", "http://fashion-mnist", "http://images.cocodataset")
+            assert url.startswith(("https://", *plain)), url
             if url.startswith("https://raw.githubusercontent.com/"):
                 assert re.fullmatch("[0-9a-f]{40}", url.split("/")[5]), url
     gutenberg = [e.urls for n, e in fetch.REGISTRY.items() if n.startswith("gutenberg") and e.urls]
@@ -280,4 +331,6 @@ def test_every_registered_file_has_a_checksum_and_an_address_that_does_not_chang
         re.fullmatch(r".*/epub/(\d+)/pg\1\.txt", first) and copy for first, copy in gutenberg
     )
     count = Counter(name.rpartition("/")[0] for name in fetch.REGISTRY)
+    captions = fetch.REGISTRY["coco_val2017_layout/captions_val2017.json"].urls
+    assert captions[0].startswith("http://images.cocodataset.org/")  # the original, then a copy
     assert (count["bible_cloze/old"], count["bible_cloze/modern"], len(gutenberg)) == (66, 66, 24)

@@ -372,7 +372,9 @@ def acquire_lock(record: Path, report: Callable[[str], None]) -> Iterator[None]:
         return
     try:
         with contextlib.suppress(OSError):
-            owner.write_text(f"process {os.getpid()} on {platform.node()}")
+            owner.unlink(missing_ok=True)  # of an ended process, or a link or a pipe
+            with owner.open("x") as to:
+                to.write(f"process {os.getpid()} on {platform.node()}")
         yield
     finally:
         with contextlib.suppress(OSError):

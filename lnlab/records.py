@@ -120,8 +120,9 @@ def _read_json(path: Path | str) -> Any:
         raise ValueError(f"{constant} is not a number in JSON")
 
     try:
-        if not Path(path).is_file():  # reading a pipe would block
+        if not os.path.exists(path):  # unlike Path.exists, False where a name is too long
             raise FileNotFoundError(None, "there is no such file")
+        atomic_write.check_regular(Path(path))
         content = Path(path).read_text(encoding="utf-8")
         return json.loads(content, parse_constant=refuse)
     except RecursionError:

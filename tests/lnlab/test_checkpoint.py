@@ -271,6 +271,25 @@ def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch)
         runs(tmp_path, 1)
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_link_or_a_pipe_in_the_place_of_the_owners_name_is_not_written_to(tmp_path, kind):
+    path, victim = tmp_path / "mnist" / "run.json", tmp_path / "victim"
+    owner = checkpoint.path_of(path).with_name("run.owner")
+    owner.parent.mkdir(parents=True)
+    victim.write_text("mine")
+    owner.symlink_to(victim) if kind == "link" else os.mkfifo(owner)
+    held = threading.Event()
+
+    def hold():
+        with checkpoint.acquire_lock(path, print):
+            assert "process" in owner.read_text()
+            held.set()
+
+    threading.Thread(target=hold, daemon=True).start()
+    assert held.wait(60)
+    assert victim.read_text() == "mine"
+
+
 def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp_path, capsys):
     path = tmp_path / "mnist" / "run.json"
     file = checkpoint.path_of(path).with_name("run.lock")

@@ -208,7 +208,8 @@ def test_what_is_no_file_is_named_and_not_waited_for(tmp_path, kind):
         path.mkdir()
     elif kind == "link to nothing":
         path.symlink_to("gone")
-    with pytest.raises(records.BadRecord, match=r"mnist-x.json: not .* \(there is no such file\)"):
+    reason = f"must be a file, is a {kind}" if path.exists() else "there is no such file"
+    with pytest.raises(records.BadRecord, match=rf"mnist-x.json: not .*{reason}\)"):
         records.read(path)
 
 

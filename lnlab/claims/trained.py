@@ -54,14 +54,17 @@ class RunGroup(NamedTuple):
         return len(set.intersection(*(set(self.arms[name].runs) for name in names))) > 1
 
 
-def run_groups(records: Records, experiment: str, *arms: str) -> list[RunGroup]:
+def run_groups(
+    records: Records, experiment: str, *arms: str, metric: str | None = None
+) -> list[RunGroup]:
     """Return the groups of runs that have these arms, the default settings first.
 
-    Without ``arms``, the groups must have an arm without norm and one with layer norm.
+    Without ``arms``, the groups must have an arm without norm and one with layer norm. Learning
+    rates are chosen by ``metric``, one of the task's ``scores``; by default the main one.
     """
     task = TASKS[experiment]
     results = [
-        RunGroup(experiment, changed, task.at_best_rates(runs))
+        RunGroup(experiment, changed, task.at_best_rates(runs, metric))
         for changed, runs in task.run_groups(records.of(experiment))
     ]
     return [group for group in results if group.has(*(arms or (NONE, LAYER)))]
@@ -253,17 +256,21 @@ def secondary(findings: list[Finding]) -> list[Finding]:
 def speedup(experiment: str, *, at_most: float = 1.0) -> Evaluator:
     """Return an evaluator of the updates to the targets.
 
-    Only the first metric of the main group counts; the other metrics, the baseline with tuned
+    Each metric is compared at the learning rates that are best by it. Only the first metric of the
+    main group counts, unless the task says that the others do, too; the baseline with tuned
     initialization and the other groups are secondary.
     """
+    task = TASKS[experiment]
 
     def evaluate(records: Records) -> list[Finding]:
         results = []
-        for group in run_groups(records, experiment):
-            findings = []
-            for metric in TASKS[experiment].scores:
-                ratios = steps_to_target_ratio(group, metric=metric, at_most=at_most)
-                findings += secondary(ratios) if findings else ratios
+        by_metric = [run_groups(records, experiment, metric=metric) for metric in task.scores]
+        for groups in zip(*by_metric, strict=True):
+            group, findings = groups[0], []
+            for metric, at_rates in zip(task.scores, groups, strict=True):
+                ratios = steps_to_target_ratio(at_rates, metric=metric, at_most=at_most)
+                counts = task.others_count or not findings
+                findings += ratios if counts else secondary(ratios)
             if group.has(CHOSEN, LAYER):
                 findings += secondary(steps_to_target_ratio(group, plain=CHOSEN, at_most=at_most))
             results += secondary(findings) if results else findings

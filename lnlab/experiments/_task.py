@@ -112,6 +112,7 @@ class Task:
         unit: Unit of the score as printed.
         factor: Factor from the score to this unit, negative if the score has the opposite sign.
         others: Further scores for which updates to targets are compared, by name.
+        others_count: Whether these enter the labels, too, because the paper names no metric.
     """
 
     settings: Callable[[], Any]
@@ -123,6 +124,7 @@ class Task:
     unit: str = "nats"
     factor: float = 1.0
     others: Mapping[str, Score] = dataclasses.field(default_factory=dict)
+    others_count: bool = False
 
     @property
     def scores(self) -> dict[str, Score]:
@@ -169,9 +171,14 @@ class Task:
         parts = [(json.loads(changed), _drop_duplicates(runs)) for changed, runs in result.items()]
         return sorted(parts, key=lambda part: len(part[0]))
 
-    def at_best_rates(self, records: Sequence[Record]) -> dict[str, Arm]:
-        """Return the arms of a group of runs, each at its best learning rate."""
-        return arms(records, self.arms, self.score)
+    def at_best_rates(self, records: Sequence[Record], metric: str | None = None) -> dict[str, Arm]:
+        """Return the arms of a group of runs, each at its best learning rate.
+
+        Args:
+            records: The runs.
+            metric: One of ``scores``, by which the rates are chosen; by default the main one.
+        """
+        return arms(records, self.arms, self.scores[metric] if metric else self.score)
 
     def rows(self, other: Arm, layer: Arm) -> list[Row]:
         """Return the values of two arms for all measures that their runs have."""

@@ -79,16 +79,17 @@ def usual(run):
     return all(run["settings"][name] != value for name, value in others.items())
 
 
-def arm(runs, experiment, name, kind):
-    """The runs of an arm at its best rate, by seed."""
-    of = [run for run in matching(runs, experiment, **ARMS[experiment][name])
-          if usual(run) == (kind == "usual")]  # fmt: skip
+def arm(runs, experiment, name, kind, of=None):
+    """The runs of an arm at its best rate, by seed; the rate is chosen by the score or ``of``."""
+    by = of or score
     rates = {}
-    for run in of:
+    for run in matching(runs, experiment, **ARMS[experiment][name]):
+        if usual(run) != (kind == "usual"):
+            continue
         rates.setdefault(run["settings"]["learning_rate"], {})[run["seed"]] = run
     seeds = max(len(result) for result in rates.values())
     means = {
-        rate: fmean(min(known(score(run))) for run in result.values())
+        rate: fmean(min(known(by(run))) for run in result.values())
         for rate, result in rates.items()
         if len(result) == seeds
     }

@@ -187,14 +187,15 @@ def to_targets(a, b, of, axis, limit=1.0, counts=True):
 
 def faster(runs, experiment, kind="usual", *, plain="none", other="layer", of=score, limit=1.0,
            counts=True):  # fmt: skip
-    a, b = (arm(runs, experiment, name, kind) for name in (plain, other))
+    by = score if experiment == "order_embeddings" else of
+    a, b = (arm(runs, experiment, name, kind, by) for name in (plain, other))
     return to_targets(a, b, of, updates, limit, counts)
 
 
 def final(runs, experiment, value, unit, kind="usual", *, plain="none", other="layer", factor=1,
-          share=True, counts=True, judged=score, early=False):  # fmt: skip
+          share=True, counts=True, judged=score, early=False, by=None):  # fmt: skip
     """How far a value of the other arm lies below the plain arm's, whichever way is better."""
-    a, b = (arm(runs, experiment, name, kind) for name in (plain, other))
+    a, b = (arm(runs, experiment, name, kind, by) for name in (plain, other))
     differences, shares = [], []
     for seed in common(a, b):
         less = value(b[seed]) - value(a[seed])
@@ -222,7 +223,8 @@ def speedup(experiment, limit=1.0):
         return both_kinds(experiment, lambda kind: [
             *faster(runs, experiment, kind, limit=limit),
             *(one for name in OTHERS.get(experiment, [])
-              for one in faster(runs, experiment, kind, limit=limit, counts=False,
+              for one in faster(runs, experiment, kind, limit=limit,
+                                counts=experiment == "convnet",
                                 of=lambda run, name=name: numbers(run, name))),
             *faster(runs, experiment, kind, plain="none, tuned initialization", limit=limit,
                     counts=False),

@@ -352,13 +352,13 @@ def comparable(runs):
 def conv_batch(runs):
     others = [name for name in ARMS["convnet"] if name != "batch"]
 
-    def ends(kind, name, unit, factor, counts):
-        return [final(runs, "convnet", of_end(name), unit, kind, plain=plain, other="batch",
-                      factor=factor, counts=counts, judged=lambda run: numbers(run, name))
-                for plain in others]  # fmt: skip
+    def ends(kind, what, unit, factor):
+        test, val = (lambda run, of=of: numbers(run, f"{of}_{what}") for of in ("test", "val"))
+        return [final(runs, "convnet", of_end(f"test_{what}"), unit, kind, plain=plain, by=val,
+                      other="batch", factor=factor, judged=test) for plain in others]  # fmt: skip
 
     return both_kinds("convnet", lambda kind: [
-        *ends(kind, "test_error", "points", 100, True), *ends(kind, "test_nll", "nats", 1, False)
+        *ends(kind, "error", "points", 100), *ends(kind, "nll", "nats", 1)
     ])  # fmt: skip
 
 

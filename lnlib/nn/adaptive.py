@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from lnlib.nn import _calls
 from lnlib.nn.functional import check_tensors
+from lnlib.nn.kernels.cpu import layer_norm
 from lnlib.norms._arguments import check_eps
 
 
@@ -121,7 +122,7 @@ class AdaptiveLayerNorm(nn.Module):
                 f"with 1 in place of leading sizes, got {[*each, condition.shape[-1]]}"
             )
         parts = F.linear(condition, self.weight, self.bias).split(self.normalized_shape[0], dim=-1)
-        x_hat = F.layer_norm(input, self.normalized_shape, eps=self.eps)
+        x_hat = _normalized(input, self.normalized_shape, self.eps)
         y = (1 + parts[0]) * x_hat + parts[1]
         return (y, parts[2]) if self.gate else y
 
@@ -182,6 +183,15 @@ class DynamicTanh(nn.Module):
     def extra_repr(self) -> str:
         """Return the number of features and where alpha started."""
         return f"{self.normalized_shape}, alpha={self.start}"
+
+
+def _normalized(input: Tensor, normalized_shape: tuple[int, ...], eps: float) -> Tensor:
+    """Return what :class:`lnlib.nn.LayerNorm` does without gain and bias."""
+    if input.device.type == "cpu":  # accurate where the mean is large
+        x_hat = layer_norm.norm(input, None, normalized_shape, None, None, eps, centered=True)
+        if x_hat is not None:
+            return x_hat
+    return F.layer_norm(input, normalized_shape, eps=eps)
 
 
 def _check_sizes(owner: str, **sizes: int) -> None:

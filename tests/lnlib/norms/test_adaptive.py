@@ -9,7 +9,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import lnlib
-from lnlib.nn import AdaptiveLayerNorm, DynamicTanh
+from lnlib.nn import AdaptiveLayerNorm, DynamicTanh, LayerNorm
+from lnlib.nn.kernels.cpu import layer_norm
 
 H, C = 5, 3
 # Shape of x, and of the condition.
@@ -96,10 +97,27 @@ def test_the_module_is_the_numpy_function(shape, given):
     np.testing.assert_allclose(y.detach(), right, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("width", [2, 768])
+def test_a_large_mean_costs_the_module_no_digits(width):
+    if not layer_norm.available():
+        pytest.skip(f"no compiled library here: {layer_norm.reason()}")
+    exact = AdaptiveLayerNorm(width, C, dtype=torch.float64)
+    torch.nn.init.normal_(exact.weight)
+    module = copy.deepcopy(exact).float()
+    exact.load_state_dict(module.state_dict())  # rounded
+    x, condition = torch.randn(64, width) + 1e4, torch.randn(64, C)
+    leaves = x.requires_grad_(), x.detach().double().requires_grad_()
+    y, right = module(leaves[0], condition), exact(leaves[1], condition.double())
+    torch.testing.assert_close(y.double(), right, rtol=0, atol=1e-5)
+    for output in (y, right):
+        output[:, 0].sum().backward()
+    torch.testing.assert_close(leaves[0].grad.double(), leaves[1].grad, rtol=1e-4, atol=1e-4)
+
+
 def test_the_module_starts_as_layer_norm_and_learns():
     module, x = AdaptiveLayerNorm(H, C), torch.randn(4, H)
     condition = torch.randn(4, C)
-    assert torch.equal(module(x, condition), F.layer_norm(x, (H,)))
+    assert torch.equal(module(x, condition), LayerNorm(H, elementwise_affine=False)(x))
     module(x, condition).square().sum().backward()
     assert module.weight.grad.abs().sum() > 0
     assert set(module.state_dict()) == {"weight", "bias"}

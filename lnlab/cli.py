@@ -110,6 +110,11 @@ def _invocations(args: argparse.Namespace) -> Iterator[Invocation]:
     experiment = experiments.find(args.experiment)
     fields = config.field_specs(experiment.settings)
     given = {k: v for k, v in vars(args).items() if k in fields}
+    if "paper" in given.get("scale", ()):
+        raise ValueError(
+            f"--scale must be a positive number, got 'paper'; in {experiment.name} it is a "
+            "setting, and there are no paper sizes, because the paper does not have this experiment"
+        )
     seeds = args.seeds
     typed = list(given)
     if experiment.scales:

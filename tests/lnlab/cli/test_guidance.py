@@ -86,7 +86,9 @@ def test_each_experiment_has_the_papers_scale_or_says_why_not(name, refused, cap
     if "paper" in experiment.scales:
         assert "paper: --" in " ".join(help_of("replay", name, capsys=capsys).split())
     elif "scale" in field_specs(experiment.settings):
-        assert "--scale must be a positive number" in refused(["replay", name, "--scale", "paper"])
+        text = refused(["replay", name, "--scale", "paper"])
+        assert "--scale must be a positive number" in text
+        assert "the paper does not have this experiment" in text
     else:
         text = refused(["replay", name, "--scale", "paper"])
         assert "the paper does not have this experiment" in text

@@ -111,8 +111,7 @@ def visible(cells):
 
 def standing_alone(task, source):
     """Return the code of an exercise, below what it and its solution take from the chapter."""
-    needed = chapters.needs(task.before, f"{task.starter}\n{task.solution}\n{task.answer}")
-    needed.append("from lnbook import exercises")
+    needed = [*task.needs, "from lnbook import exercises"]
     stood = {ast.unparse(statement) for statement in ast.parse(source).body}
     imports = [s for s in needed if s.startswith(("import ", "from ")) and s not in stood]
     rest = [statement for statement in needed if statement not in {*imports, *stood}]

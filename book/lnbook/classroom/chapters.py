@@ -54,6 +54,11 @@ class Task:
         """The names that the starter binds."""
         return set().union(*map(bound, ast.parse(self.starter).body))
 
+    @property
+    def needs(self) -> list[str]:
+        """The statements of the chapter that starter, solution and answer depend on."""
+        return needs(self.before, f"{self.starter}\n{self.solution}\n{self.answer}")
+
 
 def book() -> Path:
     """Return the folder of the chapters.

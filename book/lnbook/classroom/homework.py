@@ -133,9 +133,7 @@ def setup(tasks: Sequence[Task]) -> str:
     """Return the code that the exercises of one chapter stand on."""
     lines: dict[str, None] = {}
     for task in tasks:
-        for statement in chapters.needs(
-            task.before, f"{task.starter}\n{task.solution}\n{task.answer}"
-        ):
+        for statement in task.needs:
             lines.setdefault(statement)
     known = [line for line in lines if line not in ALWAYS.splitlines()]
     imports = [line for line in known if line.startswith(("import ", "from "))]

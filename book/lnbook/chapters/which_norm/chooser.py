@@ -134,9 +134,9 @@ LINES = (
           "Pre-norm with a final norm, the common choice at every depth.",
           "pre_norm_post_norm#what-is-established", weights="new", data=TRANSFORMER, depth="few"),
     _line("Placement",
-          "Pre-norm with a final norm. Without residual scaling post-norm was stuck at some "
-          "learning rates, with and without warm-up.",
-          "pre_norm_post_norm#training-with-and-without-warm-up",
+          "Pre-norm with a final norm, and output matrices initialized 1/√(2N) times as large "
+          "(residual scaling). Without it, post-norm was stuck at some learning rates.",
+          "residual_scaling#what-share-of-the-residual-stream-does-a-block-contribute",
           weights="new", data=TRANSFORMER, depth="many"),
     _line("Placement",
           "Between convolution and non-linearity. A convolution before batch norm needs no "

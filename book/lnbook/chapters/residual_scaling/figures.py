@@ -1,0 +1,6 @@
+"""What the notebook shows, from the files beside this one."""
+
+from lnbook.chapters.residual_scaling.panels import DEPTHS, PROFILE
+from lnbook.chapters.residual_scaling.stack import SCHEMES, output_shares, profile
+
+__all__ = ["DEPTHS", "PROFILE", "SCHEMES", "output_shares", "profile"]

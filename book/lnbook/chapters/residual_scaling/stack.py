@@ -1,0 +1,180 @@
+"""A stack of transformer blocks before the first update, with every scheme of the page."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from lnlib.nn.transformer import Block, Transformer
+
+WIDTH, HEADS, LENGTH, BATCH, VOCABULARY, SEEDS = 64, 4, 32, 4, 65, 3
+SCHEMES = {
+    "pre-norm": "pre",
+    "post-norm": "post",
+    "residual scaling 1/√(2N)": "scaled",
+    "ReZero": "rezero",
+    "LayerScale": "layerscale",
+    "DeepNorm": "deepnorm",
+    "Mix-LN": "mix",
+    "LayerNorm scaling": "lns",
+    "sandwich (Peri-LN)": "sandwich",
+    "output norm only": "output",
+    "HybridNorm": "hybrid",
+}
+NAMES = {key: name for name, key in SCHEMES.items()}
+LAST_NORM = {"pre", "scaled", "layerscale", "mix", "lns", "sandwich", "output", "hybrid"}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is measured of a stack before the first update, means over the seeds.
+
+    Args:
+        variance: Of the residual stream over the features of a token, before the first block and
+            after each block, ``(N + 1,)``.
+        share: Of each block in the residual stream after it: the squared sine of the angle between
+            the stream before and after the block, ``(N,)``.
+        gradient: Norm of the gradient of the weight matrices of each block, ``(N,)``.
+    """
+
+    variance: np.ndarray
+    share: np.ndarray
+    gradient: np.ndarray
+
+    @property
+    def in_output(self) -> np.ndarray:
+        """Share of the embedding and of each block in the residual stream after the last block."""
+        return output_shares(self.share)
+
+
+def output_shares(share: np.ndarray) -> np.ndarray:
+    """Return what is left in the last stream: of the input, then of each block, ``(N + 1,)``.
+
+    Each later block reduces the share of what was there before by the factor ``1 - share``.
+
+    Args:
+        share: Of each block in the stream right after it, ``(N,)``.
+    """
+    kept = np.cumprod(np.append(1, 1 - share[::-1]))[::-1]  # from after each block to the last
+    return np.append(1, share) * kept
+
+
+def norm(x: Tensor) -> Tensor:
+    """Return layer norm of the features, without gain and bias."""
+    return F.layer_norm(x, x.shape[-1:])
+
+
+def layer_scale(blocks: int) -> float:
+    """Return the first value of LayerScale's factors at this depth, as in CaiT."""
+    return 0.1 if blocks <= 18 else 1e-5 if blocks <= 24 else 1e-6
+
+
+def sublayer(scheme: str, x: Tensor, f: Callable[[Tensor], Tensor], k: int, N: int) -> Tensor:
+    """Return the residual stream after one sublayer.
+
+    Args:
+        scheme: A value of :data:`SCHEMES` other than ``hybrid``.
+        x: The residual stream before it.
+        f: Attention or the feed-forward network.
+        k: Number of the block, from 1.
+        N: Number of blocks.
+    """
+    if scheme == "post" or (scheme == "mix" and k <= N / 4):
+        return norm(x + f(x))
+    if scheme == "deepnorm":
+        return norm((2 * N) ** 0.25 * x + f(x))
+    if scheme == "rezero":
+        return x + 0 * f(x)
+    if scheme == "layerscale":
+        return x + layer_scale(N) * f(norm(x))
+    if scheme == "lns":
+        return x + f(norm(x) / math.sqrt(k))
+    if scheme == "sandwich":
+        return x + norm(f(norm(x)))
+    if scheme == "output":
+        return x + norm(f(x))
+    return x + f(norm(x))  # pre-norm, with or without residual scaling
+
+
+def hybrid(block: Block, x: Tensor) -> Tensor:
+    """Return the stream after a block of HybridNorm: norms of queries, keys, values, and of x."""
+    B, T, width = x.shape
+    heads = block.qkv(x).view(B, T, 3, block.heads, width // block.heads).permute(2, 0, 3, 1, 4)
+    read = F.scaled_dot_product_attention(*(norm(part) for part in heads), is_causal=True)
+    y = norm(x + block.merge(read.transpose(1, 2).reshape(B, T, width)))
+    return y + block.feed_forward(y)
+
+
+def initial(scheme: str, blocks: int, seed: int) -> Transformer:
+    """Return a transformer from Xavier initialization, with the scheme's factors on it."""
+    torch.manual_seed(seed)
+    model = Transformer(
+        VOCABULARY,
+        depth=blocks,
+        width=WIDTH,
+        heads=HEADS,
+        length=LENGTH,
+        initialization="xavier",
+        residual_scaling=scheme == "scaled",
+    )
+    if scheme == "deepnorm":
+        beta = (8 * blocks) ** -0.25
+        for block in model.blocks:
+            for weight in (block.merge.weight, block.expand.weight, block.contract.weight):
+                weight.data *= beta
+            block.qkv.weight.data[2 * WIDTH :] *= beta  # the rows of the values
+    return model
+
+
+def measure(scheme: str, blocks: int, seed: int) -> Profile:
+    """Return the profile of one seed; tokens and targets are drawn at random."""
+    with torch.random.fork_rng(devices=[]):
+        model = initial(scheme, blocks, seed)
+        tokens = torch.randint(VOCABULARY, (BATCH, LENGTH + 1))
+    x = model.token(tokens[:, :-1]) + model.position.weight
+    stream = [x]
+    for k, block in enumerate(model.blocks, start=1):
+        if scheme == "hybrid":
+            x = hybrid(block, x)
+        else:
+            for f in (block.attention, block.feed_forward):
+                x = sublayer(scheme, x, f, k, blocks)
+        stream.append(x)
+    output = model.output(norm(x) if scheme in LAST_NORM else x)
+    F.cross_entropy(output.flatten(0, 1), tokens[:, 1:].flatten()).backward()
+    centered = [(x - x.mean(-1, keepdim=True)).detach().double() for x in stream]
+    pairs = itertools.pairwise(centered)
+    return Profile(
+        np.array([x.square().mean().item() for x in centered]),
+        np.array([_new(before, after) for before, after in pairs]),
+        np.array([_norm([p.grad for p in b.parameters() if p.ndim > 1]) for b in model.blocks]),
+    )
+
+
+def _new(before: Tensor, after: Tensor) -> float:
+    """Return the squared sine of the angle between two vectors of a token, mean over tokens."""
+    if torch.equal(before, after):
+        return 0.0  # without rounding errors
+    unit = F.normalize(before, dim=-1)
+    rest = after - (after * unit).sum(-1, keepdim=True) * unit
+    return (rest.square().sum(-1) / after.square().sum(-1)).mean().item()
+
+
+def _norm(gradients: list[Tensor]) -> float:
+    return math.sqrt(sum(gradient.double().square().sum().item() for gradient in gradients))
+
+
+@cache
+def profile(scheme: str, blocks: int) -> Profile:
+    """Return the mean profile of :data:`SEEDS` seeds."""
+    every = [measure(scheme, blocks, seed) for seed in range(SEEDS)]
+    parts = ("variance", "share", "gradient")
+    return Profile(*(np.mean([getattr(one, part) for one in every], axis=0) for part in parts))

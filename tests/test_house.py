@@ -111,7 +111,8 @@ def may(package, room, path):
         own = [room] if path.with_name("material.py").exists() else []
         return COMPUTES | book("exercises", "_words", *own)
     assert room in CHAPTERS, f"{path}: neither a part of what is shown nor a chapter"
-    return COMPUTES | book(*SHOWS, room)
+    modules = {"lnlib.nn"} if f"lnbook.{room}" in TRAINS else set()
+    return COMPUTES | modules | book(*SHOWS, room)
 
 
 @pytest.mark.parametrize(("package", "room", "path"), list(rooms()))

@@ -119,9 +119,9 @@ def test_lines_are_the_profile_and_stay_within_their_axes(scheme, depth):
             values = [value for value in line.y if value is not None]
             assert 10**low * 0.99 <= min(values) <= max(values) <= 10**high
     lines = {line.name: line.y for line in variance.data}
-    name = "this scheme"
+    name = "pre-norm" if scheme == "pre" else "chosen"
     np.testing.assert_allclose(lines[name], profile.variance, rtol=0.01)
-    written = [line.y for line in share.data if line.name == "when written"]
+    written = [line.y for line in share.data if line.name == "written"]
     if scheme == "rezero":
         assert written == []
         assert share.layout.annotations[0].text == "0 in every block"

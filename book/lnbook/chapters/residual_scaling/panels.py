@@ -33,13 +33,14 @@ def draw(scheme: str, depth: int) -> list[go.Figure]:
     if others:
         _line(variance, np.arange(depth + 1), pre.variance, "pre-norm", DOTTED)
         _line(gradient, blocks, pre.gradient, "pre-norm", DOTTED)
-    _line(variance, np.arange(depth + 1), chosen.variance, "this scheme", SOLID)
+    name = "chosen" if others else "pre-norm"
+    _line(variance, np.arange(depth + 1), chosen.variance, name, SOLID)
     _line(share, blocks, 100 / blocks, "1/block", DOTTED)
-    _line(share, blocks, 100 * chosen.share, "when written", SOLID)
-    _line(share, blocks, 100 * chosen.in_output[1:], "in the output", DASHED)
-    _line(gradient, blocks, chosen.gradient, "this scheme", SOLID)
+    _line(share, blocks, 100 * chosen.share, "written", SOLID)
+    _line(share, blocks, 100 * chosen.in_output[1:], "output", DASHED)
+    _line(gradient, blocks, chosen.gradient, name, SOLID)
     return [
-        _layout(variance, "variance", "Variance of the residual stream", "after block", depth),
+        _layout(variance, "variance", "Variance of the stream", "after block", depth),
         _layout(share, "share", "Share of each block (%)", "block", depth),
         _layout(gradient, "gradient", "Norm of the gradient", "block", depth),
     ]
@@ -76,7 +77,7 @@ def _layout(figure: go.Figure, name: str, title: str, label: str, depth: int) ->
     )  # fmt: skip
     if below:
         top = max(lines[key].max() for key in below)
-        text = "0 in every block" if top == 0 else f"at most {top:.0e} in every block"
+        text = "0 in every block" if top == 0 else f"at most {top:.0e}"
         figure.add_annotation(x=0.5, y=0.06, xref="paper", yref="paper", text=text, showarrow=False)
     return label_ends(figure)
 
@@ -85,17 +86,18 @@ def describe(scheme: str, depth: int) -> str:
     """Say how the stream grows, what the last block contributes, and how gradients compare."""
     chosen = profile(scheme, depth)
     before, after = chosen.variance[[0, -1]]
+    name = NAMES[scheme]
     text = (
-        f"{NAMES[scheme]}, {depth} blocks: the variance of the residual stream is {before:.2g} "
-        f"before the first block and {after:.2g} after the last."
+        f"{name[0].upper()}{name[1:]}, {depth} blocks: the variance of the residual stream is "
+        f"{before:.2g} before the first block and {after:.2g} after the last."
     )
     if not chosen.share.any():
         return f"{text} Every block is the identity, and its weight matrices have no gradient yet."
-    of = [f"{100 * share:.2g} %" for share in chosen.share[[0, -1]]]
+    of = [f"{100 * share:.2g}%" for share in chosen.share[[0, -1]]]
     first, last = (f"{norm:.2g}" for norm in chosen.gradient[[0, -1]])
     return (
         f"{text} The first block contributes {of[0]} of the stream after it, the last {of[1]}; "
-        f"{100 * chosen.in_output[1]:.2g} % of the output is from the first block. Norm of the "
+        f"{100 * chosen.in_output[1]:.2g}% of the output is from the first block. Norm of the "
         f"gradient: {first} in the first block, {last} in the last."
     )
 

@@ -302,7 +302,8 @@ def update_time(records: Records) -> list[Finding]:
 def sentence_tasks(records: Records) -> list[Finding]:
     """Compare the final accuracy of sentence vectors on each task.
 
-    A task is not testable if even the vectors with layer norm are worse than a bag of words.
+    A task is not testable if its score is still improving, or if even the vectors with layer norm
+    are worse than a bag of words.
     """
     for group in run_groups(records, "skip_thoughts"):
         runs = [run for arm in group.arms.values() for run in arm.runs.values()]
@@ -311,7 +312,10 @@ def sentence_tasks(records: Records) -> list[Finding]:
         results = []
         for task in tasks:
             what = f"{task.replace('_', ' ')} at the end"
-            finding = final_metric_difference(group, task, "points", what, factor=-100)
+            finding = final_metric_difference(
+                group, task, "points", what, factor=-100,
+                plateau_score=lambda run, task=task: -curve(run, task),
+            )  # fmt: skip
             gains = [end(task)(run) - end(f"bag_{task}")(run)
                      for run in group.arms[LAYER].runs.values()]  # fmt: skip
             if not np.nanmean(gains) > 0:

@@ -326,7 +326,8 @@ def reader_longer(runs):
 def skip_better(runs):
     results = []
     for task in ("mr", "cr", "subj", "caption_pairs"):
-        one = final(runs, "skip_thoughts", of_end(task), "points", factor=-100)
+        one = final(runs, "skip_thoughts", of_end(task), "points", factor=-100,
+                    judged=lambda run, task=task: [-v for v in numbers(run, task)])  # fmt: skip
         above = [of_end(task)(run) - of_end(f"bag_{task}")(run)
                  for run in arm(runs, "skip_thoughts", "layer", "usual").values()]  # fmt: skip
         if not fmean(known(above)) > 0:

@@ -37,7 +37,7 @@ WRONG = {
 HOSTILE = {
     "two-units": "import os; os._exit(3)",
     "small-inputs": "while True: pass",
-    "two-lines": "for i in range(100_000): print('=more;=more')\n"
+    "two-lines": "for i in range(20_000): print('=more;=more')\n"
     "from lnbook import exercises\nnormalize = exercises.find('two-lines').reference",
     "rest-of-the-batch": "from lnbook.chapters.introduction.exercises import EXERCISES\n"
     "largest_change = EXERCISES['rest-of-the-batch'].reference",

@@ -107,7 +107,7 @@ def describe(mean: float) -> str:
         return f"{values.min():.2f} to {values.max():.2f}".replace("-", "−")
 
     if not mean:
-        return f"Without a mean both norms return the same, {span(layer)}: the angle is 0°."
+        return f"With a mean of 0, both norms return the same, {span(layer)}: the angle is 0°."
     return (
         f"With a mean of {mean:g} standard deviations, LayerNorm returns {span(layer)} as before, "
         f"and RMSNorm {span(rms)}: the angle between the two outputs is {angle:.0f}°, and "

@@ -59,9 +59,9 @@ EXERCISES = {
     ),
     "memory-of-an-upcast": Value(
         8,
-        right="By hand the norms keep 12 GiB, the kernels 4.",
+        right="The norms written by hand keep 12 GiB, the kernels 4.",
         wrong={
-            12: "that is what the version by hand keeps; the kernel keeps something, too.",
+            12: "that is what the version written by hand keeps; the kernel keeps something, too.",
             4: "that is what the kernel keeps, or one norm per block; each block has two.",
             16: "the normalized input is cast back, so it has 2 bytes per number.",
         },

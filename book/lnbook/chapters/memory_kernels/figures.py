@@ -103,8 +103,8 @@ def describe(norm: str, dtype: str, width: int, blocks: int, tokens: int) -> str
         f"{PER_BLOCK * blocks} × {norm} of {width:,} features, {tokens:,} tokens, {dtype}: the "
         f"norms keep {size(by_hand[0])} if written by hand, {size(kernel[0])} in one kernel each, "
         f"and {size(output[0])} if they save their output instead of their input. The linear "
-        f"layers keep another {size(kernel[1])}. Recomputing norm and linear layer keeps "
-        f"{size(sum(pair))} for both, recomputing the whole block {size(sum(block))}."
+        f"layers keep another {size(kernel[1])}. Recomputing the norm and the linear layer keeps "
+        f"{size(sum(pair))} for both; recomputing the whole block keeps {size(sum(block))}."
     )
 
 

@@ -74,7 +74,7 @@ EXERCISES = {
         wrong={
             "the normalized input is multiplied by `scale`; multiply by `1 + scale`, so that a "
             "scale of 0 changes nothing.": _without_one,
-            "the gate is missing. Multiply what the sublayer returns by it.": _without_gate,
+            "the gate is missing. Multiply the output of the sublayer by it.": _without_gate,
             "the skip connection is missing: add `x`.": _without_skip,
             "the gate multiplies `x` as well. It belongs to the sublayer alone, so that the block "
             "is the identity when the gate is 0.": _gate_on_all,

@@ -33,8 +33,8 @@ EXERCISES = {
             "this is the bound of RMSNorm. LayerNorm subtracts the mean as well, so the other "
             "features must have the opposite sign.": lambda H: np.sqrt(H),
             "this is the square of the bound.": lambda H: H - 1.0,
-            "a single outlier a has mean a/H. Subtract it before you divide by the standard "
-            "deviation, from the others, too.": lambda H: H / np.sqrt(H - 1.0),
+            "a single outlier a gives the mean a/H. Subtract it from all features before you "
+            "divide by the standard deviation.": lambda H: H / np.sqrt(H - 1.0),
         },
         right="The bound is reached in the limit of one infinite outlier, for any size of the "
         "other features.",
@@ -51,6 +51,6 @@ EXERCISES = {
             "`W @ (x' @ Q.T).T = (W @ Q) @ x'.T`.": lambda W, gain, Q: (W * gain) @ Q.T,
             "`x_hat` is multiplied by the gain, not divided.": lambda W, gain, Q: (W / gain) @ Q,
         },
-        right="The layer returns the same as before, and the gain of the norm is 1 from now on.",
+        right="The layer returns the same outputs as before, and the gain of the norm is now 1.",
     ),
 }

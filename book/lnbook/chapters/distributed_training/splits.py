@@ -119,10 +119,10 @@ def describe(norm: str, split: str) -> str:
         )
     if gain > 1e-9:
         return (
-            f"{first} Both devices have a copy of the gain, and each knows only a part of its "
-            f"gradient, which differs from the whole by {gain:.0%}: it has to be all-reduced."
+            f"{first} Both devices have a copy of the gain, and each computes only a part of its "
+            f"gradient, which differs from the full gradient by {gain:.0%}. It must be all-reduced."
         )
-    return f"{first} Each device has the gains of its own features, and their whole gradient."
+    return f"{first} Each device has the gains of its own features, and their full gradient."
 
 
 ERRORS = Picture(

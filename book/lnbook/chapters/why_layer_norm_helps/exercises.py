@@ -94,8 +94,8 @@ def _signed(model: Callable, x: np.ndarray, other: np.ndarray, t: int) -> float:
 EXERCISES = {
     "layers-until-one-percent": Value(
         44,
-        right="0.9 to the power of 44 is 0.0097. A tenth too little is harmless in one layer "
-        "and fatal in fifty.",
+        right="0.9 to the power of 44 is 0.0097. Losing a tenth is harmless in one layer and "
+        "fatal in fifty.",
         wrong={
             43: "0.9 to the power of 43 is 0.0108, still more than 1 %.",
             10: "the factors multiply; they are not subtracted: after ten layers 35 % are left.",
@@ -141,7 +141,7 @@ EXERCISES = {
         cases=_models,
         right="For a causal model it is 0. Put it into the tests of every causal model.",
         wrong={
-            "outputs from `t` on may change; compare those before `t` alone.": _whole,
+            "outputs from `t` on may change; compare only those before `t`.": _whole,
             "the inputs before `t` were replaced, too; keep them.": _all_replaced,
             "the change begins one position early; position `t` is the first that "
             "changes.": _one_early,

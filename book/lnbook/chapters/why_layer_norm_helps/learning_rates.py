@@ -30,7 +30,7 @@ class Sweep:
         loss: From norm and depth to the training loss at the end, ``(rates, seeds)``; inf where it
             is not a number.
         first_norm: Likewise, the norm of the first weight matrix at the end.
-        initial_norm: Likewise, at the start.
+        initial_norm: Likewise, at initialization.
     """
 
     def __init__(self, x: np.ndarray, y: np.ndarray):

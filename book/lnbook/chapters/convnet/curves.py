@@ -66,7 +66,7 @@ def draw_curves(runs: Runs, judge: Any, other: str, axis: str) -> list[go.Figure
 
 
 def describe_curves(runs: Runs, judge: Any, other: str, axis: str) -> str:
-    """Say the lowest error of each, mean of the seeds, and when it is reached."""
+    """Give the lowest error of each, mean of the seeds, and when it is reached."""
     texts = []
     for name, (where, errors) in lines(runs, judge, axis).items():
         if name not in (*ALWAYS, other):

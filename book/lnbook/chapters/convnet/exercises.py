@@ -80,7 +80,7 @@ EXERCISES = {
             ),
             "rows and columns of the image are swapped.": _turned,
         },
-        right="Each position has its own mean and standard deviation now, the border as well.",
+        right="Each position now has its own mean and standard deviation, including the border.",
     ),
     "batch-norm-per-unit": Function(
         _per_unit,

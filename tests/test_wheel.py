@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = (ROOT / "lnlib", ROOT / "lnlab", ROOT / "book" / "lnbook")
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 WHOLE = ["introduction", "lstm_gru", "cost", "pre_norm_post_norm", "rms_norm", "memory_kernels"]
+WHOLE += ["export"]
 # The modules that find a file by their own place, and such a file.
 WIDGETS = ("norm_table", "playground", "quiz", "sphere", "transformer")
 REPLAYS = ("activation_maps", "attention", "handwriting", "sentence_neighbors")

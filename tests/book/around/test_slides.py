@@ -213,6 +213,7 @@ def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch
         "memory_kernels",
         "outlier_features",
         "residual_scaling",
+        "export",
     }
     for deck in decks.values():
         for slide in deck:

@@ -175,8 +175,9 @@ LINES = (
           "mixed_precision#why-are-the-statistics-computed-in-float32", precision="float16"),
 
     _line("Gain, bias",
-          "Those of the checkpoint. Some models store the gain as 1 + w.",
-          "troubleshooting#outputs-near-zero-after-converting-weights-the-gain-is-stored-as-1-w",
+          "Those of the checkpoint, which have other names in Keras, Flax and early BERT files. "
+          "Some models store the gain as 1 + w.",
+          "export#names-and-eps-in-other-frameworks",
           weights="loaded"),
     _line("Gain, bias",
           "A gain initialized to 1 and no bias, like most language models in the table since "

@@ -1,0 +1,131 @@
+"""The exercises of the page on export and conversion."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lnbook.exercises import Function
+
+# rms-norm-without-overflow
+
+
+TINY = 1e-300
+
+
+def rms_norm(x: np.ndarray, eps: float) -> np.ndarray:
+    """Return the RMS norm of each row; only numbers up to 1 are squared."""
+    largest = np.maximum(np.abs(x).max(axis=-1, keepdims=True), TINY)
+    z = x / largest
+    return z / np.sqrt((z * z).mean(axis=-1, keepdims=True) + eps / largest / largest)
+
+
+def _rows(rng: np.random.Generator) -> Iterator[tuple]:
+    yield np.array([[1.0, 2], [3, 4]]), 1e-5
+    yield rng.normal(size=(3, 8)), 1e-5
+    yield 1e200 * rng.normal(size=(3, 8)), 1e-5
+    yield 0.01 * rng.normal(size=(3, 8)), 1e-3
+    yield np.stack([rng.normal(size=4), np.zeros(4)]), 1e-5
+    yield np.stack([1e250 * rng.normal(size=4), rng.normal(size=4)]), 1e-5
+
+
+def _as_written(x, eps):
+    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
+
+
+def _scaled(x, eps, largest):
+    z = x / largest
+    return z / np.sqrt((z * z).mean(axis=-1, keepdims=True) + eps)
+
+
+def _eps_as_it_is(x, eps):
+    return _scaled(x, eps, np.maximum(np.abs(x).max(axis=-1, keepdims=True), TINY))
+
+
+def _eps_over_largest(x, eps):
+    largest = np.maximum(np.abs(x).max(axis=-1, keepdims=True), TINY)
+    return _scaled(x, eps / largest, largest)
+
+
+def _zero_row(x, eps):
+    largest = np.abs(x).max(axis=-1, keepdims=True)
+    return _scaled(x, eps / largest / largest, largest)
+
+
+def _one_scale(x, eps):
+    largest = np.abs(x).max()
+    return _scaled(x, eps / largest / largest, largest)
+
+
+def _multiplied_back(x, eps):
+    return rms_norm(x, eps) * np.abs(x).max(axis=-1, keepdims=True)
+
+
+def _layer_norm(x, eps):
+    return rms_norm(x - x.mean(axis=-1, keepdims=True), eps)
+
+
+# fold-gain-and-bias
+
+
+def fold(W: np.ndarray, b: np.ndarray, gain: np.ndarray, bias: np.ndarray) -> tuple:
+    """Return weights and bias of a linear layer that reads a norm without gain and bias."""
+    return W * gain, b + W @ bias
+
+
+def _layers(rng: np.random.Generator) -> Iterator[tuple]:
+    for outputs, H in ((1, 2), (3, 3), (2, 5), (4, 3)):
+        yield (
+            rng.normal(size=(outputs, H)),
+            rng.normal(size=outputs),
+            1 + rng.uniform(size=H),
+            rng.normal(size=H),
+        )
+
+
+def _folded_bias_of_scaled(W, b, gain, bias):
+    return W * gain, b + (W * gain) @ bias
+
+
+EXERCISES = {
+    "rms-norm-without-overflow": Function(
+        rms_norm,
+        cases=_rows,
+        wrong={
+            "the squares of very large numbers are infinite, and the row becomes 0. Divide the row "
+            "by its largest absolute value first.": _as_written,
+            "`eps` belongs to the squares of `x`. If `x` is divided by a number, `eps` has to be "
+            "divided by its square.": _eps_as_it_is,
+            "`eps` is divided by the largest value once. It is added to squares: divide it "
+            "twice.": _eps_over_largest,
+            "a row of zeros gives NaN, because it is divided by 0. Divide by at least a small "
+            "number.": _zero_row,
+            "all rows are divided by one number, so small rows lose their digits next to large "
+            "ones. Take the largest value of each row.": _one_scale,
+            "the result is multiplied by the largest value again. The normalized row does not "
+            "depend on it: numerator and root were divided by the same number.": _multiplied_back,
+            "this subtracts the mean. RMS norm does not.": _layer_norm,
+        },
+        right="Nothing above 1 is squared. The same steps prevent the overflow in float16.",
+    ),
+    "fold-gain-and-bias": Function(
+        fold,
+        cases=_layers,
+        returns=("W", "b"),
+        wrong={
+            "the gain multiplies the rows of `W`. It belongs to the inputs: scale the columns, "
+            "`W * gain`.": lambda W, b, gain, bias: (
+                W * np.resize(gain, len(W))[:, None],
+                b + W @ bias,
+            ),
+            "the norm adds its bias after the gain, so the new bias contains `W @ bias` with the "
+            "old `W`.": _folded_bias_of_scaled,
+            "the norm's bias is lost. The layer adds `W @ bias` to every output.": (
+                lambda W, b, gain, bias: (W * gain, b)
+            ),
+            "`W` is divided by the gain. The norm multiplied by it, so now `W` has to.": (
+                lambda W, b, gain, bias: (W / gain, b + W @ bias)
+            ),
+        },
+        right="The norm has no parameters left, and the network computes the same.",
+    ),
+}

@@ -76,7 +76,7 @@ EXERCISES = {
                 lambda p, q: -p * np.log(q) - (1 - p) * np.log(1 - q)
             ),
         },
-        right="In nats, 0 for equal coins, and not the same both ways.",
+        right="It is in nats, it is 0 for equal coins, and it is not symmetric.",
     ),
     "one-unit-fisher": Function(
         _other_matrix(),
@@ -91,7 +91,7 @@ EXERCISES = {
             "the expectation over x is a mean over the examples, not a sum.": _other_matrix(
                 total=True
             ),
-            "the bias is a parameter too: put a 1 behind every x.": _other_matrix(bias=False),
+            "the bias is a parameter too: append a 1 to every x.": _other_matrix(bias=False),
         },
         right="Eq. 12 for one unit: variance times data, averaged.",
     ),
@@ -102,8 +102,8 @@ EXERCISES = {
             (5, 1): "one direction scales all weights. Table 1 has a second invariance of layer "
             "norm: the same vector added to every row of W.",
             (5, 8): "those are the D shifts of all rows; the scale of W is one more.",
-            (1, 9): "under batch norm each unit has a scale of its own.",
-            (9, 5): "these are the right numbers, the other way round.",
+            (1, 9): "with batch norm each unit has its own scale.",
+            (9, 5): "these are the right numbers in the wrong order.",
             (5, 5): "under layer norm a single unit's weights cannot be scaled: it shares mean "
             "and deviation with the others.",
         },
@@ -115,10 +115,10 @@ EXERCISES = {
         right="Twenty times the precision costs four hundred times the labels.",
         wrong={
             200: "that is in proportion; the error falls with the root of the number of labels.",
-            400: "that is by how many times more; you had ten to start with.",
-            45: "the root goes the other way: the number grows with the square of the precision.",
+            400: "that is the factor; you started with ten labels.",
+            45: "this is the inverse: the number of labels grows with the square of the precision.",
         },
-        otherwise="the error is in proportion to 1 / √labels.",
+        otherwise="the error is proportional to 1 / √labels.",
     ),
     "product-without-matrix": Function(
         _product,

@@ -132,9 +132,8 @@ def describe_labels(truth: str, draws: int) -> str:
     """Say both distances."""
     label = "label" if draws == 1 else "labels"
     return (
-        f"With {draws} {label} for each example the sampled matrix is "
-        f"{error(sampled(draws)[0]):.1%} from the "
-        f"exact one, the empirical matrix {error(empirical(truth, draws)):.1%}."
+        f"With {draws} {label} per example, the error is {error(sampled(draws)[0]):.1%} for the "
+        f"sampled matrix and {error(empirical(truth, draws)):.1%} for the empirical matrix."
     )
 
 

@@ -142,8 +142,8 @@ def describe_line(norm: str, family: str, along: str, step: float) -> str:
             "the quadratic form."
         )
     text = (
-        f"A step of {step:g} moves the model by {kl:.3g} nats; the quadratic form says "
-        f"{quadratic:.3g}"
+        f"A step of {step:g} changes the predictions by {kl:.3g} nats; the quadratic form "
+        f"gives {quadratic:.3g}"
     )
     apart, half = (remainder(norm, family, along, t) for t in (step, step / 2))
     if not apart:

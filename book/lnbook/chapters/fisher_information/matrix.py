@@ -132,12 +132,12 @@ def describe_matrix(norm: str, family: str, kind: str) -> str:
     if gap < ZERO:
         directions = "direction" if flat_ones[0] == 1 else "directions"
         return (
-            f"{text}; eq. 13 as printed gives the same, with {flat_ones[0]} {directions} of no "
-            "curvature."
+            f"{text}; eq. 13 as printed gives the same matrix, with {flat_ones[0]} "
+            f"{directions} of zero curvature."
         )
     return (
-        f"{text}; eq. 13 as printed misses {gap:.0%} of it. It has {flat_ones[0]} directions of "
-        f"no curvature, the printed one {flat_ones[1]}."
+        f"{text}; eq. 13 as printed misses {gap:.0%} of it. The exact matrix has "
+        f"{flat_ones[0]} directions of zero curvature, the printed one {flat_ones[1]}."
     )
 
 

@@ -130,12 +130,12 @@ def describe_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int)
     text = " and ".join(
         f"{result[step][0]:.2g} with {NORMS[norm][0]}" for norm, result in spectra.items()
     )
-    return f"After {step} steps of training the largest eigenvalue is {text}."
+    return f"After {step} training steps, the largest eigenvalue is {text}."
 
 
 SPECTRA = Picture(
     draw_spectra,
     describe_spectra,
     alt="The twelve largest eigenvalues of the Fisher matrix of two networks, with layer norm and "
-    "with no norm, on a logarithmic axis.",
+    "without normalization, on a logarithmic axis.",
 )

@@ -112,7 +112,7 @@ EXERCISES = {
     "rest-of-the-batch": Function(
         _change_by_others,
         cases=_batches,
-        right="Under layer norm the change is 0: the output for an example ignores its batch.",
+        right="With layer norm the change is 0: the output does not depend on the batch.",
         wrong={
             "you compare all rows, but the others differ because they were replaced; compare only "
             "the first row.": lambda norm, x, others: np.abs(

@@ -124,7 +124,7 @@ def test_a_line_is_described_by_its_numbers():
     kl, quadratic = line.moved("layer", "bernoulli", "random", 0.4)
     text = line.describe_line("layer", "bernoulli", "random", 0.4)
     assert f"{kl:.3g} nats" in text
-    assert f"says {quadratic:.3g}" in text
+    assert f"gives {quadratic:.3g}" in text
     halved = figures.remainder("layer", "bernoulli", "random", 0.2)
     assert f"by {abs(kl - quadratic) / halved:.1f}." in text
     assert "the two are equal" in line.describe_line("none", "gaussian", "random", 0.4)
@@ -209,7 +209,7 @@ def test_labels_are_drawn_and_described():
     at = figures.SAMPLES.index(100)
     gap = figures.error(figures.empirical("other", 100))
     assert lines(errors)["empirical"][at] == pytest.approx(gap, rel=0.01)
-    assert f"empirical matrix {gap:.1%}" in labels.describe_labels("other", 100)
+    assert f"{gap:.1%} for the empirical matrix" in labels.describe_labels("other", 100)
     F = figures.sampled(100)[0]
     np.testing.assert_allclose(lines(numbers)["sampled"], F[np.triu_indices(18)], atol=6e-4)
 

@@ -20,7 +20,7 @@ ABLATED = {
     "put something in their place": {
         "rms": "RMSNorm",
         "frozen": "frozen std",
-        "frozen_but_last": "frozen, last one alive",
+        "frozen_but_last": "frozen, but not the last",
     },
     "change eps": {
         "eps_thousandth": "eps 1e-3",
@@ -68,7 +68,7 @@ def draw_ablation(runs: Runs, group: str) -> list[go.Figure]:
     high = max(4, 1.3 * every.max())
     ticks = [t for t in ((2, 5, 20, 100, 500) if high > 10 else (2, 3, 4)) if t < high]
     figure.update_layout(
-        title="Loss of validation text, nats a character",
+        title="Loss of validation text, nats per character",
         height=100 + 44 * len(names),
         xaxis={"type": "log", "range": [np.log10(1.4), np.log10(high)], "tickvals": ticks,
                "ticktext": [f"{t:g}" for t in ticks]},

@@ -73,7 +73,7 @@ AT_START = {
         _same,
     ),
     "Pre-norm: it falls as the inverse root of the depth": (root, _same),
-    "Post-norm's is the longer one": (longer, _longer),
+    "It is larger with post-norm": (longer, _longer),
     "Pre-norm: the stream's variance grows linearly": (growth, lambda p: _within(p - 1, LINEAR)),
     "Post-norm: the gradient decays towards the input": (
         lambda runs, name: 1 / slope(runs, name, "post"),

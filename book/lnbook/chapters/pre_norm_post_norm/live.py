@@ -60,7 +60,7 @@ def draw_live(results: Sequence[Point], place: str, warm_up: int) -> list[go.Fig
     figure.update_layout(
         title=f"Loss of validation text: {TEXTS[last['text']]}",
         xaxis={"title": "updates", "range": [-8, UPDATES + 8], "zeroline": False},
-        yaxis={"title": "nats a character", "range": [2, TOP], "zeroline": False},
+        yaxis={"title": "nats per character", "range": [2, TOP], "zeroline": False},
     )
     return [label_ends(figure)]
 

@@ -81,7 +81,7 @@ def describe_start(runs: Runs, initialization: str, depth: int) -> str:
 START = Picture(
     draw_start,
     describe_start,
-    alt="Two panels with the length of the first gradient, in post-norm and in pre-norm. Left, in "
-    "each block. Right, in the last block over the number of blocks, beside a dotted line that "
+    alt="Two panels with the norm of the first gradient, in post-norm and in pre-norm. Left, in "
+    "each block. Right, in the last block over the number of blocks, next to a dotted line that "
     "falls as one over the root of the depth. Bands: the range of ten seeds.",
 )

@@ -227,7 +227,7 @@ def draw_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> l
         title="Loss of validation text",
         height=360,
         xaxis={"title": "updates", "range": [-8, updates[-1] + 8], "zeroline": False},
-        yaxis={"title": "nats a character", "range": [2.1, TOP], "zeroline": False},
+        yaxis={"title": "nats per character", "range": [2.1, TOP], "zeroline": False},
     )
     return [label_ends(figure)]
 

@@ -68,6 +68,10 @@ ANSWERS = {
     "curse of depth": "curse of depth",
     "covariate shift": "internal covariate shift",
     "overfitting": "overfitting",
+    "EMA": "EMA",
+    "federated": "federated",
+    "differential privacy": "differential privacy",
+    "SmoothQuant": "SmoothQuant",
     "batch norm vs layer norm": "Batch norm and layer norm compared",
 }
 TYPE = """word => {

@@ -30,12 +30,9 @@ def test_without_a_clone_the_command_names_the_packages_themselves(extra, tmp_pa
     monkeypatch.setattr(importlib.metadata, "requires", lambda name: ["numpy>=2.0", *lines])
     pip, install, *packages = shlex.split(_install.command(extra))
     assert [pip, install] == ["pip", "install"]
-    expected = set(EXTRAS["nn"])
-    if extra != "nn":
-        expected |= {"plotly>=6,<8"}
-    if extra == "live":
-        expected |= {need for need in EXTRAS["live"] if not need.startswith("lnlib")}
-    assert set(packages) == expected
+    built_on = {"nn": ["nn"], "pages": ["nn", "pages"], "live": ["nn", "pages", "live"]}[extra]
+    needs = {need for name in built_on for need in EXTRAS[name]}
+    assert set(packages) == {need for need in needs if not need.startswith("lnlib")}
 
 
 def test_no_text_says_to_install_lnlib_from_the_package_index():

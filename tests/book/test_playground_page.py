@@ -254,6 +254,12 @@ AT_REST = """() => {
 }"""
 
 
+# Status and address once they agree: a late answer changes first one, then the other.
+AGREED = """() => { const text = document.querySelector("[data-part=status]").textContent;
+  const at = /&at=(\\d+)/.exec(location.hash)?.[1];
+  return text.startsWith(`After ${at} updates`) && [text, location.href]; }"""
+
+
 def until(page, count):
     """Run until so many updates are taken, and pause."""
     button(page, "Start").click()
@@ -325,8 +331,7 @@ def test_the_address_carries_settings_and_update(play):
         choose(page, "activation", "gelu")
         choose(page, "norm", "rms")
         until(page, 60)
-        text, address = status(page), page.url
-    assert f"at={re.search(r'After (.*?) updates', text)[1]}" in address
+        text, address = page.wait_for_function(AGREED).json_value()
     with play(query="#" + address.partition("#")[2]) as page:
         page.wait_for_function(
             "said => document.querySelector('[role=status]').textContent === said", arg=text

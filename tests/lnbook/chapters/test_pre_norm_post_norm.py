@@ -44,7 +44,7 @@ def settings(**changed):
 
 
 def made(seed=0, loss=2.0, depth=2, **changed):
-    """A record that need not have been: gradient k in block k, deviation 10 + k after it."""
+    """A record that need not have been: gradient k in block k, std 10 + k after it."""
     curves = {"epoch": [0, 6], "val_nll": [4.0, loss]}
     for k in range(depth + 1):
         curves |= {f"deviation_{k}": [10 + k, 20 + k], f"mean_share_{k}": [0.1 * k, 0.2]}

@@ -160,8 +160,8 @@ MENDED = [
 
 def finish_page(app, pagename, templatename, context, doctree):
     """Set right what the theme gets wrong, and add what the page's widgets load."""
+    hold_mathjax(context)
     if 'class="ln-explorer"' in context.get("body", ""):
-        hasten(context)
         context["body"] = apart(context["body"], Path(app.outdir, "_static", "states"), pagename)
     for widget in WIDGETS:
         if widget.on(context.get("body", "")):
@@ -224,11 +224,8 @@ def apart(body, folder, pagename):
     return EXPLORER.sub(write, body)
 
 
-def hasten(context):
-    """Let the first figure come soon: MathJax, as busy as plotly.js, is held back.
-
-    ``explorer.js`` starts MathJax when the figures in reach are drawn.
-    """
+def hold_mathjax(context):
+    """Let a page be usable soon: MathJax, as busy as a figure, waits for ``page.js``."""
     for script in context.get("script_files", []):
         if "mathjax/" in str(getattr(script, "filename", "")):
             script.attributes.pop("defer", None)

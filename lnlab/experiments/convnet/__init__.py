@@ -128,9 +128,7 @@ RECORDED = (
     ),
     *_with_he(learning_rate=RATES),
     *_with_he(learning_rate=(1e-4,)),  # for those that are best at the lowest
-)  # fmt: skip
-# On MNIST, whose whole test set of 10,000 pictures is at hand; of Fashion-MNIST's it is a fifth.
-PLANNED = (
+    # On MNIST, whose whole test set of 10,000 images is at hand; of Fashion-MNIST's it is a fifth.
     Grid(range(3), {"norm": ("none", "batch", "layer"), "learning_rate": (3e-4, 1e-3, 3e-3),
                     "data": "mnist"}),
 )  # fmt: skip
@@ -167,7 +165,6 @@ EXPERIMENT = Experiment(
     defaults={"seeds": 3},
     scales={"paper": PAPER},
     grids=RECORDED,
-    planned=PLANNED,
     threads=1,
     table=_table,
 )

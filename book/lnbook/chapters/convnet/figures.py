@@ -2,7 +2,7 @@
 
 from lnbook.chapters.convnet.border import BORDER, SHOWN, difference
 from lnbook.chapters.convnet.curves import curves
-from lnbook.chapters.convnet.norms import norms, reason, training
+from lnbook.chapters.convnet.norms import digits, norms, reason, training
 from lnbook.chapters.convnet.runs import Runs, channels, ratio
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "channels",
     "curves",
     "difference",
+    "digits",
     "norms",
     "ratio",
     "reason",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,41 @@ def norms(runs: Runs, judge: Any) -> Table:
         [[*row, f"{100 * np.mean(of):.1f} %"] for row, of in zip(table.rows, errors, strict=True)],
         f"{table.caption} *: at the edge of the grid of learning rates.",
     )
+
+
+def digits(runs: Runs, judge: Any) -> Table:
+    """Return three networks on MNIST, by error and by NLL, each at the rates that are best by it.
+
+    Args:
+        runs: What is recorded.
+        judge: Compares them, ``lnlab.experiments.convnet.results.TASK``.
+    """
+    by_error, by_nll = (judge.at_best_rates(runs.digits, metric) for metric in judge.scores)
+    rows = []
+    for row, name in zip(claims.targets(judge, by_error, NAMES).rows, by_error, strict=True):
+        errors = [100 * end("test_error")(run) for run in by_error[name].runs.values()]
+        losses = [end("test_nll")(run) for run in by_nll[name].runs.values()]
+        rate = f"{by_nll[name].rate:g}{'*' * by_nll[name].at_edge}"
+        rows.append([row[0], row[1], row[-1], _ends(errors, 1, " %"), rate, _ends(losses, 3)])
+    return Table(
+        [
+            "Network",
+            "Rate best by error",
+            "Updates to 90 % of the way",
+            "Test error",
+            "Rate best by NLL",
+            "Test NLL",
+        ],
+        rows,
+        "MNIST: mean over seeds (lowest to highest). Rates are chosen on validation images. "
+        "Updates are counted as above. *: at the edge of the grid of learning rates.",
+    )
+
+
+def _ends(values: Sequence[float], digits: int, unit: str = "") -> str:
+    """Write a mean and, in brackets, the lowest and the highest value."""
+    mean, low, high = (f"{f(values):.{digits}f}" for f in (np.mean, np.min, np.max))
+    return f"{mean}{unit} ({low} to {high})"
 
 
 def training(runs: Runs) -> Table:

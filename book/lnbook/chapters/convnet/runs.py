@@ -24,6 +24,7 @@ class Runs:
         maps: From pictures, cut and norm to the run that kept maps.
         compared: The runs that compare the norms, with the experiment's usual settings; none
             where they are not recorded.
+        digits: Three of the norms on MNIST, tested on all of its test images.
 
     Raises:
         ValueError: If there are no maps.
@@ -40,8 +41,11 @@ class Runs:
                 "Runs: records must have maps, none has; record them with python -m lnlab replay "
                 "convnet --maps"
             )
-        usual = {"data": "fashion_small", "cut": 0, "batch_size": 64, "epochs": 10, "maps": False}
-        self.compared = [run for run in records if usual.items() <= run["settings"].items()]
+        usual = {"cut": 0, "batch_size": 64, "epochs": 10, "maps": False}
+        self.compared, self.digits = (
+            [run for run in records if (usual | {"data": data}).items() <= run["settings"].items()]
+            for data in ("fashion_small", "mnist")
+        )
 
     def kinds(self) -> list[tuple[str, int]]:
         """Return pictures and cut of all maps."""

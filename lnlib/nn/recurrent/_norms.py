@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import _has_any_global_hook
+from torch.nn.modules import module as base
 
 from lnlib.nn.norm import LayerNorm
 
@@ -29,7 +29,11 @@ def _is_hooked(module: nn.Module) -> bool:
         or module._backward_hooks
         or module._backward_pre_hooks
         or "forward" in vars(module)
-        or _has_any_global_hook()
+        # Hooks of all modules. PyTorch 2.6 has no function that looks for them.
+        or base._global_forward_hooks
+        or base._global_forward_pre_hooks
+        or base._global_backward_hooks
+        or base._global_backward_pre_hooks
     )
 
 

@@ -25,13 +25,6 @@ CHAPTERS = {
     "attentive_reader": Chapter("attentive_reader", "val_error", 100, 400, {"word_size": 32}),
     "skip_thoughts": Chapter("skip_thoughts", "val_nll", 1, 100, {"judge_every": None}),
 }
-#: What a chapter calls the second kind of synthetic runs.
-OTHER = {
-    "draw": "16 glimpses",
-    "handwriting": "whole lines",
-    "attentive_reader": "short training passages",
-    "skip_thoughts": "50 words, 16 sentences",
-}
 MAIN = "standard settings"  # what a chapter calls the first
 SWEPT = (0.001, 0.01, 0.1)
 

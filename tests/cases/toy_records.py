@@ -1,10 +1,10 @@
 """Synthetic records of every experiment that claims rest on, whose order is known.
 
 In a *case* the arm that a claim favors is ``better`` (sooner and lower), ``worse`` (it never gets
-there), ``later`` (lower in the end, but after more updates), or ``mixed`` (better or worse by
-seed, and one run explodes). Every value has its own noise, so that no two numbers of a folder are
-equal and a mean is no median. Arms have different sets of seeds, two learning rates that all seeds
-ran and one that a single seed tried.
+there), ``later`` (lower in the end, but after more updates), ``early`` (as that, and stopped before
+a plateau), or ``mixed`` (better or worse by seed, and one run explodes). Every value has its own
+noise, so that no two numbers of a folder are equal and a mean is no median. Arms have different
+sets of seeds, two learning rates that all seeds ran and one that a single seed tried.
 """
 
 import fnmatch
@@ -18,8 +18,9 @@ import numpy as np
 from lnlab.claims import Records
 from lnlab.experiments import find
 
-CASES = ("better", "worse", "later", "mixed")
-EPOCHS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
+CASES = ("better", "worse", "later", "early", "mixed")
+EPOCHS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 12.0, 13.5, 15.0, 16.0)
+POINTS = len(EPOCHS)
 LOW, HIGH, LONELY = 0.01, 0.03, 0.1  # learning rates
 REFERENCE_SEEDS, FAVORED_SEEDS = (0, 1, 2, 3), (4, 3, 2, 1)
 RECURRENT = ("order_embeddings", "attentive_reader", "skip_thoughts", "draw", "handwriting")
@@ -112,18 +113,18 @@ class Source:
         if case == "mixed":
             case = "worse" if seed % 2 else "better"
         self.case, self.favored, self.level = case, favored, 1.0
-        self.rises_after = 2.0  # epochs, where it rises
-        self.speed, self.rises = {
-            "better": (2.0 * (1 + other_kind), True) if favored else (0.5, False),
-            "worse": (0.5, False) if favored else (2.0, True),
-            "later": (1.0 - 0.3 * other_kind, False) if favored else (2.0, True),
+        self.speed = {
+            "better": 2.0 * (1 + other_kind) if favored else 0.5,
+            "worse": 0.5 if favored else 2.0,
+            "later": 1.0 - 0.3 * other_kind if favored else 2.0,
+            "early": 0.1 if favored else 0.15,
         }[case]
         if favored:
-            self.level = {"better": 0.8, "worse": 1.25, "later": 0.85}[case]
+            self.level = {"better": 0.8, "worse": 1.6}.get(case, 0.85)
             if seed == 3:  # a straggler, so that the mean of the seeds is not their median
-                self.level = {"better": 1.05, "worse": 1.25, "later": 0.95}[case]
+                self.level = {"better": 1.05, "worse": 1.25}.get(case, 0.95)
             if favored == 2:
-                self.level *= {"better": 0.75, "worse": 1.25, "later": 0.85}[case]
+                self.level *= {"better": 0.75, "worse": 1.25}.get(case, 0.85)
 
     def wins(self):
         """Say whether the arm of a claim is to be better than what it is compared with."""
@@ -134,16 +135,17 @@ class Source:
         return float(self.rng.uniform(low, high))
 
     def falling(self, scale=1.0, shift=0.0):
-        """Draw a curve that falls, and may rise in the end."""
+        """Draw a curve that falls."""
         t = np.array(EPOCHS)
-        values = self.level * (0.3 + np.exp(-self.speed * t)) * self.rng.uniform(0.99, 1.01, 6)
-        values[t > self.rises_after] *= 1.3 if self.rises else 1.0
+        values = (
+            self.level * (0.3 + np.exp(-self.speed * t)) * self.rng.uniform(0.995, 1.005, POINTS)
+        )
         return [float(v) for v in shift + scale * values]
 
     def finish(self, curves):
         """Add the axis and the clock; take away what an explosion leaves without a number."""
         if self.explodes:
-            curves = {name: values[:3] + [None] * 3 for name, values in curves.items()}
+            curves = {name: values[:3] + [None] * (POINTS - 3) for name, values in curves.items()}
         pace = self.number(1.0, 1.2)
         seconds = [0.3 + pace * epoch for epoch in EPOCHS]
         return {"epoch": list(EPOCHS), "wall_s": seconds} | curves
@@ -156,38 +158,44 @@ def curves(experiment, of):
         results = {}
         for split in ("val", "test"):
             for way in ("image", "caption"):
-                for cut, scale in ((1, 0.3), (5, 0.25), (10, 0.2)):
-                    results[f"{split}_{way}_recall_{cut}"] = of.falling(-scale, 0.5)
+                for cut, scale in ((1, 0.2), (5, 0.18), (10, 0.15)):
+                    recall = of.falling(-scale, 0.5)
+                    # From its best on, which the better arm has sooner, it gets a little worse.
+                    late = [max(0, t - (6 if better else 12)) for t in EPOCHS]
+                    if split == "val":
+                        recall = [v - 0.002 * scale * t for v, t in zip(recall, late, strict=True)]
+                    results[f"{split}_{way}_recall_{cut}"] = recall
                 results[f"{split}_{way}_mean_rank"] = of.falling(20)
     elif experiment == "attentive_reader":
         results = {f"{split}_error": of.falling(0.6) for split in ("val", "test")}
-        results["val_nll"] = [3 * value for value in results["val_error"]]
+        results["val_nll"] = of.falling(2)
         for split in ("val", "test"):
             grows = of.number(0.02, 0.04) if better else of.number(0.1, 0.2)
             longer = [value + grows for value in results[f"{split}_error"]]
             results[f"{split}_longer_error"] = longer
             for rule in ("random", "frequent", "last", "frequent_unasked"):
-                results[f"{split}_{rule}_error"] = [of.number(0.7, 0.9)] * 6
+                results[f"{split}_{rule}_error"] = [of.number(0.7, 0.9)] * POINTS
     elif experiment == "skip_thoughts":
         results = {"val_nll": of.falling(5)}
         for task in ("mr", "cr", "subj", "caption_pairs"):
             for prefix in ("", "bag_"):
-                values = of.falling(-0.3, 0.9)
+                # Words alone are worth less, but as much as a sentence when little is trained.
+                less = 0.1 if prefix and of.case != "early" else 0
+                values = of.falling(-0.3, 0.9 - less)
                 values[1] = values[3] = None  # judged now and then
                 results[prefix + task] = values
-        slow = 1.0 if not of.favored else {"better": 1.03, "worse": 1.5, "later": 0.6}[of.case]
-        results["update_ms"] = [None, *(slow * of.number(9.9, 10.1) for _ in range(5))]
+        slow = 1.0 if not of.favored else {"better": 1.03, "worse": 1.5}.get(of.case, 0.6)
+        results["update_ms"] = [None, *(slow * of.number(9.9, 10.1) for _ in range(POINTS - 1))]
     elif experiment == "draw":
         results = {name: of.falling(100) for name in ("val_bound", "test_bound")}
-        results["test_bound_of_all"] = [None] * 5 + [of.falling(100)[-1]]
+        results["test_bound_of_all"] = [None] * (POINTS - 1) + [of.falling(100)[-1]]
     elif experiment == "handwriting":
         names = [f"{split}_{what}" for split in SPLITS for what in ("nll", "window_off")]
-        results = {name: of.falling(1, -2 if name.endswith("nll") else 0) for name in names}
-        results["batch_nll"] = [2 * value for value in results["val_seen_nll"]]
+        results = {name: of.falling(2, -2 if name.endswith("nll") else 0) for name in names}
+        results["batch_nll"] = [None, *of.falling(2, -2)[1:]]
     elif experiment == "convnet":
         results = {"val_error": of.falling(0.4), "test_error": of.falling(0.4),
-                  "test_nll": of.falling(1)}  # fmt: skip
-        results["val_nll"] = [3 * value for value in results["val_error"]]
+                 "test_nll": of.falling(1), "val_nll": of.falling(1)}  # fmt: skip
         for layer in (1, 2, 3):
             inner = [of.number(0.4, 0.5) for _ in EPOCHS]
             share = of.number(0.5, 0.8) if of.wins() else of.number(1.1, 1.4)
@@ -195,7 +203,7 @@ def curves(experiment, of):
             sign = -1 if layer == 2 else 1
             results |= {f"inner_on_{layer}": inner,
                        f"border_on_{layer}": [share * v for v in inner],
-                       f"border_deviation_{layer}": [1 + sign * apart] * 6}  # fmt: skip
+                       f"border_deviation_{layer}": [1 + sign * apart] * POINTS}  # fmt: skip
     else:
         results = {"train_nll": of.falling(2), "test_nll": of.falling(2),
                   "test_error": of.falling(0.3)}  # fmt: skip
@@ -223,15 +231,13 @@ def levels_by_rate(case, seed, favored):
     return {rate: 1.0 if rate == right else 1.2 for rate in (LOW, HIGH)}
 
 
-def of_arms(case, experiment):
-    """Yield the records of one of :data:`ARMS`."""
+def of_arms(case, experiment, more_seeds=()):
+    """Yield the records of one of :data:`ARMS`, which share three seeds and ``more_seeds``."""
     kinds = [{}, OTHER_KIND[experiment]] if experiment in OTHER_KIND else [{}]
     for kind in kinds:
         for arm, settings in ARMS[experiment].items():
             favored = is_favored(experiment, arm)
-            seeds = FAVORED_SEEDS if favored else REFERENCE_SEEDS
-            if experiment == MANY_SEEDS:
-                seeds = (*seeds, 5, 6, 7)
+            seeds = (*(FAVORED_SEEDS if favored else REFERENCE_SEEDS), *more_seeds)
             planned = [(seed, rate) for seed in seeds for rate in (LOW, HIGH)]
             alone = 4 if favored else 0  # a seed that the other arms do not have
             planned += [(alone, LONELY)] if experiment != "landscape" else []
@@ -245,7 +251,7 @@ def of_arms(case, experiment):
                     {},
                 ):
                     # Layer norm is sooner than this arm, but takes more than 60 % of its updates.
-                    of.level, of.rises, of.rises_after = 0.63 * of.level, True, 3.0
+                    of.speed = 1.5
                 measured = of.finish(curves(experiment, of))
                 yield make(experiment, seed, measured, **settings, **kind, learning_rate=rate)
     if experiment == "landscape":  # the rate at which the landscape is compared
@@ -263,18 +269,17 @@ def _mnist(case):
             for seed in FAVORED_SEEDS if norm == "layer" else REFERENCE_SEEDS:
                 of = Source(case, 0, seed, False, "mnist", norm, size)
                 win = of.wins()
-                level = {"layer": 1.0 if win else 2.4, "batch": 1.5, "none": 1.7}[norm]
+                level = {"layer": 1.0 if win else 2.0, "batch": 1.5, "none": 1.7}[norm]
                 steady = (norm == "layer") == win
-                change = 1.03 if steady else 1.3
-                level *= (change if seed != 2 else 1 / change) if size == 4 else 1.0
+                level *= (1.03 if steady else 1.3) if size == 4 else 1.0
                 gap = of.number(0.05, 0.1) if (norm == "batch") == win else of.number(0.3, 0.5)
-                of.level, of.speed, of.rises = level, 1.0, True
+                of.level, of.speed = level, 0.1 if case == "early" else 1.0
                 nll = of.falling(0.4)
                 curves = {"train_nll": nll, "test_nll": [value + gap for value in nll],
                           "test_error": of.falling(0.1)}  # fmt: skip
                 of.explodes = False
                 given = {"norm": norm, "batch_size": size, "first_epoch_points": 2}
-                yield make("mnist", seed, of.finish(curves), epochs=4, **given)
+                yield make("mnist", seed, of.finish(curves), epochs=16, **given)
                 if size in (128, 4):  # a shorter run, which is not compared
                     short = {name: [9.0, 9.1, 9.2] for name in curves}
                     short |= {"epoch": [0.0, 0.5, 1.0], "wall_s": [0.0, 1.0, 2.0]}
@@ -294,9 +299,12 @@ def _weights(case):
                     turns = [(0.5 if less else 3) * of.number(0.8, 1.2) for _ in EPOCHS]
                     if magnitude:
                         turns = [(9 if of.wins() else 0.2) * turn for turn in turns]
-                    # Up and down around a curve that falls by one factor an epoch.
+                    # Up and down around a curve that falls.
                     uneven = of.number(0.1, 0.15) if usual == of.wins() else of.number(0.3, 0.4)
-                    nll = [math.exp(-t) * (1 + uneven * (-1) ** int(t)) for t in EPOCHS]
+                    sides = [(-1) ** round(t / 3) for t in EPOCHS]
+                    speed = 0.1 if case == "early" else 1.0
+                    nll = [(0.03 + math.exp(-speed * t)) * (1 + uneven * side)
+                           for t, side in zip(EPOCHS, sides, strict=True)]  # fmt: skip
                     curves = of.finish({"turn_1": [None, *turns[1:]], "train_nll": nll})
                     yield make("weights", seed, curves, norm=norm, optimizer=optimizer,
                                scale=scale, magnitude=magnitude)  # fmt: skip
@@ -312,40 +320,47 @@ def _sequence(case):
                         for rate in rates:
                             of = Source(case, 0, seed, False, "sequence", cell, norm, step,
                                         held_out, rate)  # fmt: skip
-                            gain = 0.6 if of.wins() else 1.3
+                            gain = 0.6 if of.case == "better" else 1.3
                             of.level = gain if (norm, step) == ("layer", "pixel") else 1.0
                             if held_out:
                                 of.level = levels_by_rate(case, seed, norm == "layer")[rate]
-                            of.speed, of.rises = 1.0, True
+                            of.speed = 0.1 if case == "early" else 1.0
                             nll = of.falling()
                             if norm == "layer" and step == "row" and not held_out:
                                 nll = [value - 0.1 for value in nll]
-                            curves = of.finish({"test_nll": nll})
+                            # Training is the better, the worse the test: rates go by the test.
+                            training = [value + 3 - 2 * min(nll) for value in nll]
+                            curves = of.finish({"test_nll": nll, "train_nll": training})
                             yield make("sequence", seed, curves, cell=cell, norm=norm, step=step,
                                        held_out=held_out, learning_rate=rate)  # fmt: skip
 
 
 def _transformer(case):
-    for depth in (6, 12, 24):
-        for norm in ("none", "layer"):
+    for start, depth in (
+        ("xavier", 6), ("xavier", 12), ("xavier", 24), ("gpt2", 12), ("gpt2", 24),
+    ):  # fmt: skip
+        for norm, place in (("none", "pre"), ("layer", "pre"), ("layer", "post")):
+            given = {"norm": norm, "place": place, "depth": depth, "initialization": start}
+            given |= {"residual_scaling": True} if start == "gpt2" else {}
             for seed in FAVORED_SEEDS if norm == "layer" else REFERENCE_SEEDS:
                 for rate in (3e-4, 1e-3):
                     for warm_up in (0, 60):
-                        key = "transformer", depth, norm, rate, warm_up
+                        key = "transformer", start, depth, norm, place, rate, warm_up
                         of = Source(case, int(norm == "layer"), seed, False, *key)
                         of.level *= 1.0 + 0.3 * (rate == 1e-3) + 0.2 * (warm_up == 60)
-                        given = {"norm": norm, "depth": depth, "learning_rate": rate,
-                                 "warm_up": warm_up}  # fmt: skip
-                        curves = of.finish({"val_nll": of.falling(3)})
-                        yield make("transformer", seed, curves, **given)
-                given = {"norm": norm, "depth": depth, "updates_an_epoch": 1, "epochs": 1}
-                start = {"epoch": [0.0, 1.0], "wall_s": [0.0, 1.0], "val_nll": [0.1, 0.1]}
-                yield make("transformer", seed, start, **given)
+                        # Without a norm deep networks from Xavier's weights start above chance.
+                        high = 2.0 * ((start, depth, norm) == ("xavier", 24, "none"))
+                        curves = of.finish({"val_nll": of.falling(3, high)})
+                        yield make("transformer", seed, curves, **given, learning_rate=rate,
+                                   warm_up=warm_up)  # fmt: skip
+                once = {"epoch": [0.0, 1.0], "wall_s": [0.0, 1.0], "val_nll": [0.1, 0.1]}
+                yield make("transformer", seed, once, **given, updates_an_epoch=1, epochs=1)
 
 
 def records(case):
     """Return all records of a case, in an order that says nothing."""
-    made = [run for name in ARMS for run in of_arms(case, name)]
+    more = {MANY_SEEDS: range(5, 12)}
+    made = [run for name in ARMS for run in of_arms(case, name, more.get(name, ()))]
     made += [*_mnist(case), *_weights(case), *_sequence(case), *_transformer(case)]
     order = np.random.default_rng(0).permutation(len(made))
     return [made[k] for k in order]

@@ -55,42 +55,6 @@ def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
     )
 
 
-def beside(experiment: str, records: Sequence[Record], *names: str) -> Table:
-    """Return the measurements that do not enter a label, folded."""
-    results = [finding for one in weighed(experiment, records, *names) for finding in one.findings]
-    return Table(
-        ["Measurement", "Difference", "Label"],
-        [_row(finding.what, finding) for finding in results if not finding.counts],
-        "Further measurements, which do not enter the labels.",
-        folded=True,
-    )
-
-
-def kinds(
-    experiment: str, records: Mapping[str, Sequence[Record]], missing: str, *names: str
-) -> Table:
-    """Put kinds of runs side by side: what counts of each, as if it were the only kind.
-
-    Args:
-        experiment: Its name.
-        records: From the name of a kind to its records, none where it is not recorded.
-        missing: What is said of a kind without records.
-        names: Of the claims.
-    """
-    rows = []
-    for kind, runs in records.items():
-        results = [one for claim in weighed(experiment, runs, *names) for one in claim.counting]
-        rows += [[kind, *_row(one.what.partition("; ")[0], one)] for one in results] or [
-            [kind, missing, "–", "–"]
-        ]
-    return Table(
-        ["Runs", "Measurement", "Difference", "Label"],
-        rows,
-        "The same measurements for other kinds of runs: layer norm compared with no normalization, "
-        "from the same initial weights.",
-    )
-
-
 def targets(judge: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Table:
     """Return how many updates each arm needs to reach the three targets.
 

@@ -158,16 +158,7 @@ class Runs:
         """Return what the paper's claims come to, of those names if any, by the chapter's kind."""
         return claims.table(self.EXPERIMENT, self.of[self.KINDS[0]], *names)
 
-    def beside(self, *names: str) -> Table:
-        """Return the measurements on the same claims that have no say in their labels."""
-        return claims.beside(self.EXPERIMENT, self.of[self.KINDS[0]], *names)
-
     def targets(self) -> Table:
         """Say after how many updates each network is at the targets that the claims are about."""
         names = {arm: look[0] for arm, look in self.LOOKS.items()}
         return claims.targets(self.judge, self.kinds[self.KINDS[0]], names)
-
-    def hinges(self, *names: str) -> Table:
-        """Put the other kinds beside, by the same measurements; say what is not recorded."""
-        others = {kind: self.of.get(kind, ()) for kind in self.KINDS[1:]}
-        return claims.kinds(self.EXPERIMENT, others, MISSING, *names)

@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 
 from lnbook.figures import claims as shown
-from lnbook.figures.run_groups import MISSING, PLAIN
+from lnbook.figures.run_groups import PLAIN
 from lnbook.figures.table import badge
 from lnlab import claims
 from lnlab.claims import Finding
 from lnlab.comparison import NO_PLATEAU
 from tests.cases import oracle, protocol
 from tests.cases.oracle import parsed
-from tests.cases.race_chapters import CASES, CHAPTERS, OTHER, arms, read, records
+from tests.cases.race_chapters import CASES, CHAPTERS, arms, read, records
 
 ALL = pytest.mark.parametrize("name", CHAPTERS)
 EVERY = pytest.mark.parametrize("case", CASES)
 
 
-def findings(name, case, kind):
-    """What the claims come to by the runs of one kind, which are picked by their settings."""
-    runs = [run for run in records(name, case) if oracle.usual(run) == (kind == "usual")]
+def findings(name, case):
+    """Evaluate the claims by the runs with usual settings."""
+    runs = [run for run in records(name, case) if oracle.usual(run)]
     return shown.weighed(CHAPTERS[name].experiment, runs)
 
 
@@ -40,34 +40,18 @@ def check(difference, label, finding):
 
 @ALL
 @EVERY
-def test_a_chapter_has_the_claims_on_its_experiment_with_every_finding_of_its_own_runs(name, case):
-    rows, beside = iter(read(name, case).claims().rows), iter(read(name, case).beside().rows)
-    told = findings(name, case, "usual")
-    assert [one.claim for one in told] == claims.about(CHAPTERS[name].experiment)
-    for one in told:
+def test_a_chapter_has_the_claims_on_its_experiment_with_the_findings_of_its_own_runs(name, case):
+    rows, expected = iter(read(name, case).claims().rows), findings(name, case)
+    assert [one.claim for one in expected] == claims.about(CHAPTERS[name].experiment)
+    for one in expected:
         says, evidence, label = next(rows)
         assert (says, label.split(":")[0]) == (one.claim.says, one.label.text)
         assert evidence == one.evidence
-        for finding in one.findings:
-            what, *cells = next(rows if finding.counts else beside)
+        for finding in one.counting:
+            what, *cells = next(rows)
             assert what.removeprefix("– ") == finding.what
             check(*cells, finding)
-    assert not [*rows, *beside]
-
-
-@ALL
-@EVERY
-def test_other_kinds_have_findings_of_their_own_and_what_is_missing_is_said(name, case):
-    known = read(name, case)
-    rows = known.hinges().rows
-    results = [one for claim in findings(name, case, "other") for one in claim.counting]
-    (kind,) = [kind for kind in known.KINDS[1:] if kind == OTHER[name]]
-    own = [row[1:] for row in rows if row[0] == kind]
-    for (what, *cells), finding in zip(own, results, strict=True):
-        assert finding.what.startswith(what)
-        check(*cells, finding)
-    missing = [row for row in rows if row[0] != kind]
-    assert missing == [[k, MISSING, "–", "–"] for k in known.KINDS[1:] if k != kind]
+    assert not [*rows]
 
 
 @ALL
@@ -94,7 +78,6 @@ def test_claims_are_picked_by_their_names():
     known = read("draw", "better")
     says = [row[0] for row in known.claims("draw-bound").rows if not row[0].startswith("–")]
     assert says == [one.says for one in claims.about("draw") if one.name == "draw-bound"]
-    assert len(known.hinges("draw-bound").rows) < len(known.hinges().rows)
 
 
 @pytest.mark.parametrize(

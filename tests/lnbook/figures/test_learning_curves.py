@@ -100,7 +100,7 @@ def test_curves_have_the_mean_and_the_range_of_the_seeds_and_are_said_where_they
         "Without training"
     )
     end, seeds, *result = parsed(told)
-    assert (end, seeds) == (round(ends[-1][0]), 4 if CHAPTERS[name].experiment != "draw" else 7)
+    assert (end, seeds) == (round(ends[-1][0]), 4)
     np.testing.assert_allclose(result, [value for _, value in ends], atol=0.51 * 10**-race.digits)
     assert "lowest seed to the highest" in race.curves.alt
     if levels:

@@ -13,14 +13,14 @@ from lnlab.claims import computed, numbers, tutorials
 from lnlab.claims.finding import ClaimResult, Records, corrected, evaluate
 from lnlab.cli import main
 from tests.cases import protocol as oracle
-from tests.cases import protocol_records
+from tests.cases import toy_records
 from tests.cases.oracle import at_best, lowest, parsed
 from tests.cases.protocol import Answer, ends, holm, key, outcome
 from tests.cases.toy_records import InMemory, write
 from tests.lnlab.claims import at_start_answers, truth
 
 CLAIMS = {claim.name: claim for claim in (*claims.PAPER, *claims.TUTORIALS)}
-CASES = protocol_records.CASES
+CASES = toy_records.CASES
 #: Nothing in this library measures these.
 OPEN = {"skip-month", "benefit-most"}
 

@@ -5,7 +5,7 @@ import itertools
 import math
 from statistics import fmean
 
-from tests.cases import protocol_records
+from tests.cases import toy_records
 from tests.cases.oracle import at_best, matching, usual
 from tests.cases.protocol import (
     NAN,
@@ -490,7 +490,7 @@ RECORDED = {
 @functools.cache
 def records(case):
     """The synthetic records of a case."""
-    return protocol_records.records(case)
+    return toy_records.records(case)
 
 
 @functools.cache

@@ -2,18 +2,20 @@
 
 An experiment is a module of ``lnlab.experiments`` with a constant ``EXPERIMENT``, from which the
 command line, the training loop, records and ``make replay`` learn about it. The module does not
-import torch: ``run`` imports the code that trains when it is needed.
+import torch: ``run`` names the code that trains, which is imported when it is needed.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import pkgutil
 import re
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lnlab import datasets
 from lnlab.config import Settings, field_specs, words
 
 if TYPE_CHECKING:
@@ -56,8 +58,8 @@ class Experiment:
         key: Format of the names of records, such as ``{norm}-b{batch_size}``. Settings that differ
             from their defaults are appended.
         label: The same in words, for the progress bar.
-        load: Returns the data for some settings: any object with a ``name`` and a ``sha256``.
-        run: Returns the subclass of ``Run``; it may import PyTorch.
+        run: Import path ``module:class`` of the subclass of ``Run``, whose module may import
+            PyTorch.
         loss: Name and unit of the curve of the training loss.
         measures: Maps each measured number to its unit; ``#`` stands for a number from 1, for
             example of a layer.
@@ -75,8 +77,10 @@ class Experiment:
         grids: The runs of the book.
         planned: Runs that are still to be recorded, the most useful first.
         threads: Number of CPU threads for the book's runs. ``None`` is PyTorch's choice.
-        table: Returns a text that summarizes records. ``None`` is a table with one row per
-            combination of settings and the primary metric.
+        table: Import path of a function that returns a text which summarizes records. ``None`` is a
+            table with one row per combination of settings and the primary metric.
+        load: Returns the data for some settings, any object with a ``name`` and a ``sha256``: by
+            default the data set that the setting ``data`` names.
     """
 
     name: str
@@ -85,8 +89,7 @@ class Experiment:
     settings: type[Settings]
     key: str
     label: str
-    load: Callable[[Any], Any]
-    run: Callable[[], type[Run]]
+    run: str
     loss: tuple[str, str]
     measures: Mapping[str, str]
     primary_metric: str
@@ -102,7 +105,8 @@ class Experiment:
     grids: Sequence[Grid] = ()
     planned: Sequence[Grid] = ()
     threads: int | None = None
-    table: Callable[[Sequence[dict[str, Any]]], str] | None = None
+    table: str | None = None
+    load: Callable[[Any], Any] = lambda settings: datasets.load(settings.data)
 
     def __post_init__(self) -> None:
         """Check that the description is consistent."""
@@ -135,6 +139,11 @@ class Experiment:
                 f"Experiment {self.name}: primary_metric must be one of the measures, "
                 f"got {self.primary_metric!r}"
             )
+
+    @property
+    def run_class(self) -> type[Run]:
+        """The subclass of ``Run`` that trains."""
+        return pkgutil.resolve_name(self.run)
 
     def unit(self, name: str) -> str | None:
         """Return the unit of a curve or an array, or ``None`` for an unknown name.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,7 +56,7 @@ def text(experiment: Experiment, records: Sequence[dict[str, Any]]) -> str:
         records: Its records, as :func:`lnlab.records.read_all` returns them; at least one.
     """
     if experiment.table is not None:
-        return experiment.table(records)
+        return pkgutil.resolve_name(experiment.table)(records)
     # Older records lack settings that were added later.
     names = dict.fromkeys(name for run in records for name in run["settings"])
     by = [n for n in names if len({str(run["settings"].get(n)) for run in records}) > 1]

@@ -59,7 +59,7 @@ def record_runs(
             when all other runs are recorded, if a record is damaged.
         RuntimeError: At the end, with their names, if runs failed, for example by divergence.
     """
-    run_class = experiment.run()
+    run_class = experiment.run_class
     if experiment.steps:
         options = {"step": "auto"} | options
     run_class.check(settings, device, **options)

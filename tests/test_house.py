@@ -55,6 +55,7 @@ MAY_IMPORT = {
         *("lnlab.experiments", "lnlab.comparison", "lnlab.analysis"),
     },
 }
+MAY_IMPORT["lnlab.experiment"] = {*MAY_IMPORT["lnlab.experiment"], "lnlab.datasets"}
 MAY_IMPORT["lnlab.arguments"] = {"lnlab.messages", "lnlab.datasets", "lnlab.experiments", *ENGINE}
 MAY_IMPORT["lnlab.cli"] = {"lnlib._install"} | {n for n in MAY_IMPORT if n.startswith("lnlab.")}
 NUMPY_ALONE = {

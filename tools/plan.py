@@ -73,7 +73,7 @@ def seconds(experiment: Experiment, settings: Settings, data: Any) -> float:
 
     torch.set_num_threads(1)
     step = {"step": "auto"} if experiment.steps else {}
-    run = experiment.run()(settings, data, seed=0, device="cpu", **step)
+    run = experiment.run_class(settings, data, seed=0, device="cpu", **step)
     run.model.train()
     first = _timed(lambda: _measure(run))
     warm = min(FIRST, run.updates_per_epoch // 2)

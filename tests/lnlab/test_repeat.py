@@ -63,7 +63,7 @@ def again(name):
     data = experiment.load(settings)
     assert data.sha256 == kept["data"]["sha256"], "recorded on other data"
     step = {"step": "plain"} if experiment.steps else {}
-    run = experiment.run()(settings, data, seed=kept["seed"], **step)
+    run = experiment.run_class(settings, data, seed=kept["seed"], **step)
     points = training.train(
         run, epochs=settings.epochs, first_epoch_points=settings.first_epoch_points
     )

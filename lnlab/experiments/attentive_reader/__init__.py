@@ -17,15 +17,12 @@ differences.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, get_args
 
-from lnlab import config, datasets
+from lnlab import config
 from lnlab.config import Betas, Count, Finite, Fraction, NotNegative, Points, Positive
 from lnlab.experiment import Experiment, Grid
-
-if TYPE_CHECKING:
-    from lnlab.experiments.attentive_reader.run import Run
 
 Norm = Literal["none", "layer", "batch", "batch_everywhere"]
 Start = Literal["usual", "chosen", "orthogonal_tied"]
@@ -192,20 +189,6 @@ class Settings(config.Settings):
         return {"none": ("eps", "momentum"), "layer": ("momentum",)}.get(self.norm, ())
 
 
-def _table(records: Sequence[dict[str, Any]]) -> str:
-    """Return the tables of the records."""
-    from lnlab.experiments.attentive_reader.results import text
-
-    return text(records)
-
-
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.attentive_reader.run import Run
-
-    return Run
-
-
 def _one_at_a_time() -> Iterator[Grid]:
     """Yield one grid per run of the two protocols, in the order in which they are recorded.
 
@@ -247,8 +230,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-{start}-gain{gain}-rate{learning_rate}",
     label="{norm}, {start}, gain {gain:g}, rate {learning_rate:g}",
-    load=lambda settings: datasets.load(settings.data),
-    run=_run,
+    run="lnlab.experiments.attentive_reader.run:Run",
     loss=("batch_nll", "nats"),
     measures={
         f"{split}_{what}": unit
@@ -272,5 +254,5 @@ EXPERIMENT = Experiment(
     grids=GRIDS,
     planned=tuple(_one_at_a_time()),
     threads=1,
-    table=_table,
+    table="lnlab.experiments.attentive_reader.results:text",
 )

@@ -9,15 +9,11 @@ different statistics from the rest".
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from lnlab import config, datasets
+from lnlab import config
 from lnlab.config import Betas, Count, Fraction, NotNegative, Points, Positive, Widths, integer
 from lnlab.experiment import Experiment, Grid
-
-if TYPE_CHECKING:
-    from lnlab.experiments.convnet.run import Run
 
 Norm = Literal["none", "batch", "layer", "channel", "group", "instance"]
 Start = Literal["uniform", "he"]
@@ -99,20 +95,6 @@ class Settings(config.Settings):
         return no_eps + (() if self.norm == "batch" else ("momentum",))
 
 
-def _table(records: Sequence[dict[str, Any]]) -> str:
-    """Return the tables of the records."""
-    from lnlab.experiments.convnet.results import TASK
-
-    return TASK.text(records)
-
-
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.convnet.run import Run
-
-    return Run
-
-
 def _with_he(**given: Any) -> tuple[Grid, Grid]:
     """Return runs of all norms, and of none from He's weights."""
     he = {"norm": ("none",), "initialization": "he"}
@@ -140,8 +122,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-{initialization}-b{batch_size}-rate{learning_rate}",
     label="{norm} ({initialization}), batch {batch_size}, rate {learning_rate:g}",
-    load=lambda settings: datasets.load(settings.data),
-    run=_run,
+    run="lnlab.experiments.convnet.run:Run",
     loss=("batch_nll", "nats"),
     measures={
         "val_nll": "nats",
@@ -166,5 +147,5 @@ EXPERIMENT = Experiment(
     scales={"paper": PAPER},
     grids=RECORDED,
     threads=1,
-    table=_table,
+    table="lnlab.experiments.convnet.results:TASK.text",
 )

@@ -9,15 +9,11 @@ the laptop's network is smaller and is trained for a twentieth of the paper's ti
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from lnlab import config, datasets
+from lnlab import config
 from lnlab.config import Betas, Count, Finite, NotNegative, Points, Positive, integer
 from lnlab.experiment import Experiment, Grid
-
-if TYPE_CHECKING:
-    from lnlab.experiments.draw.run import Run
 
 Norm = Literal["none", "layer"]
 Start = Literal["usual", "chosen"]
@@ -100,20 +96,6 @@ class Settings(config.Settings):
         return tuple(name for name, is_idle in idle.items() if is_idle)
 
 
-def _table(records: Sequence[dict[str, Any]]) -> str:
-    """Return the tables of the records."""
-    from lnlab.experiments.draw.results import TASK
-
-    return TASK.text(records)
-
-
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.draw.run import Run
-
-    return Run
-
-
 # What the paper says: glimpses, units, batch, Adam as it comes, 200 passes over 50,000 images. What
 # it does not say is as Gregor et al. have it for MNIST: latent numbers and windows.
 PAPER = {
@@ -158,8 +140,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-{start}-T{glimpses}-b{batch_size}-rate{learning_rate}",
     label="{norm}, {start} start, {glimpses} glimpses, rate {learning_rate:g}",
-    load=lambda settings: datasets.load(settings.data),
-    run=_run,
+    run="lnlab.experiments.draw.run:Run",
     loss=("batch_bound", "nats"),
     measures={
         "val_bound": "nats",
@@ -187,5 +168,5 @@ EXPERIMENT = Experiment(
     grids=RECORDED,
     planned=PLANNED,
     threads=1,
-    table=_table,
+    table="lnlab.experiments.draw.results:TASK.text",
 )

@@ -14,15 +14,12 @@ layer's inputs, so that ``constant`` gives it one more input, 1; the paper does 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
-from lnlab import config, datasets
+from lnlab import config
 from lnlab.config import Betas, Count, Finite, NotNegative, Points, Positive
 from lnlab.experiment import Experiment, Grid
-
-if TYPE_CHECKING:
-    from lnlab.experiments.handwriting.run import Run
 
 Norm = Literal["none", "layer"]
 Start = Literal["usual", "chosen"]
@@ -143,20 +140,6 @@ PAPER: Mapping[str, Any] = {
 }
 
 
-def _table(records: Sequence[dict[str, Any]]) -> str:
-    """Return the tables of the records."""
-    from lnlab.experiments.handwriting.results import TASK
-
-    return TASK.text(records)
-
-
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.handwriting.run import Run
-
-    return Run
-
-
 def _skip_combination(run: dict[str, Any], runs: list[dict[str, Any]]) -> bool:
     # Layer norm does not see how large the weights of the inputs are: its start is the usual one.
     return (run["norm"], run["start"]) == ("layer", "chosen") and len(runs) > 1
@@ -169,8 +152,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-{start}-rate{learning_rate}-epochs{epochs}",
     label="{norm}, {start} start, rate {learning_rate:g}",
-    load=lambda settings: datasets.load(settings.data),
-    run=_run,
+    run="lnlab.experiments.handwriting.run:Run",
     loss=("batch_nll", "nats a point"),
     measures={
         **{f"{split}_nll": "nats a point" for split in MEASURED},
@@ -195,5 +177,5 @@ EXPERIMENT = Experiment(
     grids=RECORDED,
     planned=PLANNED,
     threads=1,
-    table=_table,
+    table="lnlab.experiments.handwriting.results:TASK.text",
 )

@@ -9,15 +9,11 @@ the lower layers take their step, to see how far the gradients of those above ch
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Literal, get_args
 
-from lnlab import config, datasets
+from lnlab import config
 from lnlab.config import Count, Fraction, NotNegative, Points, Positive, Widths
 from lnlab.experiment import Experiment, Grid
-
-if TYPE_CHECKING:
-    from lnlab.experiments.landscape.run import Run
 
 Norm = Literal["none", "batch", "layer", "rms"]
 NORMS = get_args(Norm)
@@ -61,20 +57,6 @@ class Settings(config.Settings):
         return of_batch if self.norm != "none" else (*of_batch, "eps")
 
 
-def _table(records: Sequence[dict[str, Any]]) -> str:
-    """Return the tables of the records."""
-    from lnlab.experiments.landscape.results import TASK
-
-    return TASK.text(records)
-
-
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.landscape.run import Run
-
-    return Run
-
-
 EXPERIMENT = Experiment(
     name="landscape",
     about="ours: how smooth the loss is with each norm, and how far lower layers shift upper ones",
@@ -82,8 +64,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-rate{learning_rate}",
     label="{norm}, rate {learning_rate:g}",
-    load=lambda settings: datasets.load(settings.data),
-    run=_run,
+    run="lnlab.experiments.landscape.run:Run",
     loss=("batch_nll", "nats"),
     measures={
         "train_nll": "nats",
@@ -101,5 +82,5 @@ EXPERIMENT = Experiment(
     defaults={"seeds": 3},
     grids=(Grid(range(3), {"learning_rate": RATES}),),
     threads=1,
-    table=_table,
+    table="lnlab.experiments.landscape.results:TASK.text",
 )

@@ -8,14 +8,11 @@ hidden layers alone. What the paper leaves open is a field of :class:`Settings`.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
-from lnlab import config, datasets
+from lnlab import config
 from lnlab.config import Betas, Count, Fraction, NotNegative, Points, Positive, Widths
 from lnlab.experiment import Experiment, Grid
-
-if TYPE_CHECKING:
-    from lnlab.experiments.mnist.run import Run
 
 Norm = Literal["none", "batch", "layer", "weight"]
 NORMS = get_args(Norm)
@@ -93,13 +90,6 @@ class Settings(config.Settings):
         return self.variance == "unbiased" or (self.variance == "paper" and self.batch_size < 128)
 
 
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.mnist.run import Run
-
-    return Run
-
-
 EXPERIMENT = Experiment(
     name="mnist",
     about="the paper's section 6.6, figure 6: batches of 128 and of 4",
@@ -107,8 +97,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-b{batch_size}",
     label="{norm}, batch {batch_size}",
-    load=lambda settings: datasets.load(settings.data),
-    run=_run,
+    run="lnlab.experiments.mnist.run:Run",
     loss=("batch_nll", "nats"),
     measures={"train_nll": "nats", "test_nll": "nats", "test_error": "fraction"},
     primary_metric="test_error",

@@ -8,14 +8,11 @@ with the others of its batch, how noisy the gradient is, and what the running av
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from lnlab.config import Count, Points, integer
 from lnlab.experiment import Experiment, Grid
 from lnlab.experiments import mnist
-
-if TYPE_CHECKING:
-    from lnlab.experiments.noise.run import Run
 
 Norm = Literal["batch", "layer", "none"]
 NORMS = get_args(Norm)
@@ -46,13 +43,6 @@ class Settings(mnist.Settings):
         return (*super().unused, *(["statistics_cases"] if self.norm == "none" else []))
 
 
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.noise.run import Run
-
-    return Run
-
-
 EXPERIMENT = Experiment(
     name="noise",
     about="ours, inside section 6.6: what each norm sees in four cases, the gradient's noise",
@@ -60,8 +50,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key=mnist.EXPERIMENT.key,
     label="noise, {norm}, batch {batch_size}",
-    load=mnist.EXPERIMENT.load,
-    run=_run,
+    run="lnlab.experiments.noise.run:Run",
     loss=mnist.EXPERIMENT.loss,
     measures={
         **mnist.EXPERIMENT.measures,

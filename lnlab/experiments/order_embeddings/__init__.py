@@ -12,16 +12,12 @@ where they are, not as the features of a trained network. So recalls are not tho
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
-from lnlab import config, datasets
+from lnlab import config
 from lnlab.config import Betas, Count, Finite, NotNegative, Points, Positive
 from lnlab.datasets.coco_val2017_layout import CAPTIONS
 from lnlab.experiment import Experiment, Grid
-
-if TYPE_CHECKING:
-    from lnlab.experiments.order_embeddings.run import Run
 
 Norm = Literal["none", "layer"]
 NORMS = get_args(Norm)
@@ -111,20 +107,6 @@ def updates_per_epoch(images: int, batch_size: int) -> int:
     return CAPTIONS * (images // batch_size)
 
 
-def _table(records: Sequence[dict[str, Any]]) -> str:
-    """Return the tables of the records."""
-    from lnlab.experiments.order_embeddings.results import TASK
-
-    return TASK.text(records)
-
-
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.order_embeddings.run import Run
-
-    return Run
-
-
 # The sweep once more with the paper's clipping; its lowest rate is the paper's.
 PLANNED = (Grid(range(5), {"learning_rate": RATES, "clip": PAPER_CLIP, "first_epoch_points": 12}),)
 
@@ -135,8 +117,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-rate{learning_rate}",
     label="{norm}, rate {learning_rate:g}",
-    load=lambda settings: datasets.load(settings.data),
-    run=_run,
+    run="lnlab.experiments.order_embeddings.run:Run",
     loss=("ranking_loss", "squared length"),
     measures={
         f"{split}_{what}_{measure}": unit
@@ -161,5 +142,5 @@ EXPERIMENT = Experiment(
     ),
     planned=PLANNED,
     threads=1,
-    table=_table,
+    table="lnlab.experiments.order_embeddings.results:TASK.text",
 )

@@ -11,15 +11,12 @@ and without layer normalization (eqs. 20-22, 26-28, 4).
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
-from lnlab import config, datasets
+from lnlab import config
 from lnlab.config import Betas, Count, Finite, NotNegative, Points, Positive
 from lnlab.experiment import Experiment, Grid
 from lnlib import registry
-
-if TYPE_CHECKING:
-    from lnlab.experiments.sequence.run import Run
 
 Cell = Literal["lstm", "gru", "rnn"]
 Norm = Literal["none", "layer"]
@@ -126,13 +123,6 @@ class Settings(config.Settings):
         return () if self.norm == "layer" else ("eps",)
 
 
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.sequence.run import Run
-
-    return Run
-
-
 EXPERIMENT = Experiment(
     name="sequence",
     about="ours: digits read a row or a pixel a step by an LSTM, a GRU, a simple network",
@@ -140,8 +130,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{cell}-{norm}-{step}",
     label="{cell}, {norm}, {step}",
-    load=lambda settings: datasets.load(settings.data),
-    run=_run,
+    run="lnlab.experiments.sequence.run:Run",
     loss=("batch_nll", "nats"),
     measures={
         "train_nll": "nats",

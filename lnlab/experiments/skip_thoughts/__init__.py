@@ -18,17 +18,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from lnlab import config, datasets
 from lnlab.config import Betas, Count, Finite, NotNegative, Points, Positive
 from lnlab.datasets.gutenberg_prose import Prose
 from lnlab.datasets.sentence_tasks import Tasks
 from lnlab.experiment import Experiment, Grid
-
-if TYPE_CHECKING:
-    from lnlab.experiments.skip_thoughts.run import Run
 
 Norm = Literal["none", "layer"]
 Start = Literal["code", "scaled"]
@@ -169,20 +165,6 @@ def _load(settings: Settings) -> Material:
     return Material(datasets.load(settings.data), datasets.load("sentence_tasks"))
 
 
-def _table(records: Sequence[dict[str, Any]]) -> str:
-    """Return the tables of the records."""
-    from lnlab.experiments.skip_thoughts.results import TASK
-
-    return TASK.text(records)
-
-
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.skip_thoughts.run import Run
-
-    return Run
-
-
 _SHORT = {"epochs": 6, "judge_every": None, "first_epoch_points": 1}
 SWEEP = Grid(range(1), {"learning_rate": RATES, **_SHORT})
 RECORDED = (
@@ -208,7 +190,7 @@ EXPERIMENT = Experiment(
     key="{norm}-{start}-b{batch_size}-L{length}-rate{learning_rate}",
     label="{norm}, {start}, {batch_size} sentences of {length}, rate {learning_rate:g}",
     load=_load,
-    run=_run,
+    run="lnlab.experiments.skip_thoughts.run:Run",
     loss=("batch_nll", "nats a word"),
     measures={
         "val_nll": "nats a word",
@@ -232,5 +214,5 @@ EXPERIMENT = Experiment(
     grids=RECORDED,
     planned=PLANNED,
     threads=1,
-    table=_table,
+    table="lnlab.experiments.skip_thoughts.results:TASK.text",
 )

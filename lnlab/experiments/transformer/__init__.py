@@ -9,14 +9,11 @@ Sennrich, 2019; Zhu et al., 2025). A run that explodes is recorded to its end.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from lnlab import config, datasets
+from lnlab import config
 from lnlab.config import Betas, Count, NotNegative, Points, Positive, integer
 from lnlab.experiment import Experiment, Grid
-
-if TYPE_CHECKING:
-    from lnlab.experiments.transformer.run import Run
 
 Norm = Literal["none", "layer", "rms", "tanh"]
 Place = Literal["pre", "post", "sandwich"]
@@ -129,13 +126,6 @@ class Settings(config.Settings):
         return tuple(name for name, is_idle in idle.items() if is_idle)
 
 
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.transformer.run import Run
-
-    return Run
-
-
 def _skip_combination(run: dict[str, Any], runs: list[dict[str, Any]]) -> bool:
     # Without a norm there is no place: one of them is enough.
     return run["norm"] == "none" and run["place"] != runs[0]["place"]
@@ -217,8 +207,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{initialization}-{place}-{norm}-L{depth}-rate{learning_rate}-warm{warm_up}",
     label="{initialization}, {place}, {norm}, {depth} blocks, rate {learning_rate:g}",
-    load=lambda settings: datasets.load(settings.data),
-    run=_run,
+    run="lnlab.experiments.transformer.run:Run",
     loss=("batch_nll", "nats"),
     measures={
         "val_nll": "nats",

@@ -8,14 +8,11 @@ narrower layers, on digits, trained by plain gradient descent and by Adam.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from lnlab.config import Count, Points, Positive, Widths
 from lnlab.experiment import Experiment, Grid
 from lnlab.experiments import mnist
-
-if TYPE_CHECKING:
-    from lnlab.experiments.weights.run import Run
 
 Norm = Literal["none", "layer", "batch"]
 Optimizer = Literal["sgd", "adam"]
@@ -64,13 +61,6 @@ class Settings(mnist.Settings):
         return (*super().unused, *(["adam_betas", "adam_eps"] if self.optimizer == "sgd" else []))
 
 
-def _run() -> type[Run]:
-    """Return the class of the runs."""
-    from lnlab.experiments.weights.run import Run
-
-    return Run
-
-
 _UNDER_A_NORM = {"norm": ("layer", "batch"), "optimizer": ("sgd",), "scale": (1.0,)}
 
 EXPERIMENT = Experiment(
@@ -80,8 +70,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-{optimizer}-x{scale}",
     label="{norm}, {optimizer}, weights times {scale:g}",
-    load=mnist.EXPERIMENT.load,
-    run=_run,
+    run="lnlab.experiments.weights.run:Run",
     loss=mnist.EXPERIMENT.loss,
     measures={
         **mnist.EXPERIMENT.measures,

@@ -53,7 +53,7 @@ def test_an_experiment_says_what_it_is(name):
     assert set(config.field_help(experiment.settings)) == set(
         config.field_specs(experiment.settings)
     )
-    assert experiment.run().experiment is experiment
+    assert experiment.run_class.experiment is experiment
     assert all(text.endswith(".") for text in config.field_help(experiment.settings).values())
 
 

@@ -52,7 +52,7 @@ class Measure(NamedTuple):
 
 def run_of(name, data, /, **settings):
     experiment = experiments.find(name)
-    return experiment.run()(experiment.settings(**settings), data)
+    return experiment.run_class(experiment.settings(**settings), data)
 
 
 def measure(run):

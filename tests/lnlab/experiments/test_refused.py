@@ -124,7 +124,7 @@ def test_settings_that_need_more_data_than_there_are_are_refused(
     settings, data = made_up_data(name, layouts, cloze)
     of = experiments.find(name)
     with pytest.raises(ValueError, match=message):
-        of.run()(of.settings(**settings | wrong), data)
+        of.run_class(of.settings(**settings | wrong), data)
 
 
 def test_lines_of_one_point_are_refused():
@@ -132,4 +132,4 @@ def test_lines_of_one_point_are_refused():
     lines = Lines("omniglot_lines", {"train": dots, "val_new": dots}, 1.0, "0" * 64)
     of = experiments.find("handwriting")
     with pytest.raises(ValueError, match="omniglot_lines must have training lines of two points"):
-        of.run()(of.settings(), lines)
+        of.run_class(of.settings(), lines)

@@ -69,7 +69,7 @@ def start(layouts, cloze):
 
     def run(name, **more):
         of, (settings, data) = experiments.find(name), made_up_data(name, layouts, cloze)
-        return of.run()(of.settings(**settings | TWO | {"epochs": 3} | more), data, seed=1)
+        return of.run_class(of.settings(**settings | TWO | {"epochs": 3} | more), data, seed=1)
 
     return run
 

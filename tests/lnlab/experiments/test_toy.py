@@ -261,26 +261,26 @@ def test_a_process_that_is_killed_loses_no_epoch(tmp_path):
 def test_a_checkpoint_of_another_form_is_refused(tmp_path, toy, change, says):
     chosen = toy.settings(momentum=0.5)
     file = tmp_path / "run.pt"
-    list(train(toy.run()(chosen, toy.load(chosen)), epochs=1, checkpoint=file))
+    list(train(toy.run_class(chosen, toy.load(chosen)), epochs=1, checkpoint=file))
     state = checkpoint.read(file)
     change(state)
     torch.save(state, tmp_path / "raw")
     file.write_bytes(checkpoint.with_checksum((tmp_path / "raw").read_bytes()))
     with pytest.raises(checkpoint.BadCheckpoint, match=says):
-        checkpoint.load(file, toy.run()(chosen, toy.load(chosen)), 9)
+        checkpoint.load(file, toy.run_class(chosen, toy.load(chosen)), 9)
 
 
 def test_what_it_does_not_speak_of_is_not_measured_in_silence(toy, monkeypatch):
-    measure = toy.run().measure
-    monkeypatch.setattr(toy.run(), "measure", lambda self: measure(self) | {"luck": 1.0})
+    measure = toy.run_class.measure
+    monkeypatch.setattr(toy.run_class, "measure", lambda self: measure(self) | {"luck": 1.0})
     chosen = toy.settings()
     with pytest.raises(TypeError, match=r"retrieval: what is measured must be among .* got luck"):
-        next(train(toy.run()(chosen, toy.load(chosen)), epochs=1))
+        next(train(toy.run_class(chosen, toy.load(chosen)), epochs=1))
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_an_array_that_is_not_finite_stops_the_run(toy, monkeypatch, value, tmp_path, capsys):
-    measure = toy.run().measure
+    measure = toy.run_class.measure
 
     def broken(self):
         result = measure(self)
@@ -289,7 +289,7 @@ def test_an_array_that_is_not_finite_stops_the_run(toy, monkeypatch, value, tmp_
             result["map"][1, 2] = value
         return result
 
-    monkeypatch.setattr(toy.run(), "measure", broken)
+    monkeypatch.setattr(toy.run_class, "measure", broken)
     assert main(["replay", "retrieval", "--seeds", "0", "--out", str(tmp_path)]) == 1
     assert f"map is {value}; a smaller learning rate" in capsys.readouterr().err
     assert not list(tmp_path.glob("*/*.json"))

@@ -128,7 +128,7 @@ EXPERIMENT = Pairs.experiment = Experiment(
     key="{start}-m{momentum}",
     label="{start}, momentum {momentum}",
     load=load,
-    run=lambda: Pairs,
+    run="lnlab.experiments.retrieval:Pairs",
     loss=("squared_error", "m^2"),
     measures={"recall_#": "fraction", "mean_rank": "places", "best_at_recall": "epochs"},
     arrays={"map": "m"},

@@ -57,9 +57,9 @@ def cloze():
 
     def question(number: int) -> Question:
         who = [f"@e{k}" for k in rng.choice(12, rng.integers(3, 6), replace=False)]
-        told = [(a, str(rng.choice(deeds)), b) for a, b in itertools.pairwise(who)]
-        words = [w for a, deed, b in told for w in ("then", a, deed, b, ".")]
-        a, deed, b = told[rng.integers(len(told))]
+        events = [(a, str(rng.choice(deeds)), b) for a, b in itertools.pairwise(who)]
+        words = [w for a, deed, b in events for w in ("then", a, deed, b, ".")]
+        a, deed, b = events[rng.integers(len(events))]
         query = [*rng.choice(["and", "so", "odd"], rng.integers(1, 3)), "@blank", deed, b]
         return Question(tuple(words), tuple(map(str, query)), a, f"made up 1:{number}")
 

@@ -32,12 +32,12 @@ def characters(static, pages):
 def reduce(static, pages):
     """Leave in the icon fonts what is shown."""
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # it names each table
-    kept = characters(static, pages)
+    used = characters(static, pages)
     for path in sorted(static.glob(FONTS)):
         options = subset.Options(flavor="woff2", notdef_outline=True, layout_features=[])
         font = subset.load_font(path, options)
         subsetter = subset.Subsetter(options)
-        subsetter.populate(unicodes=kept)
+        subsetter.populate(unicodes=used)
         subsetter.subset(font)
         subset.save_font(font, path, options)
 

@@ -40,9 +40,9 @@ def machine():
     from lnlab.records import provenance
 
     facts = provenance(device="cpu", wall_s=0, command="")
-    kept = {name: facts[name] for name in ("lnlib", "commit", "python", "numpy", "torch")}
+    selected = {name: facts[name] for name in ("lnlib", "commit", "python", "numpy", "torch")}
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
-    return kept | {
+    return selected | {
         "processor": facts["device"].removeprefix("CPU: "),
         "cores": os.cpu_count(),
         "gpu": gpu,

@@ -84,9 +84,10 @@ class Versions(SphinxDirective):
 
     def run(self):
         """List them in a sentence."""
-        told = [("lnlib", "lnlib"), ("NumPy", "numpy"), ("PyTorch", "torch"), ("plotly", "plotly"),
-                ("Jupyter Book", "jupyter-book"), ("Sphinx", "sphinx")]  # fmt: skip
-        texts = [f"{name} {version(package)}" for name, package in told]
+        packages = [("lnlib", "lnlib"), ("NumPy", "numpy"), ("PyTorch", "torch"),
+                    ("plotly", "plotly"), ("Jupyter Book", "jupyter-book"),
+                    ("Sphinx", "sphinx")]  # fmt: skip
+        texts = [f"{name} {version(package)}" for name, package in packages]
         text = f"Built with {', '.join(texts)} and Python {platform.python_version()}."
         return [nodes.paragraph("", text)]
 

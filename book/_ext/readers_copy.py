@@ -65,8 +65,8 @@ def copy(path, *, site="", library=None):
                 cells.append(cell | {"metadata": FOLDED, "source": code})
             elif "remove-cell" in tags:
                 later = "\n".join(visible(stored["cells"][k + 1 :]))
-                if kept := chapters.needs(ast.parse(source).body, later):
-                    cells.append(cell | {"metadata": FOLDED, "source": "\n".join(kept)})
+                if needed := chapters.needs(ast.parse(source).body, later):
+                    cells.append(cell | {"metadata": FOLDED, "source": "\n".join(needed)})
             elif solution is not None:
                 solution.append(f"```python\n{source}\n```")
             elif number and "exercises.check(" in source:

@@ -17,7 +17,7 @@ FIGURES = (
 
 def main_line(notebook):
     """Return the markdown that every reader passes: no exercise, nothing folded."""
-    kept, exercising = [], False
+    prose, exercising = [], False
     for cell in notebook["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] != "markdown":
@@ -26,8 +26,8 @@ def main_line(notebook):
             if part.startswith("## "):
                 exercising = part.startswith("## Exercises")
             if not exercising:
-                kept.append(part)
-    return re.sub(r"<details.*?</details>|`{3,}.*?`{3,}", " ", "\n".join(kept), flags=re.S)
+                prose.append(part)
+    return re.sub(r"<details.*?</details>|`{3,}.*?`{3,}", " ", "\n".join(prose), flags=re.S)
 
 
 def words(text):

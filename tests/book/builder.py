@@ -43,8 +43,8 @@ class Builder:
         """Run a command of ``COMMANDS`` in a folder."""
         env = {k: v for k, v in os.environ.items() if k != "LNLIB_STATIC"} | environment
         with tempfile.NamedTemporaryFile("r", encoding="utf-8") as text:
-            asked = {"command": command, "words": words, "folder": str(folder)}
-            print(json.dumps(asked | {"said": text.name, "env": env}), file=self.process.stdin)
+            request = {"command": command, "words": words, "folder": str(folder)}
+            print(json.dumps(request | {"said": text.name, "env": env}), file=self.process.stdin)
             self.process.stdin.flush()
             code = int(self.process.stdout.readline())
             return Built(code, re.sub(r"\x1b\[[0-9;]*m", "", text.read()))  # without colors

@@ -101,19 +101,19 @@ def in_browsers(metafunc):
 
     Nobody asked for Firefox then, so it is slow.
     """
-    asked = os.environ.get("BROWSERS", "").split()
-    if wrong := set(asked) - set(BROWSERS):
+    names = os.environ.get("BROWSERS", "").split()
+    if wrong := set(names) - set(BROWSERS):
         raise pytest.UsageError(f"BROWSERS names {wrong}, and has to be of {list(BROWSERS)}")
     marks = {
         name: pytest.mark.skip(reason=f"{name}: {mark.kwargs['reason']}")
         for mark in metafunc.definition.iter_markers("not_in")
         for name in mark.args
     }
-    if not asked:
+    if not names:
         marked = metafunc.definition.get_closest_marker("every_browser")
-        asked = ["chromium", "firefox"] if marked and FIREFOX else ["chromium"]
+        names = ["chromium", "firefox"] if marked and FIREFOX else ["chromium"]
         marks.setdefault("firefox", pytest.mark.slow)
-    return [pytest.param(name, marks=marks.get(name, ())) for name in asked]
+    return [pytest.param(name, marks=marks.get(name, ())) for name in names]
 
 
 def pytest_generate_tests(metafunc):

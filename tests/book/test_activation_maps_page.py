@@ -18,7 +18,7 @@ PIXEL = """([panel, x, y]) => {
 
 
 @pytest.fixture(scope="module")
-def told():
+def recorded():
     return {name: unpacked(of_book(*FILES[name])) for name in ("mnist-0", "fashion_small-4")}
 
 
@@ -28,7 +28,7 @@ def number(v, statistic):
 
 
 @pytest.mark.every_browser
-def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, built_book, told):
+def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, built_book, recorded):
     with visit(built_book.as_uri(), "convnet") as v:
         page = v.page
         page.wait_for_function(READY)
@@ -41,7 +41,7 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
             whole.locator(f"[data-of='{name}'][value='{value}']").check(force=True)
 
         def holds(name, layer, statistic, point):
-            for k, arm in enumerate(told[name][0]["arms"]):
+            for k, arm in enumerate(recorded[name][0]["arms"]):
                 statistics = arm["layers"][layer - 1]["statistics"]
                 plain = statistic.removeprefix("before_")
                 one = statistics.get(statistic, statistics[plain])["apart"][point]
@@ -85,7 +85,7 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
         for _ in range(10):
             page.keyboard.press("ArrowRight")
         assert part("channel-told") == ["channel 10 of 32"]
-        maps = told["fashion_small-4"][2][2][2]["before_deviation"][1, 9]
+        maps = recorded["fashion_small-4"][2][2][2]["before_deviation"][1, 9]
         rest = maps[1:-1, 1:-1].mean()
         assert part("rest")[2] == f"interior {number(rest, 'deviation')}"
         border = (maps.sum() - maps[1:-1, 1:-1].sum()) / (maps.size - maps[1:-1, 1:-1].size)
@@ -98,7 +98,7 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
         assert part("channel-told") == ["channel 8 of 32"]
 
         # Its color says how far a place is from the rest of its map, in either theme.
-        maps = told["fashion_small-4"][2][2][2]["before_deviation"][1, 7]
+        maps = recorded["fashion_small-4"][2][2][2]["before_deviation"][1, 7]
         far = maps[0, 0] / maps[1:-1, 1:-1].mean() - 1
         end = "positive" if far > 0 else "negative"
         for theme, k in (("light", 0), ("dark", 1)):
@@ -122,10 +122,10 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
 @pytest.mark.parametrize("channel", [0, 3])
 @pytest.mark.parametrize("before", [False, True])
 def test_each_statistic_is_colored_by_its_distance_from_the_rest(
-    visit, built_book, told, channel, before
+    visit, built_book, recorded, channel, before
 ):
     """Full color: half of all pictures, two deviations of the rest, the rest's deviation."""
-    _, _, arms = told["mnist-0"]
+    _, _, arms = recorded["mnist-0"]
 
     def of(layers, statistic):
         own = f"before_{statistic}"
@@ -177,9 +177,9 @@ def test_a_missing_file_is_told_first_and_later(visit, http):
 ENDS = {"on": "lower", "mean": "lower", "deviation": "0"}  # of the scale, the low one
 
 
-def test_sentence_scale_pictures_and_small_maps_are_of_what_is_chosen(browser, told):
+def test_sentence_scale_pictures_and_small_maps_are_of_what_is_chosen(browser, recorded):
     """A small map is the large one of its channel, which has a frame."""
-    files = {name: of_book(*FILES[name]) for name in told}
+    files = {name: of_book(*FILES[name]) for name in recorded}
     with drawn(browser, WEB, files, card="#ffffff", ink="#000000") as page:
         whole = page.locator(".ln-activation-maps")
 
@@ -191,7 +191,7 @@ def test_sentence_scale_pictures_and_small_maps_are_of_what_is_chosen(browser, t
                 whole.locator(f"[data-of='{name}'][value='{value}']").check(force=True)
 
         def holds(name, layer, channel, statistic, when):
-            facts, ink, _ = told[name]
+            facts, ink, _ = recorded[name]
             channels = facts["arms"][0]["layers"][layer - 1]["channels"]
             numbers = []
             for k, arm in enumerate(facts["arms"]):

@@ -24,14 +24,14 @@ SHADE = """(el) => [Number(el.style.getPropertyValue('--much')),
 def recorded():
     """What is told, the chances, the attention."""
     runs = records.read_all("attentive_reader", epochs=10)
-    kept = [run for run in runs if run["seed"] == 0 and "attention" in run["arrays"]]
-    return unpacked(packed(kept))
+    with_attention = [run for run in runs if run["seed"] == 0 and "attention" in run["arrays"]]
+    return unpacked(packed(with_attention))
 
 
 @pytest.mark.every_browser
 def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_book, recorded):
-    told, chances, attention = recorded
-    last = len(told["updates"]) - 1
+    header, chances, attention = recorded
+    last = len(header["updates"]) - 1
 
     with visit(built_book.as_uri(), "attentive_reader", reduced_motion="reduce") as v:
         page = v.page
@@ -40,52 +40,52 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
         columns = whole.locator(".ln-attention-arm")
         question = whole.locator("[data-part='asked']")
 
-        def shows(arms, asked, point):
-            one = told["questions"][asked]
+        def shows(arms, chosen, point):
+            one = header["questions"][chosen]
             right = chr(65 + one["right"])
             says = whole.locator("[data-part='says']").inner_text()
-            after = f"After {told['updates'][point]:,} updates, answers for {one['verse']}"
+            after = f"After {header['updates'][point]:,} updates, answers for {one['verse']}"
             assert says.startswith(f"{after}, where {right} is missing: ")
-            assert question.input_value() == str(asked)
+            assert question.input_value() == str(chosen)
             query = whole.locator("[data-part='query']").inner_text()
             assert query.count("?") >= one["query"].count("@blank")
             there = sorted({int(w[2:]) for w in one["passage"] if w.startswith("@e")})
             for place, arm in enumerate(arms):
                 column = columns.nth(place)
-                answer = int(np.argmax(chances[arm, point, asked]))
+                answer = int(np.argmax(chances[arm, point, chosen]))
                 held = "correct" if answer == one["right"] else "wrong"
                 caption = column.locator("[data-part='answer']").inner_text()
-                error = told["arms"][arm]["errors"][point]
+                error = header["arms"][arm]["errors"][point]
                 assert caption.startswith(f"predicts {chr(65 + answer)}: {held}")
                 assert f"{100 * error:.0f}\u00a0%" in caption
                 bars = column.locator("li").all_inner_texts()
                 assert [bar.split()[0] for bar in bars] == [chr(65 + k) for k in there]
                 for k, bar in zip(there, bars, strict=True):
                     percent = float(bar.replace("\u00a0", " ").split()[1])
-                    assert percent == pytest.approx(100 * chances[arm, point, asked, k], abs=0.51)
+                    assert percent == pytest.approx(100 * chances[arm, point, chosen, k], abs=0.51)
                     assert ("✓" in bar) == (k == one["right"])
-                name = told["arms"][arm]["name"]
+                name = header["arms"][arm]["name"]
                 begins = f"{name[0].lower()}{name[1:]}, {chr(65 + answer)} ("
                 assert begins in says
                 chance, on = map(float, re.findall(r"(\d+)\u00a0%", says.partition(begins)[2])[:2])
-                assert chance == pytest.approx(100 * chances[arm, point, asked, answer], abs=0.51)
+                assert chance == pytest.approx(100 * chances[arm, point, chosen, answer], abs=0.51)
                 looks = column.evaluate(COLUMN)
-                assert looks["line"] == told["arms"][arm]["line"]
-                expected = 100 * chances[arm, point, asked, there]
+                assert looks["line"] == header["arms"][arm]["line"]
+                expected = 100 * chances[arm, point, chosen, there]
                 assert looks["bars"] == pytest.approx(expected, abs=1e-3)
                 assert looks["framed"] == [k == one["right"] for k in there]
                 named = [k for k, w in enumerate(one["passage"]) if w == f"@e{one['right']}"]
                 assert looks["right"] == named
-                share = attention[arm, point, asked, named].sum()
+                share = attention[arm, point, chosen, named].sum()
                 assert on == pytest.approx(100 * share, abs=0.51)
                 assert f"of its attention on {right}" in says
                 words = column.locator("[data-word]")
                 assert words.count() == len(one["passage"])
                 much, _ = words.nth(1).evaluate(SHADE)
-                expected = min(1, attention[arm, point, asked, 1] / 0.5) ** 0.5
+                expected = min(1, attention[arm, point, chosen, 1] / 0.5) ** 0.5
                 assert much == pytest.approx(expected, abs=2e-3)
 
-        shown, first = told["shown"], told["first"]
+        shown, first = header["shown"], header["first"]
         shows(shown, first, last)
         box = columns.first.locator("[data-part='passage']").bounding_box()
         assert box["y"] < 700  # all controls and the beginning of the text at once
@@ -100,7 +100,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
         page.keyboard.press("Home")
         shows(shown, 0, 1)
         page.keyboard.press("End")
-        shows(shown, len(told["questions"]) - 1, 1)
+        shows(shown, len(header["questions"]) - 1, 1)
         question.select_option(str(first))
         columns.first.locator("select").focus()
         page.keyboard.press("ArrowDown")
@@ -119,7 +119,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
         for theme, k in (("light", 0), ("dark", 1)):
             page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
             tone = columns.last.evaluate(TONE)
-            assert tone == (colors.COLORS, colors.DARK)[k][told["arms"][shown[-1]]["color"]]
+            assert tone == (colors.COLORS, colors.DARK)[k][header["arms"][shown[-1]]["color"]]
             seen.add(word.evaluate(SHADE)[1])
         assert len(seen) == 2
 

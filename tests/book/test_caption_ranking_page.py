@@ -74,13 +74,13 @@ ENGINE = """([kept, scenes, count]) => {
 
 
 def test_the_page_computes_the_penalties_that_python_does(page):
-    told, points = caption_ranking.pictures(), (0, 3)
-    scenes = [[w, h, boxes] for _, w, h, boxes, _ in told["pictures"][::25]]
+    pictures, points = caption_ranking.pictures(), (0, 3)
+    scenes = [[w, h, boxes] for _, w, h, boxes, _ in pictures["pictures"][::25]]
     # Two of one size, one within another, none at all.
     scenes += [[200, 100, [[3, 0, 0, 20, 10], [3, 80, 40, 100, 50], [7, 0, 0, 200, 100]]]]
     scenes += [[640, 480, []]]
-    kept = [caption_ranking.networks(point) for point in points]
-    x, result = page.evaluate(ENGINE, [kept, scenes, len(told["categories"])])
+    networks = [caption_ranking.networks(point) for point in points]
+    x, result = page.evaluate(ENGINE, [networks, scenes, len(pictures["categories"])])
     np.testing.assert_allclose(x, made(scenes), rtol=2e-7)  # the last digit of float32
     for point, norms in zip(points, result, strict=True):
         for norm, record in caption_ranking.records().items():
@@ -234,8 +234,8 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
 @pytest.mark.parametrize("picture", [68, 20, 64])  # of the last a caption is at place 58
 def test_each_object_and_caption_is_described_as_it_is(page, picture):
     """Where an object is, how wide, over larger ones; a caption's place, and a bar its penalty."""
-    told, point = caption_ranking.pictures(), 8
-    _, w, h, placed, _ = told["pictures"][picture]
+    pictures, point = caption_ranking.pictures(), 8
+    _, w, h, placed, _ = pictures["pictures"][picture]
     assert w != h
     page.goto(f"{page.url}#scene&picture={picture}")
     page.wait_for_function(
@@ -254,8 +254,8 @@ def test_each_object_and_caption_is_described_as_it_is(page, picture):
     options = page.locator("[data-part='which'] option").all_inner_texts()
     assert options == [f"{k}: {name}" for k, name in enumerate(names, start=1)]
     slider = page.locator("[data-part='at']").get_attribute("aria-valuetext")
-    check_says(slider, told["updates"][point])
-    status, texts = [], [caption for *_, caption in told["pictures"]]
+    check_says(slider, pictures["updates"][point])
+    status, texts = [], [caption for *_, caption in pictures["pictures"]]
     for norm, record in caption_ranking.records().items():
         result = penalty.vectors(record, made([(w, h, placed)]), point)
         penalties = penalty.penalties(result, 0)

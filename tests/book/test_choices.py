@@ -123,7 +123,7 @@ def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_beh
     def claims_shown():  # without the line on seeds and size
         return [text.partition("\n")[0] for text in shown.all_inner_texts()]
 
-    def asked(part, evidence):
+    def combinations(part, evidence):
         for group, value in (("part", part), ("evidence", evidence)):
             page.locator(f'[name="ln-of-paper-{group}"][value="{value}"]').check()
         return [
@@ -134,13 +134,13 @@ def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_beh
         ]
 
     for part, evidence in (("recurrent", "none"), ("all", "exact"), ("all", "few")):
-        expected = asked(part, evidence)
+        expected = combinations(part, evidence)
         assert expected
         assert claims_shown() == expected
     assert not page.locator(".ln-none").is_visible()
-    assert asked("exact", "few") == claims_shown() == []
+    assert combinations("exact", "few") == claims_shown() == []
     assert page.locator(".ln-none").is_visible()
-    (fails,) = asked("recurrent", "few")
+    (fails,) = combinations("recurrent", "few")
     line = page.locator(".ln-claim", has_text=fails)
     assert page.locator(".ln-beside:visible").count() == 0
     page.locator('[name="ln-of-paper-beside"][value="all"]').check()

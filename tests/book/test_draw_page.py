@@ -28,9 +28,9 @@ def content():
 @pytest.fixture(scope="module")
 def painted(content):
     """What is told, the shades, the windows, and the bits of the digits."""
-    told, shades, windows = unpacked(content)
-    bits = [np.unpackbits(np.frombuffer(b64decode(text), "u1")) for text in told["bits"]]
-    return told, shades, windows, np.array(bits)
+    header, shades, windows = unpacked(content)
+    bits = [np.unpackbits(np.frombuffer(b64decode(text), "u1")) for text in header["bits"]]
+    return header, shades, windows, np.array(bits)
 
 
 def part(page, name):
@@ -41,9 +41,9 @@ def part(page, name):
 def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
     visit, built_book, painted
 ):
-    told, shades, windows, bits = painted
-    T, last = told["glimpses"], len(told["updates"]) - 1
-    arms = range(len(told["arms"]))
+    header, shades, windows, bits = painted
+    T, last = header["glimpses"], len(header["updates"]) - 1
+    arms = range(len(header["arms"]))
 
     def facts(point, image, glimpse, dreams):
         """Of each network the pixels that are wrong, or how wide the window of a dream is."""
@@ -51,16 +51,16 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
             return ["–"] * len(arms)
         if dreams:
             strides = windows[:, point, 2, image, glimpse - 1, 2]
-            return [str(int((told["sizes"][1] - 1) * stride + 0.5)) for stride in strides]
+            return [str(int((header["sizes"][1] - 1) * stride + 0.5)) for stride in strides]
         drawn = shades[:, point, 0, image, glimpse - 1].reshape(len(arms), -1) > 7.5
         return [str(n) for n in (drawn != bits[image]).sum(1)]
 
     def shows(point, image, glimpse, dreams=False):
         """Hold every readout and label to the records."""
-        after, result = f"{told['updates'][point]:,}", facts(point, image, glimpse, dreams)
-        bounds = [f"{arm['bounds'][point]:.1f}" for arm in told["arms"]]
-        names = [arm["name"].lower() for arm in told["arms"]]
-        digit = str(told["digits"][image])
+        after, result = f"{header['updates'][point]:,}", facts(point, image, glimpse, dreams)
+        bounds = [f"{arm['bounds'][point]:.1f}" for arm in header["arms"]]
+        names = [arm["name"].lower() for arm in header["arms"]]
+        digit = str(header["digits"][image])
         assert part(page, "count").all_inner_texts() == result
         assert part(page, "bound").all_inner_texts() == [f"{bound} nats" for bound in bounds]
         assert part(page, "glimpse-told").inner_text() == f"{glimpse} of {T}"
@@ -76,7 +76,7 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
             zip(*(labels(page, f".ln-draw-{part}") for part in ("read", "canvas")), strict=True)
         ):
             check_says(of_reading, *([] if dreams else [digit]))
-            check_says(of_painting, told["arms"][k]["name"], *numbers[k])
+            check_says(of_painting, header["arms"][k]["name"], *numbers[k])
 
     with visit(built_book.as_uri(), "draw", reduced_motion="reduce") as v:
         page = v.page
@@ -191,9 +191,9 @@ def test_each_canvas_window_and_thumbnail_is_of_its_network_digit_and_glimpse(
     browser, painted, content
 ):
     """Shade by shade; a window by its filters, of which more may paint than read."""
-    told, shades, windows, bits = painted
-    told = told | {"sizes": [3, 8]}
-    T, arms, last = told["glimpses"], range(len(told["arms"])), len(told["updates"]) - 1
+    header, shades, windows, bits = painted
+    header = header | {"sizes": [3, 8]}
+    T, arms, last = header["glimpses"], range(len(header["arms"])), len(header["updates"]) - 1
 
     def pictures(log):
         tiles = [(pixels, place) for pixels, *place in calls(log, "drawImage")]
@@ -218,25 +218,25 @@ def test_each_canvas_window_and_thumbnail_is_of_its_network_digit_and_glimpse(
             own = shades[arm, point, int(dreams), image].reshape(T, -1)
             np.testing.assert_allclose(pictures(large)[0][0], own[glimpse - 1], atol=0.1)
             written = windows[arm, point, 2 if dreams else 1, image, glimpse - 1]
-            filters(large, PAINTS, told["sizes"][1], written)
+            filters(large, PAINTS, header["sizes"][1], written)
             if dreams:
                 assert part(page, "count").nth(arm).inner_text() == str(int(7 * written[2] + 0.5))
             else:
                 np.testing.assert_allclose(pictures(read)[0][0], 15 * bits[image], atol=0.1)
                 looked = windows[arm, point, 0, image, glimpse - 1]
-                filters(read, READS, told["sizes"][0], looked)
+                filters(read, READS, header["sizes"][0], looked)
             tiles, places = pictures(strip)
             np.testing.assert_allclose(tiles, own, atol=0.1)
             (mark,) = calls(strip, "fillRect", PAINTS)
             assert mark[0] == places[glimpse - 1][0]
 
     look = {"card": "#ffffff", "ink": "#000000", "first": READS, "second": PAINTS}
-    data = base.pack(told, np.frombuffer(base.unpack(content)[1], "u1"))
+    data = base.pack(header, np.frombuffer(base.unpack(content)[1], "u1"))
     with drawn(browser, WEB, data, **look) as page:
         begin = int(part(page, "point").input_value())
-        bounds = [arm["bounds"] for arm in told["arms"]]
+        bounds = [arm["bounds"] for arm in header["arms"]]
         assert begin == np.argmax(np.subtract(bounds[0], bounds[-1]))
-        holds(page, begin, min(4, told["images"] - 1), T, False)
+        holds(page, begin, min(4, header["images"] - 1), T, False)
         part(page, "point").fill("1")
         part(page, "glimpse").fill("3")
         page.locator(".ln-draw-image input").nth(1).check(force=True)

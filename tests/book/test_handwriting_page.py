@@ -56,17 +56,17 @@ def ready(page):
 
 @pytest.mark.every_browser
 def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, written):
-    told, _, windows, _ = written
-    N, last, text = told["points"], len(told["updates"]) - 1, told["text"]
+    header, _, windows, _ = written
+    N, last, text = header["points"], len(header["updates"]) - 1, header["text"]
 
     def shows(point, pen):
         """Hold every readout and label to the records."""
-        after = f"{told['updates'][point]:,}"
+        after = f"{header['updates'][point]:,}"
         assert part(page, "pen-told").inner_text() == f"point {pen} of {N}"
         assert part(page, "point-told").inner_text() == f"{after} updates"
         texts, heard = [after, pen, N], (labels(page, f"#handwriting-1 .ln-handwriting-{of}")
                                         for of in ("text", "ink"))  # fmt: skip
-        for k, (arm, of_text, of_ink) in enumerate(zip(told["arms"], *heard, strict=True)):
+        for k, (arm, of_text, of_ink) in enumerate(zip(header["arms"], *heard, strict=True)):
             place = []
             if pen:
                 u = int(windows[k, point, pen - 1] + 0.5)
@@ -81,7 +81,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
     with visit(built_book.as_uri(), "handwriting", reduced_motion="reduce") as v:
         page = v.page
         ready(page)
-        assert page.locator("#handwriting-1 .ln-handwriting-arm").count() == len(told["arms"])
+        assert page.locator("#handwriting-1 .ln-handwriting-arm").count() == len(header["arms"])
         shows(last, N)
 
         # By keyboard: an earlier update, the first points of the pen.
@@ -102,7 +102,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
             page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
             for pen, wet in ((N // 2, True), (N, False)):
                 part(page, "pen").fill(str(pen))
-                ink = page.evaluate(INK, len(told["arms"]) - 1)
+                ink = page.evaluate(INK, len(header["arms"]) - 1)
                 shows(last - 2, pen)
                 assert (k["layer"] in ink) == wet
                 assert k["ink"] in ink
@@ -216,17 +216,17 @@ def test_a_bar_is_as_high_as_the_window_has_stayed_at_its_character_so_far(toy):
 
 def test_text_window_bars_and_ink_are_of_their_network_update_and_point(browser, written):
     """The character under the window is bold; ink is wet for 25 points, in the network's color."""
-    told, strokes, windows, lifts = written
-    N, text, ink = told["points"], told["text"], colors.COLORS["ink"]
+    header, strokes, windows, lifts = written
+    N, text, ink = header["points"], header["text"], colors.COLORS["ink"]
     with drawn(browser, WEB, HandwritingReplay().packed) as page:
-        for point, pen in ((len(told["updates"]) - 2, N - 150), (1, N)):
+        for point, pen in ((len(header["updates"]) - 2, N - 150), (1, N)):
             part(page, "point").fill(str(point))
             part(page, "pen").fill(str(pen))
             of_text, of_ink = (logs(page, f".ln-handwriting-{name}") for name in ("text", "ink"))
             sizes = page.locator(".ln-handwriting-ink").evaluate_all(
                 "all => all.map((e) => [e.clientWidth, e.clientHeight])"
             )
-            for k, arm in enumerate(told["arms"]):
+            for k, arm in enumerate(header["arms"]):
                 tone = colors.COLORS[arm["color"]]
                 place, wide = windows[k, point, pen - 1], sizes[k][0]
                 cell = min(62, wide / len(text))

@@ -93,8 +93,8 @@ def json_copy(notebook):
 def test_what_is_printed_in_a_row_is_joined_and_a_complaint_stays_apart():
     texts = [("stdout", "a"), ("stdout", "b"), ("stderr", "c"), ("stdout", "d")]
     outputs = [nbformat.v4.new_output("stream", name=name, text=text) for name, text in texts]
-    kept = [(output.name, output.text) for output in notebooks.merged(outputs)]
-    assert kept == [("stdout", "ab"), ("stderr", "c"), ("stdout", "d")]
+    pairs = [(output.name, output.text) for output in notebooks.merged(outputs)]
+    assert pairs == [("stdout", "ab"), ("stderr", "c"), ("stdout", "d")]
 
 
 def test_the_template_is_kept(lesson):
@@ -265,9 +265,9 @@ def test_every_exercise_of_the_library_is_set_in_one_chapter():
     source = "\n".join(
         cell.source for path in CHAPTERS for cell in code(nbformat.read(path, as_version=4))
     )
-    asked = re.findall(r"exercises\.check\(\s*\"([^\"]+)\"", source)
-    assert all(asked.count(name) >= 2 for name in lnbook.exercises.names())  # starter, solution
-    assert set(asked) == set(lnbook.exercises.names())
+    checked = re.findall(r"exercises\.check\(\s*\"([^\"]+)\"", source)
+    assert all(checked.count(name) >= 2 for name in lnbook.exercises.names())  # starter, solution
+    assert set(checked) == set(lnbook.exercises.names())
 
 
 def printed(cell):

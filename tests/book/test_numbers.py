@@ -37,12 +37,12 @@ SHEET = NormTable([[1.0]], title="T", start="none")
 @pytest.fixture(scope="module")
 def page(browser, tmp_path_factory):
     """A sheet, and for each reading of each case a question that has it for its answer."""
-    asked = [
+    entries = [
         number(f"{text!r}, {i}?", answer, why="It is.", otherwise="It is not.")
         for text, answers in CASES.items()
         for i, answer in enumerate(answers or [0])
     ]
-    things = SHEET, Quiz(*asked)
+    things = SHEET, Quiz(*entries)
     scripts = "".join(f"<script>{widget.WEB.book()}</script>" for widget in (norm_table, quiz))
     path = tmp_path_factory.mktemp("numbers") / "page.html"
     html = "".join(thing.to_html() for thing in things)
@@ -99,7 +99,7 @@ def test_the_sheet_takes_what_is_one_number_and_asks_where_it_may_be_two(page):
 
 
 def test_the_quiz_takes_each_number_that_it_may_be(page):
-    asked = [(text, answer) for text, answers in CASES.items() for answer in answers or [0]]
+    entries = [(text, answer) for text, answers in CASES.items() for answer in answers or [0]]
     result = page.evaluate(
         """texts => [...document.querySelectorAll(".ln-question")].map((question, k) => {
           const field = question.querySelector(".ln-form input");
@@ -108,9 +108,9 @@ def test_the_quiz_takes_each_number_that_it_may_be(page):
           question.querySelector(".ln-check").click();
           return question.querySelector(".ln-said").textContent;
         })""",
-        [text for text, _ in asked],
+        [text for text, _ in entries],
     )
-    for (text, answer), texts in zip(asked, result, strict=True):
+    for (text, answer), texts in zip(entries, result, strict=True):
         judged = number("?", answer, why="It is.", otherwise="It is not.").judge(text)
         assert judged == ((True, "It is.") if CASES[text] else None), text
         assert texts.startswith("✓ Right." if CASES[text] else "Write a number"), (text, answer)

@@ -198,10 +198,10 @@ def test_what_is_shown_is_of_the_example_that_is_followed(scripts, example):
     """Also of one among the last, where the examples that are measured begin before it."""
     settings = [BASE | {"norm": norm} for norm in ("none", "layer")]
     result = scripts.evaluate(WORKER, [settings, playground.digits(), [{"example": example}]])
-    start, *_, shown, told = result["answers"]
+    start, *_, shown, message = result["answers"]
     x, y = tensor(result["test"][0]).view(-1, result["inputs"]), result["test"][1]
     followed = example % len(y)
-    assert told["example"] == followed
+    assert message["example"] == followed
     assert shown["label"] == y[followed]
     np.testing.assert_allclose(shown["input"], x[followed])
     first = min(followed, len(y) - PROBE)

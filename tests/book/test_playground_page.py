@@ -444,11 +444,11 @@ def test_a_challenge_asks_first_and_then_tells_what_is_after_its_updates(
         assert updates(page) == 0
         button(page, "both").click()
         page.wait_for_selector(".ln-playground-why")
-        told = ask.inner_text()
-        assert f"You predicted both: {outcome}." in told
+        text = ask.inner_text()
+        assert f"You predicted both: {outcome}." in text
         page.wait_for_function(AT_REST)
         a, b = wrong(page)
-        assert f"A misclassifies {a} %, B {b} %." in told
+        assert f"A misclassifies {a} %, B {b} %." in text
         assert updates(page) == count
 
 

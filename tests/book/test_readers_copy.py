@@ -66,8 +66,8 @@ def test_a_copy_begins_with_how_to_run_it_and_a_page_does_not_say_so(name):
 def test_each_exercise_of_a_copy_is_followed_by_its_closed_solution(name):
     tasks = list(chapters.tasks(name).values())
     cells = copied(name)["cells"]
-    asked = [k for k, c in enumerate(cells) if "exercises.check(" in "".join(c["source"])]
-    starters = [k for k in asked if cells[k]["cell_type"] == "code"]
+    checks = [k for k, c in enumerate(cells) if "exercises.check(" in "".join(c["source"])]
+    starters = [k for k in checks if cells[k]["cell_type"] == "code"]
     assert len(starters) == len(tasks)
     for k, task in zip(starters, tasks, strict=True):
         below = "".join(cells[k + 1]["source"])

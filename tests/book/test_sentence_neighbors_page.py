@@ -36,8 +36,8 @@ def at(place, wide):
 
 @pytest.mark.every_browser
 def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built_book, recorded):
-    told, places, nearest = recorded
-    texts, last = told["texts"], len(told["updates"]) - 1
+    header, places, nearest = recorded
+    texts, last = header["texts"], len(header["updates"]) - 1
 
     with visit(built_book.as_uri(), "skip_thoughts", reduced_motion="reduce") as v:
         page = v.page
@@ -51,13 +51,13 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
         def shows(sentence, point, mark=0):
             """Hold every list, readout and label to the records."""
             lists = nearest[:, point, sentence].tolist()
-            names = [arm["name"].lower() for arm in told["arms"]]
-            alike, luck = told["alike"][mark], percent(told["alike"][mark]["luck"])
-            shares = [percent(arm["alike"][mark][point]) for arm in told["arms"]]
-            for k in range(len(told["arms"])):
+            names = [arm["name"].lower() for arm in header["arms"]]
+            alike, luck = header["alike"][mark], percent(header["alike"][mark]["luck"])
+            shares = [percent(arm["alike"][mark][point]) for arm in header["arms"]]
+            for k in range(len(header["arms"])):
                 expected = [texts[j] for j in nearest[k, point, sentence]]
                 assert panels.nth(k).locator("li").all_inner_texts() == expected
-                others = {int(j) for other in range(len(told["arms"])) if other != k
+                others = {int(j) for other in range(len(header["arms"])) if other != k
                           for j in nearest[other, point, sentence]}  # fmt: skip
                 bold = (
                     panels.nth(k)
@@ -65,14 +65,14 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
                     .evaluate_all("all => all.map((e) => getComputedStyle(e).fontWeight >= 600)")
                 )
                 assert bold == [int(j) in others for j in nearest[k, point, sentence]]
-                loss = told["arms"][k]["losses"][point]
+                loss = header["arms"][k]["losses"][point]
                 assert f"{loss:.2f} nats per word" in panels.nth(k).inner_text()
                 of_kind = panels.nth(k).locator("[data-part='alike']").inner_text()
                 check_says(of_kind, alike["says"], shares[k], luck)
                 label = panels.nth(k).locator("canvas").get_attribute("aria-label")
                 check_says(
                     label,
-                    len(texts), names[k], percent(told["arms"][k]["explained"][point]),
+                    len(texts), names[k], percent(header["arms"][k]["explained"][point]),
                     texts[sentence], *expected,
                 )  # fmt: skip
             assert choice.input_value() == str(sentence)
@@ -81,7 +81,7 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
             both = len({*lists[0]} & {*lists[-1]})
             check_says(
                 whole.locator("[data-part='says']").inner_text(),
-                f"{told['updates'][point]:,}", texts[sentence],
+                f"{header['updates'][point]:,}", texts[sentence],
                 *firsts,
                 both, nearest.shape[-1], names[0], names[-1], alike["says"], *shares, luck,
             )  # fmt: skip
@@ -167,19 +167,19 @@ def test_a_missing_file_is_told(visit, http):
 
 def test_dots_squares_and_lines_are_of_their_network_update_sentence_and_mark(browser, recorded):
     """And the sentence under the pointer is told on its map."""
-    told, places, nearest = recorded
+    header, places, nearest = recorded
     runs = [run for run in records.read_all("skip_thoughts") if "map" in run["arrays"]]
-    last = len(told["updates"]) - 1
+    last = len(header["updates"]) - 1
     with drawn(browser, WEB, packed(runs)) as page:
         whole = page.locator(".ln-sentence-neighbors")
-        for point, sentence, mark in ((last, 7, 1), (1, 30, len(told["alike"]) - 1)):
+        for point, sentence, mark in ((last, 7, 1), (1, 30, len(header["alike"]) - 1)):
             whole.locator("[data-part='point']").fill(str(point))
             whole.locator("[data-part='sentence']").select_option(str(sentence))
             whole.locator(".ln-sentence-neighbors-marks input").nth(mark).check(force=True)
             page.mouse.move(0, 0)
             wide = whole.locator("canvas").first.evaluate("e => e.clientWidth")
-            marked = sorted(told["alike"][mark]["of"])
-            others = sorted({*range(len(told["texts"]))} - {*marked})
+            marked = sorted(header["alike"][mark]["of"])
+            others = sorted({*range(len(header["texts"]))} - {*marked})
             for k, log in enumerate(logs(page, ".ln-sentence-neighbors canvas")):
                 where = np.stack(at(places[k, point].astype(float).T, wide), -1)
 
@@ -191,7 +191,7 @@ def test_dots_squares_and_lines_are_of_their_network_update_sentence_and_mark(br
                 squares = np.array(calls(log, "fillRect", colors.COLORS["second"]))
                 holds(sorted((squares[:, :2] + squares[:, 2:] / 2).tolist()),
                       sorted(where[marked].tolist()))  # fmt: skip
-                tone = colors.COLORS[told["arms"][k]["color"]]
+                tone = colors.COLORS[header["arms"][k]["color"]]
                 near = nearest[k, point, sentence]
                 holds(calls(log, "lineTo", tone), where[near])
                 holds(calls(log, "moveTo", tone), np.repeat(where[[sentence]], len(near), 0))
@@ -200,5 +200,5 @@ def test_dots_squares_and_lines_are_of_their_network_update_sentence_and_mark(br
             x, y = at(places[-1, point, under].astype(float), wide)
             whole.locator("canvas").last.hover(position={"x": float(x), "y": float(y)})
             (told_there,) = calls(logs(page, ".ln-sentence-neighbors canvas")[-1], "fillText")
-            distance = np.abs(where[told["texts"].index(told_there[0])] - [x, y]).max()
+            distance = np.abs(where[header["texts"].index(told_there[0])] - [x, y]).max()
             assert distance < 2

@@ -103,13 +103,13 @@ def test_stages_are_the_steps_of_layer_norm(scripts):
 
 @pytest.mark.parametrize("name", STARTS)
 def test_the_picture_without_javascript_is_the_one_of_the_start(scripts, name):
-    kept, drawn = (
+    stored, drawn = (
         (WEB.folder / f"{name}.html").read_text("utf-8").strip(),
         markup(scripts, STARTS[name]),
     )
     number = r"-?\d+\.?\d*"  # the last digit may round another way elsewhere
-    assert re.sub(number, "#", kept) == re.sub(number, "#", drawn), "run tools/sphere.py"
-    values = (np.array(re.findall(number, text), dtype=float) for text in (kept, drawn))
+    assert re.sub(number, "#", stored) == re.sub(number, "#", drawn), "run tools/sphere.py"
+    values = (np.array(re.findall(number, text), dtype=float) for text in (stored, drawn))
     np.testing.assert_allclose(*values, atol=0.11, err_msg="run tools/sphere.py")
 
 
@@ -131,10 +131,10 @@ def test_the_notebook_s_widget_draws_the_same_picture(browser):
         [widget._esm, widget.data],
     )
     page.close()
-    kept = " ".join(html.unescape((WEB.folder / "gradient.html").read_text("utf-8")).split())
+    stored = " ".join(html.unescape((WEB.folder / "gradient.html").read_text("utf-8")).split())
     svg, text, address = (" ".join(part.split()) for part in result)
-    assert svg.count("<path") == kept.count("<path")
-    assert text in kept
+    assert svg.count("<path") == stored.count("<path")
+    assert text in stored
     assert address == ""
 
 

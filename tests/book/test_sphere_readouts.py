@@ -126,11 +126,11 @@ def test_the_sentence_names_what_the_gradient_is_divided_by(scripts, eps):
     given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
     state = STATE | given | {"eps": eps, "gradient": True}
     text = scripts.evaluate("(s) => lnSphereScene.say(s)", state).replace("\u00a0", " ")
-    told = re.search(r"The rest, divided by (.*) = (\d+\.\d+), is dx, with norm (\d+\.\d+)", text)
-    assert told[1] == ("√(σ² + eps)" if eps else "σ")
-    assert float(told[2]) == pytest.approx(np.sqrt(a.var() + eps), abs=0.0051)
+    match = re.search(r"The rest, divided by (.*) = (\d+\.\d+), is dx, with norm (\d+\.\d+)", text)
+    assert match[1] == ("√(σ² + eps)" if eps else "σ")
+    assert float(match[2]) == pytest.approx(np.sqrt(a.var() + eps), abs=0.0051)
     dx = lnlib.layer_norm_backward(d, a, eps=eps)[0]
-    assert float(told[3]) == pytest.approx(np.linalg.norm(dx), abs=0.0051)
+    assert float(match[3]) == pytest.approx(np.linalg.norm(dx), abs=0.0051)
 
 
 UP, X, Y = (np.array(v) / np.linalg.norm(v) for v in ((1, 1, 1), (1, -1, 0), (1, 1, -2)))

@@ -319,9 +319,9 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         page.get_by_role("button", name="by less than 0.1 nats").click()
         page.wait_for_selector(".ln-transformer-why")
         third = nats(switched(reader, "lloll"), "Who is it?")
-        told = part(page, "ask").inner_text()
-        assert "Not as you predicted: by more than 1 nat." in told
-        assert f"from {nats(reader, 'Who is it?')} to {third} nats" in told
+        shown_text = part(page, "ask").inner_text()
+        assert "Not as you predicted: by more than 1 nat." in shown_text
+        assert f"from {nats(reader, 'Who is it?')} to {third} nats" in shown_text
 
 
 def test_each_challenge_tells_what_the_model_does_and_whether_it_was_predicted(run, reader):
@@ -337,13 +337,13 @@ def test_each_challenge_tells_what_the_model_does_and_whether_it_was_predicted(r
                 challenges.nth(k).click()
                 page.locator(f".ln-transformer [data-outcome='{predicted}']").click()
                 page.wait_for_selector(".ln-transformer-why")
-                told = page.locator(".ln-transformer-why").inner_text()
-                assert told.startswith(f"{begins} predicted: {texts[outcome]}."), name
+                shown_text = page.locator(".ln-transformer-why").inner_text()
+                assert shown_text.startswith(f"{begins} predicted: {texts[outcome]}."), name
             changed = switched(reader, LETTERS[name])
-            assert f"from {nats(reader, START)} to {nats(changed, START)}" in told
+            assert f"from {nats(reader, START)} to {nats(changed, START)}" in shown_text
             if outcome == "more":
                 ends = [f"{one.entropy(START):.2f}" for one in (reader, changed)]
-                assert f"from {ends[0]} to {ends[1]} nats" in told
+                assert f"from {ends[0]} to {ends[1]} nats" in shown_text
 
 
 def as_number(cell):

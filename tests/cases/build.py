@@ -28,7 +28,7 @@ def builds(machine):
     return len((machine / "log").read_text().splitlines())
 
 
-def kept(machine):
+def cached(machine):
     (path,) = folder(machine).glob("*.so")
     return path
 

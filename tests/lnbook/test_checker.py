@@ -124,8 +124,8 @@ def test_writing_into_the_input_spoils_no_other_case_and_is_said(exercise):
 
     text = "the function writes into its input x, which is the caller's; work on a copy, and "
     assert exercise.fault(answer).startswith(text)
-    kept = Function(centered, lambda rng: [(shared.copy(),)], "It is.")
-    assert kept.fault(answer).startswith(text)
+    checked = Function(centered, lambda rng: [(shared.copy(),)], "It is.")
+    assert checked.fault(answer).startswith(text)
     assert exercise.fault(centered) is None
 
 

@@ -223,7 +223,7 @@ def needs(before: list[ast.stmt], code: str) -> list[str]:
 
     Of imports only the names in use are kept.
     """
-    wanted, kept = used(ast.parse(code).body), []
+    wanted, selected = used(ast.parse(code).body), []
     for statement in reversed(before):
         got = (bound(statement) | changed(statement)) & wanted
         if isinstance(statement, ast.Expr) or not got:
@@ -232,5 +232,5 @@ def needs(before: list[ast.stmt], code: str) -> list[str]:
             names = [a for a in statement.names if (a.asname or a.name).split(".")[0] in got]
             statement = type(statement)(**{**vars(statement), "names": names})
         wanted = (wanted - bound(statement)) | used([statement])
-        kept.append(ast.unparse(statement))
-    return kept[::-1]
+        selected.append(ast.unparse(statement))
+    return selected[::-1]

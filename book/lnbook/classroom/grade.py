@@ -234,13 +234,13 @@ def _key(
 def _ran(home: Path, notebooks: dict, key: str) -> bool:
     """Say whether a submission has run as it is, to an end that another run would reach again."""
     try:
-        kept = [_source(home / f"{chapter}.ipynb") for chapter in notebooks]
+        sources = [_source(home / f"{chapter}.ipynb") for chapter in notebooks]
     except (OSError, ValueError):
         return False
     return all(
         notebook.metadata.get("graded") == key
         and not any(e.ename in AGAIN for cell in notebook.cells for e in _errors(cell))
-        for notebook in kept
+        for notebook in sources
     )
 
 

@@ -325,6 +325,6 @@ def _place(name: str, cells: list[tuple[str | None, dict]]) -> int:
 
 
 def _numbered(cell: dict, at: int) -> dict:
-    kept = {key: cell[key] for key in ("cell_type", "metadata", "source")}
+    fields = {key: cell[key] for key in ("cell_type", "metadata", "source")}
     code = {"execution_count": None, "outputs": []} if cell["cell_type"] == "code" else {}
-    return kept | code | {"id": f"cell-{at}"}
+    return fields | code | {"id": f"cell-{at}"}

@@ -30,7 +30,7 @@ STYLE = f"""<style>
 </style>"""
 # Not plotly's FigureWidget: each of those brings plotly.js (5 MB) anew, and anywidget never tells
 # one of a change again if it takes more than 2 seconds to start. Here an invisible widget brings
-# plotly.js once; the panels start at once, wait for it, and are told whole figures.
+# plotly.js once; the panels start at once, wait for it, and get whole figures.
 # A figure comes in the colors of a light page; a dark one has another for each.
 PLOT = (
     f"""
@@ -45,22 +45,22 @@ plotly.ready ??= new Promise((done, fail) => Object.assign(plotly, { done, fail 
 export default {
   initialize({ model }) {
     const code = model.get("code");
-    if (!code?.byteLength || plotly.asked) return;
-    plotly.asked = true;
+    if (!code?.byteLength || plotly.requested) return;
+    plotly.requested = true;
     const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
     import(url).then(() => plotly.done(globalThis.Plotly), plotly.fail);
   },
   render({ model, el }) {
     if (!model.get("figure")) return;
-    const told = () => JSON.parse(dyed(model.get("figure")));
+    const figure = () => JSON.parse(dyed(model.get("figure")));
     const plot = document.createElement("div");
-    plot.style.minHeight = told().layout.height + "px";
+    plot.style.minHeight = figure().layout.height + "px";
     el.append(plot);
     let leave = () => { leave = null; };
     plotly.ready.then((Plotly) => {
       if (!leave) return;
       const draw = () => {
-        const { data, layout } = told();
+        const { data, layout } = figure();
         return Plotly.react(plot, data, layout, { displayModeBar: false, doubleClick: false });
       };
       // It is drawn before it has a place in the page, and takes its room when it gets one.
@@ -193,16 +193,16 @@ class Canvas:
         self.text = widgets.HTML()
         self.columns = columns
         self.panels = widgets.Box(layout=wrapped())
-        self.asked = widgets.ToggleButton(
+        self.show_numbers = widgets.ToggleButton(
             description="The numbers behind the figure",
             tooltip="Show the numbers as a table",
             icon="table",
             layout=widgets.Layout(width="max-content"),
         )
         self.numbers = widgets.HTML(layout=widgets.Layout(max_height="22rem", overflow="auto"))
-        self.asked.observe(lambda _: self.tabulate(), "value")
+        self.show_numbers.observe(lambda _: self.tabulate(), "value")
         self.figures: list[Figure] = []
-        parts = [head, *rows, self.panels, self.text, self.asked, self.numbers]
+        parts = [head, *rows, self.panels, self.text, self.show_numbers, self.numbers]
         with contextlib.suppress(ImportError):  # the panels do without anywidget
             parts.append(library())
         self.box = box(parts)
@@ -220,7 +220,7 @@ class Canvas:
     def tabulate(self) -> None:
         """Write the numbers behind the panels as tables, if the reader asks for them."""
         self.numbers.value = ""
-        if self.asked.value:
+        if self.show_numbers.value:
             tables = page.numbers([page.panel(figure) for figure in self.figures])
             self.numbers.value = "".join(map(page.grid, tables))
 
@@ -250,12 +250,12 @@ def fill(panel: Any, figure: Figure, width: int) -> None:
     title, *old = panel.children
     title.value = html.escape(parts["title"])
     shown = {"data": parts["data"], "layout": parts["layout"] | {"template": template()}}
-    told = page.dumps(page.plain(shown, digits=17))  # 17 tell every float from the next
+    content = page.dumps(page.plain(shown, digits=17))  # 17 tell every float from the next
     try:
         if old and hasattr(old[0], "figure"):
-            old[0].figure = told
+            old[0].figure = content
             return
-        fresh = plot_widget(told)
+        fresh = plot_widget(content)
     except ImportError:  # no anywidget: what plotly would display, in a box, at a fixed width
         paper = {"width": width, "paper_bgcolor": colors.CARD[0]}  # light in every theme
         figure = go.Figure(parts["data"], shown["layout"] | paper)

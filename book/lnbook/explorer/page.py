@@ -290,8 +290,8 @@ def shrink(heights: list[int], controls: int, shares: Sequence[float] = ()) -> f
         0.45
     """
     left = PHONE - LINE * controls - TITLE * len(heights)
-    asked = sum(h * s for h, s in zip(heights, shares or [1] * len(heights), strict=True))
-    return min(1.0, max(left, LEAST * len(heights)) / asked)
+    requested = sum(h * s for h, s in zip(heights, shares or [1] * len(heights), strict=True))
+    return min(1.0, max(left, LEAST * len(heights)) / requested)
 
 
 def told_apart(states: list[dict], controls: Mapping[str, Control]) -> list[dict]:

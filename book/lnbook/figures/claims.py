@@ -89,8 +89,8 @@ def label(finding: Finding) -> str:
         >>> label(Finding("test error", np.array([-1.0, -2.0, 1.5]), "points"))
         '2 of 3 seeds'
     """
-    told = finding.counts or finding.label.evidence is not Evidence.MANY
-    return badge(finding.label) if told else "not tested"
+    has_label = finding.counts or finding.label.evidence is not Evidence.MANY
+    return badge(finding.label) if has_label else "not tested"
 
 
 def _row(what: str, finding: Finding) -> list[str]:

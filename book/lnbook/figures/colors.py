@@ -1,7 +1,7 @@
 """Every color of the book: what it stands for, on a light page and on a dark one.
 
 A color belongs to one thing, in every figure, diagram and table. Recorded against live, or one
-form of a norm against another, is told by the line's style, and no color stands alone: beside it
+form of a norm against another, is shown by the line's style, and no color stands alone: beside it
 there is a dash, a marker or a label. A figure is drawn with the light color (:data:`COLORS`); a
 dark page draws its :data:`DARK` one in its place (``--ln-swap``, read by the page's scripts).
 """

@@ -236,8 +236,8 @@ class Race:
             edge = ", the edge of the grid" if arm.at_edge else ""
             lows = (runs.judge.factor * of(arm.rates.values()) for of in (min, max))
             low, high = map(self._number, lows)
-            told = f"({low} {self.unit}, {high} at the worst rate)"
-            texts.append(f"{runs.LOOKS[name][0]} at {arm.rate:g}{edge} {told}")
+            values = f"({low} {self.unit}, {high} at the worst rate)"
+            texts.append(f"{runs.LOOKS[name][0]} at {arm.rate:g}{edge} {values}")
         return f"Best learning rate of each network: {'; '.join(texts)}."
 
 

@@ -51,9 +51,9 @@ def difference(values: np.ndarray, digits: int = 2, unit: str = "") -> str:
         '+1 % (−1 to +3)'
     """
     low, high = comparison.limits(values)
-    told = f"{values.mean():+.{digits}f}{unit}"
-    told += f" ({low:+.{digits}f} to {high:+.{digits}f})" if len(values) > 1 else ""
-    return told.replace("-", "−")
+    text = f"{values.mean():+.{digits}f}{unit}"
+    text += f" ({low:+.{digits}f} to {high:+.{digits}f})" if len(values) > 1 else ""
+    return text.replace("-", "−")
 
 
 def signs(values: np.ndarray) -> list[str]:

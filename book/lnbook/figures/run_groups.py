@@ -47,7 +47,7 @@ class Runs:
     EXPERIMENT: ClassVar[str]
     MEASURE: ClassVar[str]  # the curve that is drawn
     KINDS: ClassVar[tuple[str, ...]]  # the first is the chapter's own
-    EARLY: ClassVar[int] = 0  # updates before which no share is told
+    EARLY: ClassVar[int] = 0  # updates before which no share is shown
     LOOKS: ClassVar[Mapping[str, tuple[str, str, str]]] = LOOKS  # of the arms, layer norm last
 
     def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:

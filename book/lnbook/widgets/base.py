@@ -112,11 +112,13 @@ class WidgetFiles:
             data: What it shows, in text, if it lies in the page.
             options: What the scripts are given.
         """
-        told = f' data-options="{html.escape(json.dumps(options))}"' if options is not None else ""
+        config = (
+            f' data-options="{html.escape(json.dumps(options))}"' if options is not None else ""
+        )
         inside = f'<script type="text/plain">{data}</script>' if data else ""
         return (
             f'<div class="ln-{self.css_name}" id="{self.css_name}-{next(_ids[self.name])}"'
-            f' role="group" aria-label="{label}"{told}>{inside}'
+            f' role="group" aria-label="{label}"{config}>{inside}'
             f'<noscript><p class="ln-note">{without}</p></noscript></div>'
         )
 

@@ -44,8 +44,8 @@ def app(records, tmp_path):
 
 def test_the_file_has_the_differences_of_the_records_and_of_no_others(extension, app):
     extension.write(app, None)
-    told = json.loads((app.outdir / "claims.json").read_text("utf-8"))
-    results = {one["name"]: one for one in told["claims"]}
+    content = json.loads((app.outdir / "claims.json").read_text("utf-8"))
+    results = {one["name"]: one for one in content["claims"]}
     for name in ("draw-twice", "draw-bound", "pen-comparable", "pen-faster", "table-2"):
         answers = truth.expected(name, "later")
         for finding, answer in zip(results[name]["findings"], answers, strict=True):

@@ -146,9 +146,9 @@ def test_figures_stand_as_at_the_start_and_answers_at_the_end(printed):
     assert "The first bar is 1 high." in start
     assert "go.Figure" not in start  # code is folded, as on the page
     two = "".join(text[starts["Two bars"] : starts["Teach"]])
-    asked, answers = two.split("Answers", 1)
-    assert "Is 2 even?" in asked
-    assert "Twice 1." not in asked
+    questions, answers = two.split("Answers", 1)
+    assert "Is 2 even?" in questions
+    assert "Twice 1." not in questions
     for words in ("Twice 1.", "You counted to 3.", "It is one."):
         assert words in answers
     assert "On this page" not in "".join(text)

@@ -133,9 +133,9 @@ def test_the_first_cell_installs_the_library_that_lies_beside_it_or_the_public_o
         assert "ModuleNotFoundError: download lnlib-*.whl" in done.stderr
         return
     wanted = f"lnlib[live] @ {wheel.as_uri() if beside else source}"
-    text, asked = done.stdout.splitlines()
+    text, commands = done.stdout.splitlines()
     assert text == f"Installing {wanted}: a few minutes, once."
-    assert json.loads(asked) == [[sys.executable, "-m", "pip", "install", "-q", wanted]]
+    assert json.loads(commands) == [[sys.executable, "-m", "pip", "install", "-q", wanted]]
 
 
 def test_the_first_cell_does_nothing_where_the_library_is(tmp_path):

@@ -225,8 +225,8 @@ def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch
                 assert slide.notes, f"{slide.page}: a figure without a note: {slide.title}"
         at = [k for k, slide in enumerate(deck) if slide.kind == "figure"]
         assert len(at) >= len({slide.page for slide in deck})
-        asked = [deck[k - 1].kind == "ask" for k in at]
-        assert all(asked), [deck[k].title for k, a in zip(at, asked, strict=True) if not a]
+        questions = [deck[k - 1].kind == "ask" for k in at]
+        assert all(questions), [deck[k].title for k, a in zip(at, questions, strict=True) if not a]
         answered = {deck[k - 1].title: deck[k + 1].kind for k in at}
         assert set(answered.values()) == {"answer"}, answered
 

@@ -299,10 +299,10 @@ def test_what_cannot_be_is_said_at_the_build_each_with_what_to_do(teaching):
 
 def test_each_question_of_the_page_is_that_of_the_chapter_now(built_book):
     source = (built_book / "teaching.html").read_text("utf-8")
-    asked = re.findall(r"```\{ask\} (\w+) (\d+)", SOURCE)
-    assert len(asked) > 30
-    for chapter, number in asked:
+    directives = re.findall(r"```\{ask\} (\w+) (\d+)", SOURCE)
+    assert len(directives) > 30
+    for chapter, number in directives:
         question = questions(ROOT / "book" / f"{chapter}.ipynb")[int(number) - 1]
         assert f"<b>Ask: {markup(question.text)}</b>" in source
-    for chapter in {chapter for chapter, _ in asked}:
+    for chapter in {chapter for chapter, _ in directives}:
         assert 'id="quiz"' in (built_book / f"{chapter}.html").read_text("utf-8")

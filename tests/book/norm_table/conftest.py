@@ -186,8 +186,8 @@ def browse(browser, tmp_path_factory):
         context = browser.new_context(**({"viewport": DESK} | options))
         contexts.append(context)
         page = context.new_page()
-        page.asked, page.complaints = [], []
-        page.on("request", lambda r: page.asked.append(r.url))
+        page.requests, page.complaints = [], []
+        page.on("request", lambda r: page.requests.append(r.url))
         page.on("pageerror", lambda e: page.complaints.append(str(e)))
         page.on("console", lambda m: page.complaints.append(m.text))
         if before:

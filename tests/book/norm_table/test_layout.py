@@ -187,7 +187,7 @@ def test_nothing_leaves_the_page(browse):
     reader = Reader(page)
     busy(reader, "batch, 16 by 8")
     reader.paste("1 2\n3 4")
-    assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
+    assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
     stored = "[localStorage.length, sessionStorage.length, document.cookie]"
     assert page.evaluate(stored) == [0, 0, ""]
     assert page.complaints == []

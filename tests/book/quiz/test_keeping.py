@@ -60,8 +60,8 @@ def test_what_is_kept_has_the_page_and_the_quiz_in_its_name(page):
     answer_all(page)
     (name,) = page.evaluate("Object.keys(localStorage)")
     assert name == f"ln-quiz {page.evaluate('location.pathname')} 0"
-    kept = json.loads(page.evaluate("name => localStorage[name]", name))
-    right_at_first = [answer for _, answer in kept]
+    saved_entries = json.loads(page.evaluate("name => localStorage[name]", name))
+    right_at_first = [answer for _, answer in saved_entries]
     assert right_at_first == [
         ["1", False],
         ["1,155 ms", True],
@@ -107,8 +107,8 @@ def test_a_changed_question_forgets_and_its_neighbors_do_not(reader, write):
         assert page.get_by_role("textbox").input_value() == ""
         assert score(page) == "2 of 3 answered, 0 right at the first try."
         check(page, 2)
-        (kept,) = page.evaluate("Object.values(localStorage)")
-        assert len(json.loads(kept)) == 2, "the old answer is still there"
+        (saved_entries,) = page.evaluate("Object.values(localStorage)")
+        assert len(json.loads(saved_entries)) == 2, "the old answer is still there"
 
 
 def test_quizzes_on_a_page_are_kept_apart(reader, write):
@@ -226,9 +226,9 @@ def test_an_entry_that_cannot_be_used_is_dropped_alone(page, write, place):
     (fresh,) = quizzes(page)
     answer_all(page)
     (answered,) = quizzes(page)
-    ((name, kept),) = page.evaluate("Object.entries(localStorage)")
-    key, *_ = json.loads(kept)[place]
-    others = [entry for entry in json.loads(kept) if entry[0] != key]
+    ((name, saved_entries),) = page.evaluate("Object.entries(localStorage)")
+    key, *_ = json.loads(saved_entries)[place]
+    others = [entry for entry in json.loads(saved_entries) if entry[0] != key]
     numbers = ["-1", "3", "00", "0.0"] if place == 1 else []
     wrong = [*VALUES, *([text, True] for text in TEXTS if text not in numbers)]
     entries = [[key, value] for value in wrong]

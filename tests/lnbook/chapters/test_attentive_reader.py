@@ -172,9 +172,9 @@ def test_rules_that_do_not_read_have_other_errors_where_there_are_two_stories():
 
 
 def test_attention_on_names_and_answers_are_those_of_the_record():
-    asked = ["@e1 or @e0 .\n@blank ?\n@e1\nruth 1:2", "@e5 @e5 @e0 .\n@blank ?\n@e5\njob 3:4"]
-    asked.append("@e2 @e2 @e3 .\n@blank ?\n@e3\nacts 5:6")  # with it the mean is no median
-    text = np.stack([np.frombuffer(t.encode().ljust(40, b"\0"), "u1") for t in asked])
+    texts = ["@e1 or @e0 .\n@blank ?\n@e1\nruth 1:2", "@e5 @e5 @e0 .\n@blank ?\n@e5\njob 3:4"]
+    texts.append("@e2 @e2 @e3 .\n@blank ?\n@e3\nacts 5:6")  # with it the mean is no median
+    text = np.stack([np.frombuffer(t.encode().ljust(40, b"\0"), "u1") for t in texts])
     run = made(figures.LAYER, 0.1, 0, [0.9, 0.8, 0.7, 0.6])
     attention = np.full((4, 3, 4), 0.25)
     attention[-1] = [[0.7, 0, 0.3, 0], [0.2, 0.3, 0.5, 0], [0.2, 0.3, 0.1, 0.4]]

@@ -113,9 +113,9 @@ def test_a_link_leads_to_a_chapter_that_exists(page):
 
 def test_choices_show_each_line_under_all_and_under_its_own_part_and_evidence(weighed, page):
     for one_, (attributes, _) in zip(ordered(weighed), lines(page), strict=True):
-        told = dict(re.findall(r'data-(\w+)="([^"]*)"', attributes))
-        assert told["evidence"].split() == ["any", KINDS[one_.label.evidence][0]]
-        assert told["part"].split() == ["all", chart.part(one_)]
+        attributes_of = dict(re.findall(r'data-(\w+)="([^"]*)"', attributes))
+        assert attributes_of["evidence"].split() == ["any", KINDS[one_.label.evidence][0]]
+        assert attributes_of["part"].split() == ["all", chart.part(one_)]
     for group in ("part", "evidence", "beside"):
         values = re.findall(rf'name="ln-of-paper-{group}" value="(\w+)"', page)
         assert values
@@ -216,19 +216,21 @@ def test_of_figure_1_three_recalls_in_percent_are_added_up():
 
 def test_the_numbers_beside_table_2_are_the_means_of_its_experiment():
     rows = results.rows(records.read_all("order_embeddings"))
-    told = numbers.rows("table-2", claims.Records())
+    attributes_of = numbers.rows("table-2", claims.Records())
     ours = [(f"{row.none.mean():.1f}", f"{row.layer.mean():.1f}") for row in rows]
-    assert [row.here for row in told] == ours[4:] + ours[:4]  # captions come first in the paper
-    assert told[0].paper == ("46.6", "48.5")
+    assert [row.here for row in attributes_of] == ours[4:] + ours[
+        :4
+    ]  # captions come first in the paper
+    assert attributes_of[0].paper == ("46.6", "48.5")
 
 
 def test_the_paper_page_asks_for_every_number_and_gets_not_yet_recorded_where_there_is_none(
     tmp_path,
 ):
-    asked = re.findall(
+    cited = re.findall(
         r"^<!-- here: ([\w-]+) -->$", (BOOK / "equations.md").read_text("utf-8"), re.M
     )
-    assert set(asked) == {*numbers.OF, "figure-6"}
+    assert set(cited) == {*numbers.OF, "figure-6"}
     for name in numbers.OF:
         rows = numbers.rows(name, claims.Records(tmp_path))
         assert {row.cells[-1] for row in rows} <= {NOT_RECORDED, "not among the tasks"}

@@ -63,7 +63,7 @@ def test_lines_are_geometric_means_in_a_band_of_the_seeds(measure, rate):
             np.testing.assert_allclose(trace.x, [EPOCHS[k] for k in shown])
             np.testing.assert_allclose(trace.y, [of(columns[k]) for k in shown], atol=6e-6)
         every = [math.log(v) for row in rows for v in row if not math.isnan(v)]
-        told = float(text.partition("seeds: ")[2].rstrip(".").split(f"{label} ")[1].split(",")[0])
-        assert told == pytest.approx(math.exp(fmean(every)), rel=0.06)
+        value = float(text.partition("seeds: ")[2].rstrip(".").split(f"{label} ")[1].split(",")[0])
+        assert value == pytest.approx(math.exp(fmean(every)), rel=0.06)
     assert f"At learning rate {rate:g}, {measure}," in text
     assert "and 3 seeds" in text

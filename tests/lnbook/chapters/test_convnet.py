@@ -18,12 +18,12 @@ def book():
 
 def apart(known, data, cut, norm, layer, shown):
     """Ring less the rest, a number a channel, from a loop over places."""
-    kept = known.maps[data, cut, norm]["arrays"][f"{shown}_{layer}"][-1].astype(float)
-    last = kept.shape[-1] - 1
+    maps = known.maps[data, cut, norm]["arrays"][f"{shown}_{layer}"][-1].astype(float)
+    last = maps.shape[-1] - 1
     sums = {True: [], False: []}
     for i in range(last + 1):
         for j in range(last + 1):
-            sums[bool({i, j} & {0, last})].append(kept[:, i, j])
+            sums[bool({i, j} & {0, last})].append(maps[:, i, j])
     edge, rest = (np.mean(sums[at], 0) for at in (True, False))
     if shown == "on":
         return 100 * (edge - rest) / 255

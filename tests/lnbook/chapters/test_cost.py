@@ -12,13 +12,13 @@ from lnlab.analysis import costs
 
 
 @pytest.fixture(scope="module")
-def kept():
+def stored():
     return json.loads((records.folder() / "bench.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
-def bench(kept):
-    return figures.Bench(kept)
+def bench(stored):
+    return figures.Bench(stored)
 
 
 def row(what, **of):
@@ -59,21 +59,21 @@ def test_the_sentence_knows_the_cache_in_whatever_order_it_was_measured(turn):
 
 
 def test_the_table_takes_a_processor_and_can_be_asked_for_another_device():
-    kept = table(row("a", device="GPU: G"), row("a"), row("b"))
-    assert figures.Bench(kept).device == "CPU: one"
-    assert len(figures.Bench(kept, "GPU: G").rows) == 1
-    assert figures.Bench(kept).one("b")["ms"] == 2
+    stored = table(row("a", device="GPU: G"), row("a"), row("b"))
+    assert figures.Bench(stored).device == "CPU: one"
+    assert len(figures.Bench(stored, "GPU: G").rows) == 1
+    assert figures.Bench(stored).one("b")["ms"] == 2
     with pytest.raises(ValueError, match="no row of 'c'"):
-        figures.Bench(kept).one("c")
+        figures.Bench(stored).one("c")
     with pytest.raises(ValueError, match="no rows of 'TPU'"):
-        figures.Bench(kept, "TPU")
+        figures.Bench(stored, "TPU")
     with pytest.raises(ValueError, match="expected format 1, got 2"):
-        figures.Bench(kept | {"format": 2})
+        figures.Bench(stored | {"format": 2})
 
 
 def test_a_table_writes_times_and_ratios():
-    kept = table(row("a"), row("a", ms=0.0321, instead=None, ratio=None, floor_ms=None))
-    text = repr(figures.Bench(kept).table(["a"], "Rows."))
+    stored = table(row("a"), row("a", ms=0.0321, instead=None, ratio=None, floor_ms=None))
+    text = repr(figures.Bench(stored).table(["a"], "Rows."))
     assert text.splitlines()[2].split() == [
         "a,",
         "2×3",
@@ -116,9 +116,9 @@ def recurrences():
             of = {"shape": shape, "path": f"lnlib.nn, {path}", "threads": threads}
             ratio = 0.25 * (1 + len(results))
             results.append(row(f"LN-{cell} {which}", **of, ms=ratio * 4, ratio=ratio))
-    kept = table(*results)
-    kept["provenance"]["CPU: one"]["threads"] = 2
-    return figures.Bench(kept)
+    stored = table(*results)
+    stored["provenance"]["CPU: one"]["threads"] = 2
+    return figures.Bench(stored)
 
 
 def test_a_choice_is_offered_where_paths_compare_and_of_the_machines_own_threads():
@@ -176,7 +176,7 @@ def test_the_stored_steps_are_those_of_the_batch_size_on_the_first_device():
 
 def test_the_measured_network_is_read_from_a_short_and_a_long_message():
     what = "all-reduce over 2 processes"
-    kept = table(row(what, ms=0.1, sent_bytes=8), row(what, ms=1.1, sent_bytes=1_000_008))
-    delay, speed = figures.networks(figures.Bench(kept))["gloo, measured"]
+    stored = table(row(what, ms=0.1, sent_bytes=8), row(what, ms=1.1, sent_bytes=1_000_008))
+    delay, speed = figures.networks(figures.Bench(stored))["gloo, measured"]
     assert delay == pytest.approx(1e-4)
     assert speed == pytest.approx(1e9)

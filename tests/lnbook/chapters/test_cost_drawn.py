@@ -100,15 +100,15 @@ def test_waiting_and_bytes_are_drawn_and_said_in_their_units(H, P):
         line, *_ = lines(times)[label]
         wanted = [1000 * waiting(p, H, 2e-5, 1e9, way) for p in line.x]
         np.testing.assert_allclose(line.y, wanted, rtol=1e-3)
-        told = texts.partition("waits ")[2].split(" per step in a ring, ")
-        text = told[0] if way == "ring" else told[1].partition(" with doubling")[0]
+        reported = texts.partition("waits ")[2].split(" per step in a ring, ")
+        text = reported[0] if way == "ring" else reported[1].partition(" with doubling")[0]
         assert seconds(text) == pytest.approx(waiting(P, H, 2e-5, 1e9, way), rel=0.06)
     line, *_ = lines(sizes)["batch norm"]
     received = [(p - 1) * 4 * (2 * H + 1) for p in line.x]
     np.testing.assert_allclose(line.y, [b / 1e6 for b in received], rtol=1e-3)
     size, unit = texts.partition("receives ")[2].split()[:2]
-    told = float(size) * {"MB": 1e6, "KB": 1e3}[unit]
-    assert told == pytest.approx((P - 1) * 4 * (2 * H + 1), rel=0.006)
+    reported = float(size) * {"MB": 1e6, "KB": 1e3}[unit]
+    assert reported == pytest.approx((P - 1) * 4 * (2 * H + 1), rel=0.006)
 
 
 def row(what, path, ms, theirs, floor, **more):
@@ -153,12 +153,14 @@ def test_bars_are_our_time_over_the_others_and_lines_one_and_the_products(bench,
     np.testing.assert_allclose(bars.y, [r["ms"] / r["instead_ms"] for r in rows], rtol=1e-3)
     assert set(one.y) == {1.0}
     np.testing.assert_allclose(floor.y, rows[0]["floor_ms"] / rows[0]["instead_ms"], rtol=1e-3)
-    for r, name, told in zip(rows, bars.x, text.partition("9×2×5: ")[2].split("; "), strict=False):
+    for r, name, reported in zip(
+        rows, bars.x, text.partition("9×2×5: ")[2].split("; "), strict=False
+    ):
         ratio = r["ms"] / r["instead_ms"]
         assert float(name.partition("<b>")[2].removesuffix("</b>")) == pytest.approx(
             ratio, abs=6e-3
         )
-        label, rest = PATHS[r["path"]], told.partition(" ms (")
+        label, rest = PATHS[r["path"]], reported.partition(" ms (")
         assert rest[0].startswith(label)
         assert float(rest[0].removeprefix(label)) == pytest.approx(r["ms"], rel=0.06)
         assert float(rest[2].split()[0]) == pytest.approx(ratio, abs=0.0051)
@@ -190,12 +192,12 @@ def test_two_processes_are_told_with_their_own_times_and_bytes(bench):
 
 
 @pytest.mark.parametrize(
-    ("ms", "told"),
+    ("ms", "reported"),
     [(1500.0, "1.5 s"), (12_345.0, "12 s"), (1.0, "1 ms"), (999.0, "999 ms"), (0.25, "250 µs"),
      (0.0042, "4.2 µs"), (0.00046e-3, "0.46 ns"), (0.00025, "250 ns")],
 )  # fmt: skip
-def test_a_time_has_the_unit_that_fits_it(ms, told):
-    assert written.duration(ms) == told
+def test_a_time_has_the_unit_that_fits_it(ms, reported):
+    assert written.duration(ms) == reported
 
 
 def test_norms_are_over_their_floor_and_the_plain_formula_over_the_module():
@@ -211,6 +213,6 @@ def test_norms_are_over_their_floor_and_the_plain_formula_over_the_module():
     bench = Bench({"format": 1, "rows": rows, "provenance": {"CPU: toy": {"threads": 1}}})
     result = roofline.norms(bench, "9×2×5").rows
     assert [name for name, *_ in result] == list(ratios)
-    for name, time, *told in result:
+    for name, time, *reported in result:
         assert seconds(time) * 1000 == pytest.approx(ratios[name][0], rel=0.06)
-        np.testing.assert_allclose([float(v) for v in told], ratios[name][1:], atol=0.0051)
+        np.testing.assert_allclose([float(v) for v in reported], ratios[name][1:], atol=0.0051)

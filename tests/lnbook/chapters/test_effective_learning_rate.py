@@ -124,8 +124,8 @@ def test_the_circle_holds_the_whole_way():
 
 def test_the_rate_is_the_learning_rate_over_the_squared_length(runs):
     length = runs.curves("length_1", "layer", "adam")
-    kept = growing(norm="layer", optimizer="adam")
-    assert length.shape == (len(kept), len(runs.epochs))
+    weights_run = growing(norm="layer", optimizer="adam")
+    assert length.shape == (len(weights_run), len(runs.epochs))
     np.testing.assert_allclose(runs.curves("rate_1", "layer", "adam"), 0.003 / length**2)
 
 

@@ -89,8 +89,8 @@ def test_four_starts_are_drawn_and_said_from_first_to_last(norm):
         np.testing.assert_allclose(lines(lengths)[label][0].y, length, rtol=1e-3)
         check_band(lines(losses)[label], EPOCHS, loss, rtol=1e-3)
         wanted = [length[0], length[-1], means(loss)[-1]]
-        told = parsed(part.removeprefix(label).partition(" nats")[0])
-        np.testing.assert_allclose(told, wanted, rtol=0.06)
+        reported = parsed(part.removeprefix(label).partition(" nats")[0])
+        np.testing.assert_allclose(reported, wanted, rtol=0.06)
 
 
 @pytest.mark.parametrize("count", [3, 10])

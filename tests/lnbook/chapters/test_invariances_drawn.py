@@ -41,19 +41,19 @@ def test_the_sentence_has_the_largest_change_of_each_eps(scale, before):
         "eps 1e-3", ""))  # fmt: skip
     wanted = [largest(scale, value, B if before else 0.0) for value in EPS.values()]
     assert factor == scale
-    told = text.partition("up to ")[2].split(", ")
-    for part, value in zip(told, wanted, strict=True):
+    reported = text.partition("up to ")[2].split(", ")
+    for part, value in zip(reported, wanted, strict=True):
         number = part.partition(" with")[0].replace("−", "-")
         assert float(number) == pytest.approx(0 if value < 1e-9 else value, rel=0.51, abs=0.0051)
     assert len(rest) >= 2
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reported"),
     [(1000.0, "1,000"), (10.0, "10"), (3.1623, "3.16"), (0.001, "0.001"), (0.31623, "0.316")],
 )
-def test_a_factor_is_written_in_few_digits(value, told):
-    assert eps.scale_text(value) == told
+def test_a_factor_is_written_in_few_digits(value, reported):
+    assert eps.scale_text(value) == reported
 
 
 @pytest.mark.parametrize("strength", [0.5, 3.0])
@@ -68,10 +68,10 @@ def test_the_sentence_on_one_layer_has_the_largest_changes(norm, transformation,
 
     moved = largest(result.new_summed, result.summed)
     changed = largest(result.new_output, result.output)
-    told = text.partition("summed inputs change by up to ")[2]
-    number = told.partition(", ")[0].removesuffix(".")
+    reported = text.partition("summed inputs change by up to ")[2]
+    number = reported.partition(", ")[0].removesuffix(".")
     assert float(number) == pytest.approx(moved, abs=0.0051)
-    rest = told.partition(", ")[2].partition(". ")[0].removesuffix(".")
+    rest = reported.partition(", ")[2].partition(". ")[0].removesuffix(".")
     if changed < 1e-9:
         assert rest == "no output changes"
     else:

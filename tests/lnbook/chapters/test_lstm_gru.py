@@ -260,11 +260,11 @@ def records(layer=0.02, none=0.03):
 
 
 def test_runs_from_another_gain_are_a_band_of_their_own_beside_the_same_seeds():
-    kept = records()
+    runs = records()
     for seed in (1, 0):
-        kept.append(run("lstm", "row", "layer", seed, nll=0.9, error=0.3))
-        kept[-1]["settings"]["gain"] = 0.1
-    learned = figures.Learned(kept)
+        runs.append(run("lstm", "row", "layer", seed, nll=0.9, error=0.3))
+        runs[-1]["settings"]["gain"] = 0.1
+    learned = figures.Learned(runs)
     assert learned.seeds("lstm", "row", "gain 0.1") == [0, 1]
     none, small = learned.arms("lstm", "row", "gain 0.1")
     assert {run["settings"]["norm"] for run in none.runs.values()} == {"none"}
@@ -298,7 +298,7 @@ def test_a_band_is_named_by_what_is_unusual_in_it(settings, name):
 def test_records_that_are_no_band_are_refused():
     with pytest.raises(ValueError, match="record them with: make replay"):
         figures.Learned([])
-    kept = records()
-    kept[0]["settings"]["learning_rate"] = 0.1
+    runs = records()
+    runs[0]["settings"]["learning_rate"] = 0.1
     with pytest.raises(ValueError, match="must differ in the seed alone, got different"):
-        figures.Learned(kept)
+        figures.Learned(runs)

@@ -74,9 +74,9 @@ def test_learning_is_drawn_with_its_range_and_said_at_the_cursor(cell, step, epo
 
 
 def test_updates_and_ends_have_the_labels_of_the_protocol_corrected_for_the_table():
-    asked = [(cell, step, 1.0) for step in STEPS for cell in CELLS] + [("lstm", "row", 0.1)]
+    expected = [(cell, step, 1.0) for step in STEPS for cell in CELLS] + [("lstm", "row", 0.1)]
     results = []
-    for cell, step, gain in asked:
+    for cell, step, gain in expected:
         arms = runs(cell, step, "none"), runs(cell, step, "layer", gain)
         of = to_targets(*arms, lambda r: r["curves"]["train_nll"], lambda r: r["curves"]["epoch"])
         errors = {norm: {s: end([100 * v for v in r["curves"]["test_error"]])
@@ -94,7 +94,7 @@ def test_updates_and_ends_have_the_labels_of_the_protocol_corrected_for_the_tabl
     table = learning.comparison(learning.Learned(RECORDS))
     assert parsed(table.caption) == [3, 10, len(p)]
     seen = set()
-    for row, (cell, step, _), (of, last, means) in zip(table.rows, asked, results, strict=True):
+    for row, (cell, step, _), (of, last, means) in zip(table.rows, expected, results, strict=True):
         assert row[0].startswith(f"{CELLS[cell]}, {step}s")
         labels = [outcome(one, p.get(key(one))) for one in of]
         seen |= {*labels, outcome(last, p.get(key(last)))}

@@ -86,10 +86,12 @@ def test_no_sweep_says_how_to_record_one(runs):
 
 
 def test_cells_are_compared_over_the_seeds_that_all_have():
-    kept = [r for k, r in enumerate(records()) if k not in (0, 7)]  # seed 0 of one, 1 of another
-    runs = Runs(kept)
+    selected = [
+        r for k, r in enumerate(records()) if k not in (0, 7)
+    ]  # seed 0 of one, 1 of another
+    runs = Runs(selected)
     assert runs.among(runs.groups).seeds(Cell("layer", 128)) == [2]
-    runs = Runs([r for r in kept if r["seed"] != 2])
+    runs = Runs([r for r in selected if r["seed"] != 2])
     with pytest.raises(ValueError, match="share no seed"):
         runs.among(runs.groups)
 
@@ -121,7 +123,7 @@ def test_no_records_says_how_to_make_them():
 
 
 def test_runs_measured_at_different_epochs_are_refused():
-    kept = records()
-    kept[0]["curves"]["epoch"] = [0.0, 0.4, 1.0, 2.0]
+    selected = records()
+    selected[0]["curves"]["epoch"] = [0.0, 0.4, 1.0, 2.0]
     with pytest.raises(ValueError, match="must be measured at the same epochs"):
-        Runs(kept)
+        Runs(selected)

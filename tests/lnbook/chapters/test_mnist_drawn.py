@@ -73,8 +73,8 @@ def differs(many, one, other, name, epoch):
 
 
 def check_difference(text, d, name):
-    told = parsed(text)
-    np.testing.assert_allclose(told, [fmean(d), *ends(d)], atol=0.51 * 10 ** -DIGITS[name])
+    reported = parsed(text)
+    np.testing.assert_allclose(reported, [fmean(d), *ends(d)], atol=0.51 * 10 ** -DIGITS[name])
 
 
 @pytest.mark.parametrize("epoch", [0.0, 0.5, 2.0])

@@ -80,9 +80,9 @@ def test_the_cloud_is_that_of_seed_0_at_the_point(records, runs, place):
         assert points.y[k] == of(records, norm, 0, f"std_{number}")[1, k]
     drawn = traces(cloud)
     if norm == "batch":
-        kept = drawn["running averages"]
-        assert kept.x[0] == of(records, "batch", 0, f"kept_mean_{number}")[1]
-        assert kept.y[0] == of(records, "batch", 0, f"kept_std_{number}")[1]
+        running = drawn["running averages"]
+        assert running.x[0] == of(records, "batch", 0, f"kept_mean_{number}")[1]
+        assert running.y[0] == of(records, "batch", 0, f"kept_std_{number}")[1]
         assert (drawn["all examples"].x[0], drawn["all examples"].y[0]) == (0, 1)
     else:
         assert set(drawn) == {"examples", "average example"}
@@ -106,12 +106,12 @@ def test_the_lines_are_the_means_of_the_seeds_and_the_cursor_is_at_the_point(rec
 
 def test_the_sentence_says_the_means_at_the_point(records, runs):
     text = noise.describe_statistics(runs, 2, ("batch", 1))
-    miss, kept, moves = (
+    miss, running, moves = (
         np.mean([of(records, "batch", seed, name)[2] for seed in (0, 1)])
         for name in ("miss_1", "kept_miss_1", "moves_1")
     )
     assert text.startswith("After 1 epoch:")
-    for value in (f"off by {miss:.2f}", f"running mean by {kept:.2f}", f"change by {moves:.2f}"):
+    for value in (f"off by {miss:.2f}", f"running mean by {running:.2f}", f"change by {moves:.2f}"):
         assert value in text
     assert "change by 0.00" in noise.describe_statistics(runs, 0, ("layer", 2))
 

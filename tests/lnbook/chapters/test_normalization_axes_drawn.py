@@ -37,10 +37,10 @@ def test_running_statistics_are_drawn_and_said_batch_by_batch(momentum, size, se
         assert (dot.x[0], dot.y[0]) == (seen, pytest.approx(over_time[seen]))
         assert set(lines(panel)["all data"][0].x) == {0, 40}
     low, high = np.quantile(train, [0.05, 0.95])
-    told = parsed(text.partition("mean is ")[2])
+    reported = parsed(text.partition("mean is ")[2])
     population = 21.0 - 5.0 + 2.0 * followed.FEATURE  # the mean level, and the slope
     wanted = [means[seen], population, x, tests[seen], low, high]
-    np.testing.assert_allclose(told, wanted, atol=0.0051)
+    np.testing.assert_allclose(reported, wanted, atol=0.0051)
 
 
 @pytest.mark.parametrize("size", [1, 4, 16])
@@ -78,10 +78,10 @@ def test_groups_have_their_means_as_steps_and_in_words(count, shift):
     assert parsed(head.partition(":")[0]) == [count, size]
     assert head.startswith(f"{count} group{'s' if count > 1 else ''} of {size} channel"
                            f"{'s' if size > 1 else ''}")  # fmt: skip
-    told = parsed(means.partition(": ")[2])
+    reported = parsed(means.partition(": ")[2])
     wanted = [part.mean() for part in parts]
     wanted = [min(wanted), max(wanted)] if count > 4 else wanted
-    np.testing.assert_allclose(told, wanted, atol=0.051)
+    np.testing.assert_allclose(reported, wanted, atol=0.051)
     x = groups.CHANNELS + shift
     rms = x / np.sqrt((x**2).mean() + EPS)
     ends = parsed(". ".join(rest).rpartition("range from ")[2])

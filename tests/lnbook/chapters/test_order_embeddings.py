@@ -104,21 +104,23 @@ def test_table_2_has_the_papers_numbers_beside_ours(book):
 @pytest.fixture(scope="module")
 def x():
     """Features of the images of the page, computed by the library."""
-    told = caption_ranking.pictures()
-    rows = [dict(w=w, h=h, boxes=boxes) for _, w, h, boxes, _ in told["pictures"]]
-    return coco.features(coco.Layouts("", tuple(told["categories"]), {"test": rows}, ""), "test")
+    pictures = caption_ranking.pictures()
+    rows = [dict(w=w, h=h, boxes=boxes) for _, w, h, boxes, _ in pictures["pictures"]]
+    return coco.features(
+        coco.Layouts("", tuple(pictures["categories"]), {"test": rows}, ""), "test"
+    )
 
 
 def test_the_vectors_that_were_kept_are_those_that_were_measured(x):
-    for kept in caption_ranking.records().values():
+    for saved in caption_ranking.records().values():
         for point in (1, 8):
-            result = penalty.vectors(kept, x, point)
+            result = penalty.vectors(saved, x, point)
             ranked = penalty.penalty_matrix(result)
             expected = lab_penalty(torch.tensor(result.captions), torch.tensor(result.images))
             np.testing.assert_allclose(ranked, expected, atol=1e-12)
             share = np.mean((ranked <= ranked.diagonal()[:, None]).sum(1) <= 10)
             # The record has all 2,500 captions, in full precision; here are the first of each five.
-            assert share == pytest.approx(kept["curves"]["test_image_recall_10"][point], abs=0.04)
+            assert share == pytest.approx(saved["curves"]["test_image_recall_10"][point], abs=0.04)
 
 
 def test_the_squared_violations_that_are_drawn_add_up_to_the_penalty():
@@ -142,10 +144,10 @@ def test_the_squared_violations_that_are_drawn_add_up_to_the_penalty():
 
 @pytest.mark.needs_data(coco.NAME)
 def test_the_pictures_of_the_page_are_the_data_sets():
-    data, told = coco.load(), caption_ranking.pictures()
+    data, pictures = coco.load(), caption_ranking.pictures()
     expected = [
         [r["id"], r["w"], r["h"], r["boxes"], r["captions"][0]] for r in data.images["test"]
     ]
-    assert told["pictures"] == expected
-    assert tuple(told["categories"]) == data.categories
-    assert told["sha256"] == data.sha256
+    assert pictures["pictures"] == expected
+    assert tuple(pictures["categories"]) == data.categories
+    assert pictures["sha256"] == data.sha256

@@ -51,16 +51,16 @@ def test_recall_is_drawn_with_its_range_and_said_after_an_epoch_and_at_the_end(c
     text = curves.describe_curves(known(case), cut)
     wanted = []
     for direction, figure in zip(("image", "caption"), figures, strict=True):
-        told = {}
+        reported = {}
         for norm, label in LABELS.items():
             rows = [[100 * v for v in run["curves"][f"val_{direction}_recall_{cut}"]]
                     for run in best(case, norm)[1]]  # fmt: skip
             updates = [PER_EPOCH * e for e in toy_records.EPOCHS]
             check_band(lines(figure)[label], updates[1:], [row[1:] for row in rows])
             means = [fmean(column) for column in zip(*rows, strict=True)]
-            told[norm] = (means[toy_records.EPOCHS.index(1.0)], means[-1])
-        wanted += [cut, PER_EPOCH, told["none"][0], told["layer"][0], told["none"][1],
-                   told["layer"][1]]  # fmt: skip
+            reported[norm] = (means[toy_records.EPOCHS.index(1.0)], means[-1])
+        wanted += [cut, PER_EPOCH, reported["none"][0], reported["layer"][0], reported["none"][1],
+                   reported["layer"][1]]  # fmt: skip
     np.testing.assert_allclose(parsed(text.replace("R@", "R ")), wanted, atol=0.051)
 
 

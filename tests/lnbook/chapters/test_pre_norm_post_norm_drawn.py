@@ -178,8 +178,8 @@ def test_the_table_of_the_first_gradient_has_its_measures_and_their_labels(recor
     assert {"supported", "contradicted", "undecided"} == set(wanted.values())
     assert "corrected for the 18" in table.caption
     for k, (claim, *badges) in enumerate(table.rows):
-        told = parsed(claim.rpartition("(")[2])
-        np.testing.assert_allclose(told, [column[k] for column in means], atol=0.0051)
+        reported = parsed(claim.rpartition("(")[2])
+        np.testing.assert_allclose(reported, [column[k] for column in means], atol=0.0051)
         assert [badge[2:] for badge in badges] == [wanted[f"{name} {k}"] for name in STARTS]
 
 
@@ -199,7 +199,7 @@ def test_the_table_of_training_says_in_how_many_seeds_a_claim_is_true(records, k
     def is_stuck(loss):
         return UNIGRAM - 0.05 < loss < 4.174
 
-    def told(true):
+    def reported(true):
         return f"{sum(true)} of {len(true)} seeds"
 
     table = claims.trained(known)
@@ -210,10 +210,10 @@ def test_the_table_of_training_says_in_how_many_seeds_a_claim_is_true(records, k
         pre = [ends(name, "pre", 1e-3, k) for k in (0, 60)]
         high = [ends(name, kind, 3e-3, k) for kind in ("post", "pre") for k in (0, 60)]
         wanted = [
-            told([is_stuck(a) and not is_stuck(b) for a, b in zip(without, warm, strict=True)]),
-            told([not is_stuck(a) and a > b for a, b in zip(small, warm, strict=True)]),
-            told([abs(a - b) < 0.05 for a, b in zip(*pre, strict=True)]),
-            told([is_stuck(a) and is_stuck(b) and not is_stuck(c) and not is_stuck(d)
+            reported([is_stuck(a) and not is_stuck(b) for a, b in zip(without, warm, strict=True)]),
+            reported([not is_stuck(a) and a > b for a, b in zip(small, warm, strict=True)]),
+            reported([abs(a - b) < 0.05 for a, b in zip(*pre, strict=True)]),
+            reported([is_stuck(a) and is_stuck(b) and not is_stuck(c) and not is_stuck(d)
                   for a, b, c, d in zip(*high, strict=True)]),
         ]  # fmt: skip
         assert [row[column] for row in table.rows] == wanted
@@ -266,8 +266,8 @@ def test_the_sentence_on_the_map_has_the_lowest_mean_and_who_is_near_it(records,
     assert not set(stuck + some) & set(gone)  # no cell is counted twice
     assert f"the lowest loss is {min(best)[0]:.2f} nats" in texts
     near = {trained.short(kind) for mean, kind in best if mean < min(best)[0] + 0.02}
-    told = re.search(r"reached within 0.02 by (.*?)\. Stuck", texts)[1]
-    assert {part.partition(" at ")[0] for part in told.split("; ")} == near
+    reported = re.search(r"reached within 0.02 by (.*?)\. Stuck", texts)[1]
+    assert {part.partition(" at ")[0] for part in reported.split("; ")} == near
     parts = re.search(
         r"unigram entropy: (.*?)\. Stuck in some seeds: (.*?)\. Exploded: (.*?)\.$", texts
     )
@@ -307,8 +307,8 @@ def test_curves_of_training_are_means_with_the_range_of_the_seeds(
     assert [lines(figure)[f"{name}"][0].y for name in ("unigram", "bigram")] == [
         (UNIGRAM, UNIGRAM), (BIGRAM, BIGRAM),
     ]  # fmt: skip
-    told = text.rpartition("warm-up: ")[2]
-    np.testing.assert_allclose(parsed(told), wanted, atol=0.0051)
+    reported = text.rpartition("warm-up: ")[2]
+    np.testing.assert_allclose(parsed(reported), wanted, atol=0.0051)
 
 
 @pytest.mark.parametrize("place", ["post", "pre", "sandwich", "none"])
@@ -351,5 +351,5 @@ def test_changed_norms_are_drawn_model_by_model_and_said_in_the_mean(group):
     assert parsed(first) == [pytest.approx(fmean(columns["as trained"]), abs=0.0051)]
     parts = others[0].rstrip(".")
     for label, values in list(columns.items())[1:]:
-        told = float(re.search(rf"{re.escape(label)} ([\d.]+)(?:, |$)", parts)[1])
-        assert told == pytest.approx(fmean(values), rel=1e-3)
+        reported = float(re.search(rf"{re.escape(label)} ([\d.]+)(?:, |$)", parts)[1])
+        assert reported == pytest.approx(fmean(values), rel=1e-3)

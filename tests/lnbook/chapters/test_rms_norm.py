@@ -38,9 +38,9 @@ def test_bars_point_and_sentence_state_the_same_numbers(shift):
         assert low < values.min() < values.max() < high
     assert max(x.data[0].y) < x.layout.yaxis.range[1]
     assert (angles.data[1].x[0], angles.data[1].y[0]) == (shift, pytest.approx(angle, abs=0.006))
-    told = mean.describe(shift)
-    assert f"{angle:.0f}°" in told
+    text = mean.describe(shift)
+    assert f"{angle:.0f}°" in text
     ends = [f"{v:.2f}".replace("-", "−") for v in (layer.min(), layer.max())]
-    assert all(end in re.findall(r"−?\d\.\d\d", told) for end in ends)
+    assert all(end in re.findall(r"−?\d\.\d\d", text) for end in ends)
     if shift:
-        assert f"deviation of {rms.std():.2f}" in told
+        assert f"deviation of {rms.std():.2f}" in text

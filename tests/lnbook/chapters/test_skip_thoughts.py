@@ -130,12 +130,12 @@ def test_table_3_has_the_paper_s_numbers_beside_ours(known):
 
 def map_of(arm, neighbors):
     texts = ["Is it?", "Was it?", "It is.", "It was."]
-    told = np.array([[np.frombuffer(t.encode().ljust(9, b"\0"), "u1") for t in texts]] * 2)
+    encoded = np.array([[np.frombuffer(t.encode().ljust(9, b"\0"), "u1") for t in texts]] * 2)
     return {
         "settings": ARMS[arm] | {"start": ARMS[arm].get("start", "code"), "keep": True,
                                  "updates_an_epoch": 100},
         "curves": {"epoch": [0, 3]},
-        "arrays": {"texts": told, "neighbors": np.array(neighbors, "u2")[..., None]},
+        "arrays": {"texts": encoded, "neighbors": np.array(neighbors, "u2")[..., None]},
     }  # fmt: skip
 
 

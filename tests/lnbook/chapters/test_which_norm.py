@@ -111,9 +111,9 @@ def test_a_question_mark_says_what_is_not_known(model):
 
 
 def test_the_dozen_is_a_dozen_and_has_the_great_ones():
-    asked = {model.model for model in models.MODELS if model.asked}
-    assert len(asked) == 12
-    assert {"BERT", "GPT-2", "T5", "ViT", "Llama 3", "OLMo 2"} <= asked
+    models_asked = {model.model for model in models.MODELS if model.asked}
+    assert len(models_asked) == 12
+    assert {"BERT", "GPT-2", "T5", "ViT", "Llama 3", "OLMo 2"} <= models_asked
 
 
 def test_a_style_sheet_has_a_rule_for_every_value_of_every_group():
@@ -164,8 +164,8 @@ def test_each_year_and_each_half_counts_every_line_in_one_class(question, data):
     before, since = by_year.describe_by_year(question, data).split(". ")[0].split("; since: ")
     halves = ((before.removeprefix("Before 2023: "), range(2017, 2023)), (since, range(2023, 2027)))
     for text, years in halves:
-        told = {name: int(n) for n, name in
+        counts = {name: int(n) for n, name in
                 (part.split(" ", 1) for part in re.split(r", (?=\d)", text))}  # fmt: skip
         wanted = {name: sum(column[year] for year in years) for name, column in columns.items()}
-        assert told == {name: n for name, n in wanted.items() if n}
-        assert sum(told.values()) == sum(line["year"] in years for line in lines)
+        assert counts == {name: n for name, n in wanted.items() if n}
+        assert sum(counts.values()) == sum(line["year"] in years for line in lines)

@@ -32,7 +32,7 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def asked():
+def every_quiz():
     """Kind and text of every question, read from the notebooks' code."""
     results = []
     for path in sorted(BOOK.glob("*.ipynb")):
@@ -51,12 +51,12 @@ def moodle(files):
     return [q for q in root if q.get("type") != "category"]
 
 
-def test_moodle_gets_every_question_of_every_page_once(moodle, asked):
-    wanted = sorted((KINDS[kind], f"<p>{markup(text)}</p>") for kind, text in asked)
+def test_moodle_gets_every_question_of_every_page_once(moodle, every_quiz):
+    wanted = sorted((KINDS[kind], f"<p>{markup(text)}</p>") for kind, text in every_quiz)
     got = [(q.get("type"), q.findtext("questiontext/text")) for q in moodle]
     assert sorted((kind, text.split("<p>(in ")[0]) for kind, text in got) == wanted
     numbers = [q.findtext("idnumber") for q in moodle]
-    assert len(set(numbers)) == len(moodle) == len(asked) > 70
+    assert len(set(numbers)) == len(moodle) == len(every_quiz) > 70
 
 
 def test_each_chapter_is_a_category_in_the_order_of_the_book(files):
@@ -86,7 +86,9 @@ def test_every_answer_has_a_feedback_and_one_is_right(moodle):
 
 
 def test_moodle_takes_a_number_for_right_where_the_page_does(moodle):
-    every = [q for asked in quizzes.quizzes().values() for q in asked if q.kind == "number"]
+    every = [
+        q for every_quiz in quizzes.quizzes().values() for q in every_quiz if q.kind == "number"
+    ]
     exported = [q for q in moodle if q.get("type") == "numerical"]
     for question, there in zip(every, exported, strict=True):
         right = there.find("answer[@fraction='100']")
@@ -157,13 +159,13 @@ def test_signs_of_a_text_survive_markdown(text):
     assert html.unescape(plain) == html.unescape(markup(text))
 
 
-def test_markdown_holds_every_question_with_its_answer_below(files, asked):
+def test_markdown_holds_every_question_with_its_answer_below(files, every_quiz):
     rendered = html.unescape(MarkdownIt("commonmark").render(files["quizzes.md"]))
-    for _, text in asked:
+    for _, text in every_quiz:
         assert f"<p>{html.unescape(markup(text))}</p>" in rendered
     assert rendered.count("<h3>Answers</h3>") == rendered.count("<h2>") == len(quizzes.quizzes())
     lists = [re.findall(r"\n<li>\n<p>", part) for part in rendered.split("<h3>Answers</h3>")]
-    assert sum(map(len, lists)) == 2 * len(asked)  # each asked, then answered
+    assert sum(map(len, lists)) == 2 * len(every_quiz)  # each asked, then answered
 
 
 # Anki's package: a collection in SQLite, zipped.

@@ -26,10 +26,10 @@ def course(tmp_path_factory):
     folder = tmp_path_factory.mktemp("course")
     released = homework.make(["introduction"], folder, seed=submissions.SEED)
     submissions.write(folder / "submitted", released)
-    told = []
-    graded = grade(folder / "submitted", where=LIMITS, tell=told.append)
+    messages = []
+    graded = grade(folder / "submitted", where=LIMITS, tell=messages.append)
     rows = {(row.student, row.exercise): row for row in graded.rows}
-    return {"folder": folder, "graded": graded, "rows": rows, "told": told}
+    return {"folder": folder, "graded": graded, "rows": rows, "told": messages}
 
 
 def of(course, student):
@@ -50,10 +50,10 @@ def test_a_right_answer_that_runs_in_jupyter_gets_its_point(course, student, nam
 def test_every_entry_of_the_folder_ends_in_rows_or_in_a_sentence(course):
     entries = {path.name for path in (course["folder"] / "submitted").iterdir()}
     graded = {row.student for row in course["graded"].rows}
-    told = "\n".join(course["graded"].sentences)
+    messages = "\n".join(course["graded"].sentences)
     for entry in entries:
         student = "_1+1" if entry == "=1+1.zip" else entry.rpartition(".")[0] or entry
-        assert student in graded or entry in told, entry
+        assert student in graded or entry in messages, entry
     assert len(graded) + len(course["graded"].sentences) == len(entries)
     assert len(course["graded"].rows) == len(graded) * len(submissions.NAMES)
 
@@ -225,10 +225,10 @@ def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, studen
                 archive.writestr(inner, content)
         else:
             path.write_text(content)
-    submissions, told = found(tmp_path, "one", {"introduction": ["two-units"]})
+    submissions, messages = found(tmp_path, "one", {"introduction": ["two-units"]})
     assert sorted(submission.student for submission in submissions) == students
     assert all(list(submission.notebooks) == ["introduction"] for submission in submissions)
-    assert told == []
+    assert messages == []
 
 
 def test_students_whose_names_differ_in_other_signs_alone_stay_apart(tmp_path):
@@ -240,14 +240,14 @@ def test_students_whose_names_differ_in_other_signs_alone_stay_apart(tmp_path):
         else:
             (tmp_path / entry).mkdir()
             (tmp_path / entry / "introduction.ipynb").write_text(content)
-    submissions, told = found(tmp_path, "homework", {"introduction": ["two-units"]})
+    submissions, messages = found(tmp_path, "homework", {"introduction": ["two-units"]})
     students = [submission.student for submission in submissions]
     assert len(students) == len(set(students)) == 4
     assert {"müller_", "müller__2"} <= set(students)
     assert all("introduction" in submission.notebooks for submission in submissions)
-    assert len(told) == 3
+    assert len(messages) == 3
     for student in set(students) - {"müller_"}:
-        assert any(f" is {student} in the tables" in text for text in told)
+        assert any(f" is {student} in the tables" in text for text in messages)
 
 
 def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):

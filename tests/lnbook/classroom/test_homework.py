@@ -87,8 +87,8 @@ def test_what_students_get_holds_no_answer_that_could_be_copied(everything):
             hidden = checks.describe(name, seed=11 + homework.OTHER, key=True)
             assert every[name]["cases"] != hidden["cases"]
         else:
-            told = {"expected", "right", "otherwise"} & every[name].keys()
-            assert not told or "results" in every[name], name
+            revealed = {"expected", "right", "otherwise"} & every[name].keys()
+            assert not revealed or "results" in every[name], name
 
 
 def test_nbgrader_finds_a_test_with_points_for_each_exercise(everything):

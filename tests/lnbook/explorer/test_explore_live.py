@@ -194,6 +194,6 @@ def test_number_written_beside_a_slider_stays_within_it():
         describe=lambda x: f"It is {x}.",
     ).widget()
     (control,) = parts(box, ipywidgets.FloatSlider)
-    for written, kept in ((99, 2), (-99, 0.5)):
+    for written, clipped in ((99, 2), (-99, 0.5)):
         control.value = written
-        assert says(box, f"It is {kept}")
+        assert says(box, f"It is {clipped}")

@@ -11,15 +11,15 @@ from tests.lnbook.explorer.conftest import TABLE, X, drawn, explorer, panels, pa
 
 def test_live_numbers_come_on_request_and_follow_the_control():
     box = explorer().widget()
-    (asked,) = parts(box, ipywidgets.ToggleButton)
+    (toggle,) = parts(box, ipywidgets.ToggleButton)
     tables = parts(box, ipywidgets.HTML)[-1]
     assert tables.value == ""
-    asked.value = True
+    toggle.value = True
     before = tables.value
     assert before.count("<table>") == 2
     parts(box, ipywidgets.SelectionSlider)[0].value = 5
     assert tables.value.count("<tr>") == before.count("<tr>") + 2
-    asked.value = False
+    toggle.value = False
     assert tables.value == ""
 
 

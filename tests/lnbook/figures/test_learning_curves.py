@@ -96,10 +96,10 @@ def test_curves_have_the_mean_and_the_range_of_the_seeds_and_are_said_where_they
         check_band(drawn[label], where, by_seed.values())
         ends.append((where[-1], fmean(values[-1] for values in by_seed.values())))
     text = race.describe_curves(known, "loss", axis)
-    told, _, levels = without(text, [look[0] for look in known.LOOKS.values()]).partition(
+    reported, _, levels = without(text, [look[0] for look in known.LOOKS.values()]).partition(
         "Without training"
     )
-    end, seeds, *result = parsed(told)
+    end, seeds, *result = parsed(reported)
     assert (end, seeds) == (round(ends[-1][0]), 4)
     np.testing.assert_allclose(result, [value for _, value in ends], atol=0.51 * 10**-race.digits)
     assert "lowest seed to the highest" in race.curves.alt
@@ -186,8 +186,8 @@ def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, ru
         mean = np.mean(percent, 0)
         for k in (len(means) // 4, -1):
             wanted += [means[k], *([] if math.isnan(mean[k]) else [mean[k]])]
-    told = without(text.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
-    numbers = parsed(told)[:-1]
+    reported = without(text.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
+    numbers = parsed(reported)[:-1]
     np.testing.assert_allclose(numbers, wanted, atol=0.51)
 
 
@@ -215,8 +215,8 @@ def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_m
         (part,) = [p for p in text.split("; ") if f"{label} at " in p]
         assert ("the edge of the grid" in part) == (best != sorted(means)[1])
     np.testing.assert_allclose(rings, marked, rtol=1e-9)
-    told = without(text.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
-    np.testing.assert_allclose(parsed(told), wanted, atol=0.51 * 10**-race.digits)
+    reported = without(text.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
+    np.testing.assert_allclose(parsed(reported), wanted, atol=0.51 * 10**-race.digits)
 
 
 def _settings(chapter, arm):

@@ -131,15 +131,15 @@ def test_a_band_goes_from_the_lowest_to_the_highest_seed_around_their_mean():
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "expected"),
     [
         ([-1.25], "−1.25"),
         ([0.5, -2.0, 3.0], "+0.50 (−2.00 to +3.00)"),
         ([1.0, 2.0, 9.0, 1.0, 2.0], "+3.00 (+1.00 to +9.00)"),
     ],
 )
-def test_a_difference_is_a_mean_and_of_several_seeds_its_bounds(values, told):
-    assert difference(np.array(values)) == told
+def test_a_difference_is_a_mean_and_of_several_seeds_its_bounds(values, expected):
+    assert difference(np.array(values)) == expected
 
 
 def test_ten_differences_are_told_with_their_interval_and_not_with_their_range():

@@ -170,7 +170,7 @@ def test_orders_of_different_questions_start_differently():
 
 
 @pytest.mark.parametrize(
-    ("written", "kept"),
+    ("written", "expected"),
     [
         ("Yes: one for each.", "One for each."),
         ("No. That is batch norm.", "That is batch norm."),
@@ -181,8 +181,8 @@ def test_orders_of_different_questions_start_differently():
         ("Yes: `eval()` does.", "`eval()` does."),
     ],
 )
-def test_a_verdict_at_the_start_of_an_explanation_is_dropped(written, kept):
-    assert choose("?", {"a": written, "b": "."}, right="a").judge(0) == (True, kept)
+def test_a_verdict_at_the_start_of_an_explanation_is_dropped(written, expected):
+    assert choose("?", {"a": written, "b": "."}, right="a").judge(0) == (True, expected)
 
 
 # The page.
@@ -206,9 +206,9 @@ def test_html_of_a_number_says_the_answer_and_every_misconception_behind_one_sum
         "1.333? That is the ratio of the variances.1.17? Rounded too early."
         "Another number? Subtract the mean first."
     ]
-    (asked,) = (a for tag, a, _ in page.elements if tag == "li")
-    assert (float(asked["data-answer"]), float(asked["data-within"])) == (1.155, 0.01)
-    assert asked["data-unit"] == "ms"
+    (question,) = (a for tag, a, _ in page.elements if tag == "li")
+    assert (float(question["data-answer"]), float(question["data-within"])) == (1.155, 0.01)
+    assert question["data-unit"] == "ms"
 
 
 def test_html_of_an_order_shows_the_items_mixed_and_the_right_order_behind_a_summary():
@@ -231,9 +231,11 @@ def test_html_marks_code_and_emphasis_and_escapes_the_rest():
     assert "x &lt; 2 &amp; y" in source
     assert "<b>&" not in source
     assert "<b>&" in Page(source).texts("p")
-    asked = number('<i>"', 1, why="<u>", otherwise="<s>", unit='"<', wrong={2: "<q>"})
-    assert not re.search("<[isuq]>", Quiz(asked).to_html())
-    assert [a["data-unit"] for _, a, _ in Page(Quiz(asked).to_html()).elements if "data-unit" in a]
+    question = number('<i>"', 1, why="<u>", otherwise="<s>", unit='"<', wrong={2: "<q>"})
+    assert not re.search("<[isuq]>", Quiz(question).to_html())
+    assert [
+        a["data-unit"] for _, a, _ in Page(Quiz(question).to_html()).elements if "data-unit" in a
+    ]
 
 
 @pytest.mark.parametrize(
@@ -427,9 +429,9 @@ def test_live_feedback_is_announced_and_title_and_question_are_marked_up():
     page = Live(MEANS, title="A <b>title")
     page.find(ipywidgets.RadioButtons)[0].index = 1
     page.check()
-    asked, text = page.find(ipywidgets.HTML)
+    question, text = page.find(ipywidgets.HTML)
     assert 'role="status"' in text.value
-    assert "How many <em>means</em> has <code>x[:32]</code>?" in asked.value
+    assert "How many <em>means</em> has <code>x[:32]</code>?" in question.value
     assert page.box.children[0].value.endswith("<b>A &lt;b&gt;title</b>")
 
 

@@ -15,7 +15,7 @@ from lnbook.widgets.replay.attention import attends, questions
 def with_attention(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return, for each network, the run that recorded its attention: the longest, first seed."""
     runs = sorted(records, key=lambda run: (-run["settings"]["epochs"], run["seed"]))
-    return base.kept(runs, ARMS, "attention")
+    return base.select_runs(runs, ARMS, "attention")
 
 
 def on_answer(run: Mapping[str, Any], verse: str) -> np.ndarray:

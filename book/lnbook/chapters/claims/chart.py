@@ -107,10 +107,10 @@ class ClaimChart:
         groups = {"beside": Group("Measurements", beside, "counts")}
         parts = {part(one) for one in self.weighed}
         grouped = claims.by_evidence(self.weighed)
-        kept = {"all": "all"} | {k: v for k, v in _PARTS.items() if k in parts}
-        groups["part"] = Group("Claims on", kept, "all")
-        kept = {"any": "any"} | {KINDS[kind][0]: KINDS[kind][2] for kind in grouped}
-        groups["evidence"] = Group("Evidence", kept, "any")
+        options = {"all": "all"} | {k: v for k, v in _PARTS.items() if k in parts}
+        groups["part"] = Group("Claims on", options, "all")
+        options = {"any": "any"} | {KINDS[kind][0]: KINDS[kind][2] for kind in grouped}
+        groups["evidence"] = Group("Evidence", options, "any")
         ticks = "".join(
             f'<span style="left:{_place(v)}%">{text}</span>'
             for v, text in (
@@ -237,8 +237,8 @@ def _strip(one: ClaimResult) -> str:
         rows = _rows(beside)
         more = "".join(_mark(finding, 7 + y) for finding, y in zip(beside, rows, strict=True))
         svgs += f'<span data-beside="all">{_svg(more, rows[-1] + 15)}</span>'
-    told = html.escape(_told(counted))
-    return f'<span class="ln-strip" role="img" aria-label="{told}">{svgs}</span>'
+    summary = html.escape(_summary(counted))
+    return f'<span class="ln-strip" role="img" aria-label="{summary}">{svgs}</span>'
 
 
 def _rows(findings: Sequence[Finding]) -> list[int]:
@@ -294,5 +294,5 @@ def _words(one: ClaimResult) -> str:
     return claims.interval(one.counting[0]).partition(" (")[0]
 
 
-def _told(findings: Sequence[Finding]) -> str:
+def _summary(findings: Sequence[Finding]) -> str:
     return "; ".join(claims.interval(finding) for finding in findings[:3])

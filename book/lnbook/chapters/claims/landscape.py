@@ -78,14 +78,14 @@ def draw(runs: Runs, measure: str, rate: float) -> go.Figure:
 def describe(runs: Runs, measure: str, rate: float) -> str:
     """Say the typical values of all norms."""
     name, _ = MEASURES[measure]
-    told = [
+    sentences = [
         f"{look[0]} {typical(runs, norm, rate, name):.2g}"
         for norm, look in LOOKS.items()
         if (norm, rate) in runs.groups
     ]
     return (
         f"At learning rate {rate:g}, {measure}, geometric mean over training and "
-        f"{len(runs.seeds(next(iter(runs.groups))))} seeds: {', '.join(told)}."
+        f"{len(runs.seeds(next(iter(runs.groups))))} seeds: {', '.join(sentences)}."
     )
 
 

@@ -11,7 +11,7 @@ from lnlab.analysis.costs import Machine
 
 
 class Bench:
-    """The bench table that the book shows, ready to be asked.
+    """The bench table that the book shows, with queries.
 
     Args:
         stored: As read from ``book/runs/bench.json``.

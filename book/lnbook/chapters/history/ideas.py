@@ -19,11 +19,11 @@ def ideas(counted: Callable[..., Counter], share: str) -> Table:
     """
     norm, late = counted("norm"), counted("norm", "language", since=2023)
     learned = counted("learned", "language", since=2023)
-    kept = norm["layer"] + norm["rms"]
+    in_use = norm["layer"] + norm["rms"]
     return Table(
         ["idea of 2016", "use in November 2026", "source"],
         [
-            ["statistics of one example", f"used in {kept} of {norm.total()} models", "counted"],
+            ["statistics of one example", f"used in {in_use} of {norm.total()} models", "counted"],
             ["subtract the mean", f"omitted in {late['rms']} of {late.total()} language models "
              "since 2023", "counted"],
             ["learn gain and bias", f"only the gain in {learned['gain']} of these models, both in "

@@ -180,8 +180,8 @@ def comparison(learned: Learned) -> Table:
         *targets, last = (next(given) for _ in of)
         name = f"{cell_names[cell]}, {step}s" + (f", {norm}" if norm != "layer" else "")
         parts = [_percent(1 + f.differences) for f in of[:-1] if not f.untestable]
-        told = ", ".join(parts) or "–"
-        rows.append([name, badge(compare.together(targets)), told, badge(last), of[-1].what])
+        text = ", ".join(parts) or "–"
+        rows.append([name, badge(compare.together(targets)), text, badge(last), of[-1].what])
     seeds = " or ".join(map(str, sorted({finding.seeds for of in results for finding in of})))
     return Table(
         [

@@ -14,11 +14,11 @@ def _factor(batch_size: int) -> float:
 
 
 def _running(means: np.ndarray, momentum: float) -> np.ndarray:
-    running, kept = np.zeros(1), []
+    running, history = np.zeros(1), []
     for mean in means:
         running = update_running(running, np.array([mean]), momentum)
-        kept.append(running[0])
-    return np.array(kept)
+        history.append(running[0])
+    return np.array(history)
 
 
 EXERCISES = {

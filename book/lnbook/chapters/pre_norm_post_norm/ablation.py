@@ -9,7 +9,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import BIGRAM, UNIGRAM, Runs
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 
-#: From what is asked to the measures that answer, with a short name each.
+#: From a question to the measures that answer it, with a short name each.
 ABLATED = {
     "take norms out": {
         "removed": "all",

@@ -97,8 +97,8 @@ def at_start(runs: Runs) -> Table:
     return Table(
         ["Before training", *INITIALIZATIONS],
         [
-            [f"{claim} ({told})", *badges[n * k : n * k + n]]
-            for k, (claim, told) in enumerate(zip(AT_START, numbers, strict=True))
+            [f"{claim} ({number})", *badges[n * k : n * k + n]]
+            for k, (claim, number) in enumerate(zip(AT_START, numbers, strict=True))
         ],
         f"{len(result[0])} seeds; in brackets the mean of what was measured, in the order of the "
         f"columns. Lengths within a ratio of {SAME:g} are the same; a power from {1 - LINEAR:g} to "

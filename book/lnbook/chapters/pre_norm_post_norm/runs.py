@@ -32,7 +32,7 @@ DEPTHS = (2, 6, 12, 24)
 RATES = (3e-4, 1e-3, 3e-3)
 WARM_UPS = (0, 60)
 
-#: What is put where: label, color, dash. Layer norm has one color; its place is told by the dash.
+#: What is put where: label, color, dash. Layer norm has one color; the dash shows its place.
 KINDS = {
     "pre": ("pre-norm", COLORS["layer"], "solid"),
     "post": ("post-norm", COLORS["variant"], "dash"),

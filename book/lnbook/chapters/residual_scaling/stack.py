@@ -63,8 +63,8 @@ def output_shares(share: np.ndarray) -> np.ndarray:
     Args:
         share: Of each block in the stream right after it, ``(N,)``.
     """
-    kept = np.cumprod(np.append(1, 1 - share[::-1]))[::-1]  # from after each block to the last
-    return np.append(1, share) * kept
+    remaining = np.cumprod(np.append(1, 1 - share[::-1]))[::-1]  # from after each block to the last
+    return np.append(1, share) * remaining
 
 
 def norm(x: Tensor) -> Tensor:

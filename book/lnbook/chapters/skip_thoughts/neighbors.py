@@ -17,4 +17,4 @@ ARMS = {
 
 def with_neighbors(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return, for each network, the run that recorded nearest neighbors."""
-    return base.kept(records, ARMS, "neighbors")
+    return base.select_runs(records, ARMS, "neighbors")

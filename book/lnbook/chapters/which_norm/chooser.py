@@ -234,9 +234,9 @@ class Chooser:
     def __repr__(self) -> str:
         """Return the answers at the start, as text."""
         start = {group: choice.start for group, choice in GROUPS.items()}
-        asked = "; ".join(f"{g.label}: {g.options[g.start]}" for g in GROUPS.values())
+        defaults = "; ".join(f"{g.label}: {g.options[g.start]}" for g in GROUPS.values())
         lines = [f"{line.aspect:13} {line.text}" for line in answers(**start)]
-        return "\n".join([TITLE, asked, *lines])
+        return "\n".join([TITLE, defaults, *lines])
 
     def to_html(self, suffix: str = ".html") -> str:
         """Write all lines; a style sheet hides those that were not chosen.

@@ -79,8 +79,8 @@ def draw(scale: float) -> list[go.Figure]:
 
 def describe(scale: float) -> str:
     """Say what is left after the last layer, and how large the first layer's gradient is."""
-    told = {norm: (stds[-1], norms[0]) for norm in LOOKS for stds, norms in [scales(norm, scale)]}
-    (plain_std, plain_norm), (std, norm) = told["none"], told["layer"]
+    ends = {norm: (stds[-1], norms[0]) for norm in LOOKS for stds, norms in [scales(norm, scale)]}
+    (plain_std, plain_norm), (std, norm) = ends["none"], ends["layer"]
     return (
         f"At {scale:g} × He initialization, the std of the activations after {DEPTH} layers is "
         f"{plain_std:.2g} without normalization and {std:.2g} with layer norm. The norm of the "

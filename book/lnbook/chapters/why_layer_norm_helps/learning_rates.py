@@ -120,13 +120,13 @@ def _rounded(values: np.ndarray) -> np.ndarray:
 
 def describe(sweep: Sweep, depth: int) -> str:
     """Say where the median loss is lowest; at higher rates rounding decides the digits."""
-    told = []
+    sentences = []
     for norm, name in (("none", "without normalization"), ("layer", "with layer norm")):
         rate, loss = sweep.best(norm, depth)
-        told.append(f"{loss:.1g} nats {name} (learning rate {rate:g})")
+        sentences.append(f"{loss:.1g} nats {name} (learning rate {rate:g})")
     return (
         f"{depth} hidden layers, {UPDATES} updates, median of {SEEDS} seeds: the lowest training "
-        f"loss is {told[0]} and {told[1]}."
+        f"loss is {sentences[0]} and {sentences[1]}."
     )
 
 

@@ -221,12 +221,12 @@ def inside(tag: Tag) -> str:
 
 def spoken(parts) -> str:
     """Return what the speaker's window can show: text, no links, drawings and formulas."""
-    kept = BeautifulSoup("".join(str(part) for part in parts), "html.parser")
-    for drawn in kept.select(".ln-diagram, .ln-from, svg, script, .headerlink"):
+    selected = BeautifulSoup("".join(str(part) for part in parts), "html.parser")
+    for drawn in selected.select(".ln-diagram, .ln-from, svg, script, .headerlink"):
         drawn.decompose()
-    for formula in kept.select(".math"):
+    for formula in selected.select(".math"):
         formula.replace_with(re.sub(r"^\\[(\[]|\\[)\]]$", "", formula.get_text()))
-    for link in kept.find_all("a"):
+    for link in selected.find_all("a"):
         link.name = "em"
         link.attrs = {}
-    return str(kept).strip()
+    return str(selected).strip()

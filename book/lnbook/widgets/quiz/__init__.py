@@ -86,28 +86,28 @@ class Quiz:
         first: dict[int, bool] = {}  # of the questions answered: whether at the first try
         score = widgets.HTML()
 
-        def question(i, asked):
-            controls, read = asked.control()
+        def question(i, item):
+            controls, read = item.control()
             check = widgets.Button(description="Check", tooltip=f"Check the answer to question {i}")
             text = widgets.HTML()
 
             def judge(_):
                 answer = read()
-                verdict = asked.judge(answer)
+                verdict = item.judge(answer)
                 if verdict is None:
-                    text.value = feedback(None, asked.nothing)
+                    text.value = feedback(None, item.nothing)
                     return
                 first.setdefault(i, verdict[0])
                 text.value = feedback(*verdict)
                 score.value = scored(first, len(self.questions))
 
             check.on_click(judge)
-            head = widgets.HTML(f"<p><b>{i}.</b> {markup(asked.text)}</p>")
+            head = widgets.HTML(f"<p><b>{i}.</b> {markup(item.text)}</p>")
             return widgets.VBox([head, *controls, check, text])
 
         title = f"<b>{markup(self.title)}</b>" if self.title else ""
         head = widgets.HTML(f"<style>{colors.css()}</style>{title}")
-        rows = [question(i, asked) for i, asked in enumerate(self.questions, 1)]
+        rows = [question(i, item) for i, item in enumerate(self.questions, 1)]
         score.value = scored(first, len(rows))
         card = box([head, *rows, score])
         card.add_class("ln-quiz-live")

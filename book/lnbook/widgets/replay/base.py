@@ -27,18 +27,18 @@ def side_by_side(
     again: str,
     *,
     by: Sequence[str] = ("norm", "start"),
-    kept: str = "keep",
+    setting: str = "keep",
 ) -> dict[Arm, Record]:
     """Return the record of each arm that there is, in the order of the arms.
 
     Args:
         widget: Who says what is wrong.
-        records: Of runs that kept arrays, one for each arm.
+        records: Of runs with arrays, one for each arm.
         arms: The settings of each that ``by`` names.
-        array: One that they kept.
+        array: The array that is needed.
         again: The end of the command that records them.
         by: The settings that tell arms apart.
-        kept: The setting by which runs keep it.
+        setting: The setting that makes runs save it.
 
     Raises:
         ValueError: If there are none, or two of one arm, or they differ in more.
@@ -54,8 +54,8 @@ def side_by_side(
             )
         if array not in run["arrays"]:
             raise ValueError(
-                f"{widget}: records must be of runs with {kept}, this one kept no {array}; record "
-                f"it with python -m lnlab replay {again}"
+                f"{widget}: records must be of runs with {setting}, this one kept no {array}; "
+                f"record it with python -m lnlab replay {again}"
             )
         results[arm] = run
     runs = {arm: results[arm] for arm in arms if arm in results}
@@ -73,10 +73,10 @@ def side_by_side(
     return runs
 
 
-def kept(
+def select_runs(
     records: Sequence[Record], arms: Mapping[str, Mapping[str, Any]], array: str
 ) -> dict[str, Record]:
-    """Return the first run of each arm that kept an array, in the order of the arms.
+    """Return the first run of each arm that has an array, in the order of the arms.
 
     Args:
         records: Of any settings.
@@ -116,9 +116,9 @@ def points(updates: Sequence[float]) -> list[int]:
     return [0, *(int(k) + 1 for k in np.unique(near))]
 
 
-def pack(told: Mapping[str, Any], *arrays: np.ndarray) -> str:
+def pack(header: Mapping[str, Any], *arrays: np.ndarray) -> str:
     """Return what a page draws, in base64 of gzip: a line of JSON, and then the arrays' bytes."""
-    content = json.dumps(told).encode() + b"\n" + b"".join(array.tobytes() for array in arrays)
+    content = json.dumps(header).encode() + b"\n" + b"".join(array.tobytes() for array in arrays)
     return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
 
 
@@ -129,8 +129,8 @@ def unpack(packed: str) -> tuple[dict[str, Any], bytes]:
         >>> unpack(pack({"points": 2}, np.array([80, 49], "u1")))
         ({'points': 2}, b'P1')
     """
-    told, _, content = gzip.decompress(base64.b64decode(packed)).partition(b"\n")
-    return json.loads(told), content
+    header, _, content = gzip.decompress(base64.b64decode(packed)).partition(b"\n")
+    return json.loads(header), content
 
 
 def files(folder: Path, packed: Callable[[], str]) -> WidgetFiles:
@@ -138,7 +138,7 @@ def files(folder: Path, packed: Callable[[], str]) -> WidgetFiles:
 
     Args:
         folder: The widget's.
-        packed: What the book's records come to, asked for when the book is built.
+        packed: What the book's records come to, computed when the book is built.
     """
 
     def data() -> str:

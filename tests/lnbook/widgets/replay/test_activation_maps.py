@@ -44,30 +44,30 @@ def three():
 
 
 def test_what_is_packed_comes_back_as_the_records_have_it(three):
-    told, ink, arms = unpacked(packed(three))
-    assert (told["pictures"], told["cut"], told["passes"]) == ("MNIST", 0, PASSES)
-    assert [arm["name"] for arm in told["arms"]] == ["No norm", "Batch norm", "Layer norm"]
+    header, ink, arms = unpacked(packed(three))
+    assert (header["pictures"], header["cut"], header["passes"]) == ("MNIST", 0, PASSES)
+    assert [arm["name"] for arm in header["arms"]] == ["No norm", "Batch norm", "Layer norm"]
     layer, plain, batch = three
     np.testing.assert_array_equal(ink, plain["arrays"]["ink"][0])
     for arm, run in zip(arms, (plain, batch, layer), strict=True):
         for k, maps in enumerate(arm, 1):
             assert len(maps) == (3 if run is plain else 5)
             for name, result in maps.items():
-                kept = run["arrays"][f"{name}_{k}"].astype(float) / (255 if name == "on" else 1)
-                largest = np.abs(kept).max((1, 2, 3), keepdims=True)
+                saved = run["arrays"][f"{name}_{k}"].astype(float) / (255 if name == "on" else 1)
+                largest = np.abs(saved).max((1, 2, 3), keepdims=True)
                 assert np.all(
-                    np.abs(result - kept) <= 0.53 * largest / activation_maps.LEVELS
+                    np.abs(result - saved) <= 0.53 * largest / activation_maps.LEVELS
                 )  # and 4 digits
 
 
 def test_what_is_told_of_a_border_is_its_mean_and_the_interval_of_compare(three):
-    told, *_ = unpacked(packed(three))
+    header, *_ = unpacked(packed(three))
     maps = three[0]["arrays"]["before_mean_2"][1].astype(float)
     at = [(i, j) for i in range(14) for j in range(14) if {i, j} & {0, 13}]
     edge = np.array([maps[:, i, j] for i, j in at]).mean(0)
     rest = maps[:, 1:-1, 1:-1].mean((1, 2))
     expected = [edge.mean(), rest.mean(), *comparison.interval(edge - rest)]
-    result = told["arms"][2]["layers"][1]["statistics"]["before_mean"]["apart"][1]
+    result = header["arms"][2]["layers"][1]["statistics"]["before_mean"]["apart"][1]
     np.testing.assert_allclose(result, expected, rtol=1e-3)
     many = np.random.default_rng(1).normal(size=(2, 16, 5, 5)) ** 3
     ring = np.ones((5, 5), bool)
@@ -107,8 +107,8 @@ def test_the_page_gets_one_element_and_a_file_for_each_kind_of_pictures(monkeypa
     assert content.startswith(start)
     assert content.endswith(end)
     assert len(content) < 800_000
-    told, _, arms = unpacked(content[len(start) : -len(end)])
-    assert told["cut"] == 4
+    header, _, arms = unpacked(content[len(start) : -len(end)])
+    assert header["cut"] == 4
     assert arms[0][0]["on"].shape == (4, 16, 20, 20)
     monkeypatch.setenv("LNLIB_STATIC", "1")
     assert (

@@ -23,15 +23,15 @@ ASKED = [
 LONGEST = 12
 
 
-def made(norm="layer", start="usual", gain=None, seed=0, asked=ASKED, questions=320):
+def made(norm="layer", start="usual", gain=None, seed=0, texts=ASKED, questions=320):
     """A record that need not have been; batches are of 32."""
     gain = {"none": 1.0, "layer": 1.0}.get(norm, 0.1) if gain is None else gain
     rng = np.random.default_rng([seed, len(norm), start == "usual", int(10 * gain)])
-    attention = np.zeros((len(EPOCHS), len(asked), LONGEST))
-    for k, text in enumerate(asked):
+    attention = np.zeros((len(EPOCHS), len(texts), LONGEST))
+    for k, text in enumerate(texts):
         words = len(text.split("\n")[0].split())
         attention[:, k, :words] = rng.dirichlet(np.ones(words), len(EPOCHS))
-    told = np.stack([np.frombuffer(text.encode().ljust(90, b"\0"), "u1") for text in asked])
+    encoded = np.stack([np.frombuffer(text.encode().ljust(90, b"\0"), "u1") for text in texts])
     return {
         "settings": {"norm": norm, "start": start, "gain": gain, "batch_size": 32},
         "seed": seed,
@@ -39,8 +39,8 @@ def made(norm="layer", start="usual", gain=None, seed=0, asked=ASKED, questions=
         "curves": {"epoch": EPOCHS, "val_error": [0.8, 0.75, 0.61234, 0.5]},
         "arrays": {
             "attention": attention.astype("f2"),
-            "chances": rng.dirichlet(np.ones(12), (len(EPOCHS), len(asked))).astype("f2"),
-            "text": np.stack([told] * len(EPOCHS)),
+            "chances": rng.dirichlet(np.ones(12), (len(EPOCHS), len(texts))).astype("f2"),
+            "text": np.stack([encoded] * len(EPOCHS)),
         },
     }
 
@@ -68,23 +68,26 @@ def test_a_question_is_read_and_its_place_is_written_as_a_person_would():
 
 def test_what_is_on_the_right_name_is_counted_at_each_of_its_places():
     run = made()
-    kept = run["arrays"]["attention"].astype(float)
-    expected = np.stack([kept[:, 0, 1] + kept[:, 0, 6], kept[:, 1, 4]], 1)
+    saved = run["arrays"]["attention"].astype(float)
+    expected = np.stack([saved[:, 0, 1] + saved[:, 0, 6], saved[:, 1, 4]], 1)
     np.testing.assert_allclose(attends(run), expected)
 
 
 def test_what_is_packed_comes_back_as_the_records_have_it():
-    told, chances, weights = unpacked(packed(six()))
-    assert [arm["name"] for arm in told["arms"]] == [
+    header, chances, weights = unpacked(packed(six()))
+    assert [arm["name"] for arm in header["arms"]] == [
         "No norm", "No norm, tuned initialization", "Batch norm in the LSTM",
         "Batch norm everywhere",
         "Layer norm, gain 0.1", "Layer norm",
     ]  # fmt: skip
-    assert [told["arms"][k]["name"] for k in told["shown"]] == list(attention.SHOWN)
-    assert told["updates"] == [0, 5, 10, 20]
-    assert told["arms"][0]["errors"] == [0.8, 0.75, 0.6123, 0.5]
-    assert [one["verse"] for one in told["questions"]] == ["1 Samuel 17:32", "Song of Solomon 3:7"]
-    assert told["questions"][0]["passage"] == questions(made())[0].passage
+    assert [header["arms"][k]["name"] for k in header["shown"]] == list(attention.SHOWN)
+    assert header["updates"] == [0, 5, 10, 20]
+    assert header["arms"][0]["errors"] == [0.8, 0.75, 0.6123, 0.5]
+    assert [one["verse"] for one in header["questions"]] == [
+        "1 Samuel 17:32",
+        "Song of Solomon 3:7",
+    ]
+    assert header["questions"][0]["passage"] == questions(made())[0].passage
     for k, run in {5: six()[0], 4: six()[1], 2: six()[2], 3: six()[3], 0: six()[4]}.items():
         np.testing.assert_allclose(chances[k], run["arrays"]["chances"], atol=6e-5)
         # A root in 255 steps: at most half a step away.
@@ -95,11 +98,11 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
 def test_the_first_question_is_the_one_whose_name_attracts_most_attention():
     runs = six()
     for run in runs:
-        kept = run["arrays"]["attention"]
-        kept[:] = 0
-        kept[:, :, 0] = 1
-        kept[-1, 1, [0, 4]] = 0.4, 0.6  # the second question, its name
-        kept[-1, 0, [0, 1]] = 0.5, 0.5
+        saved = run["arrays"]["attention"]
+        saved[:] = 0
+        saved[:, :, 0] = 1
+        saved[-1, 1, [0, 4]] = 0.4, 0.6  # the second question, its name
+        saved[-1, 0, [0, 1]] = 0.5, 0.5
     runs[1]["arrays"]["attention"][-1, 0, [0, 1]] = 0, 1  # gain 0.1, which is not shown first
     assert unpacked(packed(runs))[0]["first"] == 1
     for k in (0, 2, 4):
@@ -108,12 +111,12 @@ def test_the_first_question_is_the_one_whose_name_attracts_most_attention():
 
 
 def test_fewer_networks_stand_alone():
-    told, _, _ = unpacked(packed([made("none", "chosen"), made(gain=0.1)]))
-    assert [arm["name"] for arm in told["arms"]] == [
+    header, _, _ = unpacked(packed([made("none", "chosen"), made(gain=0.1)]))
+    assert [arm["name"] for arm in header["arms"]] == [
         "No norm, tuned initialization",
         "Layer norm, gain 0.1",
     ]
-    assert told["shown"] == [0, 1]
+    assert header["shown"] == [0, 1]
 
 
 def test_a_page_and_a_notebook_are_handed_the_same(handed):
@@ -143,6 +146,6 @@ def test_records_that_do_not_go_together_are_refused(refused):
         made,
         "attention",
         "norm, start and gain",
-        shape={"asked": ASKED[:1]},
+        shape={"texts": ASKED[:1]},
         updates={"questions": 640},
     )

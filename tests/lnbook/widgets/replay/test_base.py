@@ -46,7 +46,7 @@ def test_the_first_run_of_each_arm_that_kept_the_array_is_taken():
         record("none", 3),
     ]
     arms = {"a": {"norm": "none"}, "b": {"norm": "layer"}, "c": {"norm": "batch"}}
-    result = base.kept(runs, arms, "maps")
+    result = base.select_runs(runs, arms, "maps")
     assert {name: run["seed"] for name, run in result.items()} == {"a": 2, "b": 1}
 
 

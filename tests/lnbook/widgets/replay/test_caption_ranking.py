@@ -48,8 +48,8 @@ def test_the_widget_runs_the_same_files_as_the_page_on_the_same_data():
 
 
 def test_the_networks_arrive_as_the_records_have_them():
-    for norm, kept in caption_ranking.records().items():
-        assert len(kept["curves"]["epoch"]) == caption_ranking.POINTS
+    for norm, saved in caption_ranking.records().items():
+        assert len(saved["curves"]["epoch"]) == caption_ranking.POINTS
         sent = caption_ranking.networks(5)[norm]
         for name, array, dtype in (
             ("captions", "caption_levels", "u1"),
@@ -58,19 +58,19 @@ def test_the_networks_arrive_as_the_records_have_them():
             ("image_scales", "image_scales", "<f4"),
         ):
             result = np.frombuffer(base64.b64decode(sent[name]), dtype)
-            np.testing.assert_array_equal(result, kept["arrays"][array][5].ravel())
+            np.testing.assert_array_equal(result, saved["arrays"][array][5].ravel())
     assert set(caption_ranking.records()) == set(caption_ranking.NORMS)
 
 
 def test_both_networks_were_kept_at_the_same_updates_of_the_same_captions():
     none, layer = (caption_ranking.records()[norm] for norm in caption_ranking.NORMS)
     assert none["curves"]["epoch"] == layer["curves"]["epoch"]
-    told = caption_ranking.pictures()
-    assert none["data"]["sha256"] == layer["data"]["sha256"] == told["sha256"]
-    assert len(told["pictures"]) == none["settings"]["keep"] == layer["settings"]["keep"]
-    assert told["updates"][:5] == [0, 19, 76, 172, 305]
-    assert "CC BY 4.0" in told["credit"]
-    assert "Lin et al. (2014)" in told["credit"]
+    pictures = caption_ranking.pictures()
+    assert none["data"]["sha256"] == layer["data"]["sha256"] == pictures["sha256"]
+    assert len(pictures["pictures"]) == none["settings"]["keep"] == layer["settings"]["keep"]
+    assert pictures["updates"][:5] == [0, 19, 76, 172, 305]
+    assert "CC BY 4.0" in pictures["credit"]
+    assert "Lin et al. (2014)" in pictures["credit"]
 
 
 def test_a_page_loads_at_most_half_a_megabyte_before_its_slider_is_moved():
@@ -79,9 +79,9 @@ def test_a_page_loads_at_most_half_a_megabyte_before_its_slider_is_moved():
 
 
 def test_what_the_records_keep_takes_less_than_two_megabytes():
-    kept = list((records.folder() / "order_embeddings").glob("*.npz"))
-    assert len(kept) == len(caption_ranking.NORMS)
-    assert sum(path.stat().st_size for path in kept) < 2_000_000
+    saved = list((records.folder() / "order_embeddings").glob("*.npz"))
+    assert len(saved) == len(caption_ranking.NORMS)
+    assert sum(path.stat().st_size for path in saved) < 2_000_000
 
 
 @pytest.mark.parametrize(

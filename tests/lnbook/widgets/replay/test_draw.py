@@ -42,14 +42,14 @@ def book():
 
 
 def test_what_is_packed_comes_back_as_the_records_have_it():
-    told, shades, windows = unpacked(packed(three()))
+    header, shades, windows = unpacked(packed(three()))
     layer, plain, chosen = three()
-    assert [arm["name"] for arm in told["arms"]] == [
+    assert [arm["name"] for arm in header["arms"]] == [
         "No norm", "No norm, tuned initialization", "Layer norm",
     ]  # fmt: skip
-    assert told["updates"] == [0, 50, 100, 200, 300]
-    assert told["arms"][2]["bounds"] == [543.5, 200.0, 150.0, None, 120.25]
-    assert (told["glimpses"], told["sizes"]) == (3, [4, 3])
+    assert header["updates"] == [0, 50, 100, 200, 300]
+    assert header["arms"][2]["bounds"] == [543.5, 200.0, 150.0, None, 120.25]
+    assert (header["glimpses"], header["sizes"]) == (3, [4, 3])
     for k, run in enumerate((plain, chosen, layer)):
         arrays = run["arrays"]
         np.testing.assert_array_equal(shades[k, :, 0], arrays["canvas"])
@@ -77,9 +77,9 @@ def test_the_digits_are_test_images_of_their_digit():
 
 
 def test_with_layer_norm_each_canvas_of_the_book_ends_nearest_its_own_digit(book):
-    told, shades, _ = unpacked(packed(book))
-    own = [np.unpackbits(np.frombuffer(base64.b64decode(text), "u1")) for text in told["bits"]]
-    (layer,) = (k for k, arm in enumerate(told["arms"]) if arm["color"] == "layer")
+    header, shades, _ = unpacked(packed(book))
+    own = [np.unpackbits(np.frombuffer(base64.b64decode(text), "u1")) for text in header["bits"]]
+    (layer,) = (k for k, arm in enumerate(header["arms"]) if arm["color"] == "layer")
     last = shades[layer, -1, 0, :, -1].reshape(len(own), -1) / 15
     apart = np.abs(last[:, None] - np.array(own)).mean(-1)
     assert apart.argmin(1).tolist() == list(range(len(own)))

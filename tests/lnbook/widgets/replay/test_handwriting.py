@@ -42,14 +42,14 @@ def write(run, text, bias):
 
 
 def test_what_is_packed_comes_back_as_the_records_have_it():
-    told, strokes, windows, lifts = unpacked(packed(three()))
-    assert [arm["name"] for arm in told["arms"]] == [
+    header, strokes, windows, lifts = unpacked(packed(three()))
+    assert [arm["name"] for arm in header["arms"]] == [
         "No norm", "No norm, tuned initialization", "Layer norm",
     ]  # fmt: skip
-    assert (told["text"], told["points"], told["updates"]) == (
+    assert (header["text"], header["points"], header["updates"]) == (
         "the pen moves on", 30, [0, 50, 100, 200],
     )  # fmt: skip
-    assert told["arms"][0]["losses"] == [3.5, 0.25, None, -0.5]
+    assert header["arms"][0]["losses"] == [3.5, 0.25, None, -0.5]
     layer, plain, chosen = three()
     for k, run in enumerate((plain, chosen, layer)):
         np.testing.assert_array_equal(strokes[k], run["arrays"]["strokes"])
@@ -67,9 +67,9 @@ def test_a_page_and_a_notebook_are_handed_the_same(handed):
 
 def test_a_text_is_written_by_each_network_as_it_was_in_the_end():
     shown = HandwritingReplay(three(), text="abc", write=write)
-    told, strokes, windows, lifts = unpacked(shown.packed)
-    assert (told["text"], told["points"], told["updates"]) == ("abc", 15, [200])
-    assert [arm["losses"] for arm in told["arms"]] == [[-0.5]] * 3
+    header, strokes, windows, lifts = unpacked(shown.packed)
+    assert (header["text"], header["points"], header["updates"]) == ("abc", 15, [200])
+    assert [arm["losses"] for arm in header["arms"]] == [[-0.5]] * 3
     layer, plain, chosen = three()
     for k, run in enumerate((plain, chosen, layer)):
         assert np.all(strokes[k, 0, :12] == run["arrays"]["strokes"][0, 0, 0] + 10)
@@ -93,8 +93,8 @@ def test_the_field_shows_the_new_line_and_says_what_is_wrong_with_a_text():
     text.value, bias.value = "ink", 2
     button.click()
     assert texts.value == ""
-    told, strokes, *_ = unpacked(place.children[0].data["packed"])
-    assert told["text"] == "ink"
+    header, strokes, *_ = unpacked(place.children[0].data["packed"])
+    assert header["text"] == "ink"
     assert strokes[2, 0, 0, 0] == three()[0]["arrays"]["strokes"][0, 0, 0] + 20
     assert not button.disabled
 

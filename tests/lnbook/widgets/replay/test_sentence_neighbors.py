@@ -24,7 +24,7 @@ def made(norm="layer", start="code", seed=0, texts=TEXTS, **settings):
     """A record that need not have been."""
     rng = np.random.default_rng([seed, norm == "layer", start == "code"])
     count = len(texts)
-    told = np.stack([np.frombuffer(t.encode().ljust(60, b"\0"), "u1") for t in texts])
+    encoded = np.stack([np.frombuffer(t.encode().ljust(60, b"\0"), "u1") for t in texts])
     nearest = [[rng.permutation([j for j in range(count) if j != k])[:3] for k in range(count)]
                for _ in EPOCHS]  # fmt: skip
     return {
@@ -34,7 +34,7 @@ def made(norm="layer", start="code", seed=0, texts=TEXTS, **settings):
             "map": (9 * rng.normal(size=(len(EPOCHS), count, 4))).astype("f2"),
             "explained": np.tile([0.5, 0.25, 0.1, 0.05], (len(EPOCHS), 1)).astype("f2"),
             "neighbors": np.array(nearest, "u2"),
-            "texts": np.stack([told] * len(EPOCHS)),
+            "texts": np.stack([encoded] * len(EPOCHS)),
         },
     }  # fmt: skip
 
@@ -65,26 +65,26 @@ def test_words_are_those_that_the_networks_read(book):
 
 
 def test_what_is_packed_comes_back_as_the_records_have_it():
-    told, places, nearest = unpacked(packed(three()))
+    header, places, nearest = unpacked(packed(three()))
     layer, plain, chosen = three()
-    assert [arm["name"] for arm in told["arms"]] == [
+    assert [arm["name"] for arm in header["arms"]] == [
         "No norm", "No norm, tuned initialization", "Layer norm",
     ]  # fmt: skip
-    assert told["updates"] == [0, 50, 100, 200]
-    assert told["arms"][2]["losses"] == [7.6, 5.0, None, 4.25]
-    assert told["arms"][0]["explained"] == [0.75] * 4
-    assert told["texts"] == sentences(layer)
-    assert [(one["name"], one["of"]) for one in told["alike"]] == [
+    assert header["updates"] == [0, 50, 100, 200]
+    assert header["arms"][2]["losses"] == [7.6, 5.0, None, 4.25]
+    assert header["arms"][0]["explained"] == [0.75] * 4
+    assert header["texts"] == sentences(layer)
+    assert [(one["name"], one["of"]) for one in header["alike"]] == [
         ("questions", [3, 4]), ("“I”", [1]), ("he, she", [2, 5]), ("8+ words", [5]),
     ]  # fmt: skip
-    assert [one["luck"] for one in told["alike"]] == [0.2, 0, 0.2, 0]
+    assert [one["luck"] for one in header["alike"]] == [0.2, 0, 0.2, 0]
     for k, run in enumerate((plain, chosen, layer)):
         np.testing.assert_array_equal(nearest[k], run["arrays"]["neighbors"])
-        assert told["arms"][k]["alike"][0] == alike(run, "questions")[0].round(4).tolist()
+        assert header["arms"][k]["alike"][0] == alike(run, "questions")[0].round(4).tolist()
         for point in range(len(EPOCHS)):  # turned or mirrored: no distance has changed
-            kept = run["arrays"]["map"][point, :, :2].astype(float)
+            saved = run["arrays"]["map"][point, :, :2].astype(float)
             far, shown = (np.linalg.norm(x[:, None] - x, axis=-1)
-                          for x in (kept, places[k, point].astype(float)))  # fmt: skip
+                          for x in (saved, places[k, point].astype(float)))  # fmt: skip
             np.testing.assert_allclose(shown, far * shown.max() / far.max(), atol=2.5)
 
 

@@ -124,19 +124,19 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
     arms, parts = [], []
     for norm, (name, color) in NORMS.items():
         (run,) = (run for run in records if run["settings"]["norm"] == norm)
-        told, content = _arm(run)
-        arms.append({"name": name, "color": color, "layers": told})
+        header, content = _arm(run)
+        arms.append({"name": name, "color": color, "layers": header})
         parts.extend(content)
     one = records[0]
     settings = one["settings"]
-    told = {
+    header = {
         "pictures": PICTURES[settings["data"]],
         "cut": settings["cut"],
         "passes": one["curves"]["epoch"],
         "arms": arms,
     }
     ink = one["arrays"]["ink"][0]
-    content = json.dumps(told).encode() + b"\n" + b"".join([ink.tobytes(), *parts])
+    content = json.dumps(header).encode() + b"\n" + b"".join([ink.tobytes(), *parts])
     return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
 
 
@@ -162,13 +162,13 @@ def _arm(run: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[bytes]]:
 
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, list]:
-    """Return what was packed: what is told, the ink, and maps by norm, layer and statistic."""
+    """Return what was packed: the header, the ink, and maps by norm, layer and statistic."""
     head, _, rest = gzip.decompress(base64.b64decode(content)).partition(b"\n")
-    told = json.loads(head)
+    header = json.loads(head)
     ink = np.frombuffer(rest, "u1", count=28 * 28).reshape(28, 28)
-    at, points = ink.size, len(told["passes"])
+    at, points = ink.size, len(header["passes"])
     arms = []
-    for arm in told["arms"]:
+    for arm in header["arms"]:
         layers = []
         for layer in arm["layers"]:
             maps, shape = {}, (points, layer["channels"], layer["side"], layer["side"])
@@ -179,7 +179,7 @@ def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, list]:
                 maps[name] = whole * np.array(one["step"])[:, None, None, None]
             layers.append(maps)
         arms.append(layers)
-    return told, ink, arms
+    return header, ink, arms
 
 
 def of_book(pictures: str, cut: int) -> str:

@@ -38,7 +38,7 @@ CHANCE = 10_000  # of a sure answer
 
 
 class Question(NamedTuple):
-    """A question as a run with ``pictures`` has kept it.
+    """A question that a run with ``pictures`` saved.
 
     Attributes:
         passage: Its words, names such as ``@e3`` among them; ``...`` is a word too rare to know.
@@ -81,22 +81,22 @@ class AttentionReplay(base.SideBySide):
         super().__init__(packed(_book() if records is None else records), own=records is not None)
 
     def __repr__(self) -> str:
-        told, _, _ = unpacked(self.packed)
+        header, _, _ = unpacked(self.packed)
         return (
-            f"AttentionReplay: {len(told['questions'])} questions, at {len(told['updates'])} of "
-            f"{told['updates'][-1]:,} updates, by {len(told['arms'])} networks"
+            f"AttentionReplay: {len(header['questions'])} questions, at {len(header['updates'])} "
+            f"of {header['updates'][-1]:,} updates, by {len(header['arms'])} networks"
         )
 
 
 def _book() -> list[dict[str, Any]]:
-    """Return what kept its attention, of the first seed and the longest training."""
+    """Return the runs with attention, of the first seed and the longest training."""
     runs = [run for run in recorded.read_all("attentive_reader") if "attention" in run["arrays"]]
     longest = max((run["settings"]["epochs"] for run in runs), default=0)
     return [run for run in runs if run["seed"] == 0 and run["settings"]["epochs"] == longest]
 
 
 def questions(run: Mapping[str, Any]) -> list[Question]:
-    """Return the questions that a run with ``pictures`` has kept."""
+    """Return the questions that a run with ``pictures`` saved."""
     results = []
     for row in run["arrays"]["text"][0]:
         passage, query, answer, verse = bytes(row).rstrip(b"\0").decode().split("\n")
@@ -118,8 +118,8 @@ def _verse(place: str) -> str:
 def attends(run: Mapping[str, Any]) -> np.ndarray:
     """Return the share of attention that is on the right name, shape ``(points, questions)``."""
     shares = []
-    for k, asked in enumerate(questions(run)):
-        here = [at for at, word in enumerate(asked.passage) if word == asked.answer]
+    for k, example in enumerate(questions(run)):
+        here = [at for at, word in enumerate(example.passage) if word == example.answer]
         shares.append(run["arrays"]["attention"][:, k, here].astype(float).sum(1))
     return np.stack(shares, 1)
 
@@ -147,16 +147,16 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
         "attention",
         "attentive_reader",
         by=BY,
-        kept="pictures",
+        setting="pictures",
     )
     runs = list(arms.values())
     attention, chances = (np.stack([r["arrays"][name] for r in runs]).astype(float)
                           for name in ("attention", "chances"))  # fmt: skip
-    asked = questions(runs[0])
+    examples = questions(runs[0])
     names = [ARMS[arm][0] for arm in arms]
     shown = [k for k, name in enumerate(names) if name in SHOWN] or list(range(len(names)))[:3]
     grows = np.mean([attends(runs[k])[-1] - attends(runs[k])[0] for k in shown], axis=0)
-    told = {
+    header = {
         "arms": [
             {"name": name, "color": color, "line": line,
              "errors": np.round(run["curves"]["val_error"], 4).tolist()}
@@ -167,22 +167,22 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
         "updates": base.updates(runs[0]),
         "questions": [
             {"verse": one.verse, "right": one.right, "passage": one.passage, "query": one.query}
-            for one in asked
+            for one in examples
         ],
         "names": chances.shape[-1],
     }  # fmt: skip
     shares = np.rint(CHANCE * chances).astype("<u2"), np.rint(255 * np.sqrt(attention)).astype("u1")
-    return base.pack(told, *shares)
+    return base.pack(header, *shares)
 
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """Return what was packed: what is told, the names' chances and the words' attention."""
-    told, rest = base.unpack(content)
-    shape = len(told["arms"]), len(told["updates"]), len(told["questions"])
-    count = 2 * int(np.prod(shape)) * told["names"]
+    """Return what was packed: the header, the names' chances and the words' attention."""
+    header, rest = base.unpack(content)
+    shape = len(header["arms"]), len(header["updates"]), len(header["questions"])
+    count = 2 * int(np.prod(shape)) * header["names"]
     chances = np.frombuffer(rest[:count], "<u2").reshape(*shape, -1) / CHANCE
     attention = np.frombuffer(rest[count:], "u1").reshape(*shape, -1)
-    return told, chances, (attention / 255.0) ** 2
+    return header, chances, (attention / 255.0) ** 2
 
 
 WEB = AttentionReplay.WEB

@@ -94,12 +94,12 @@ def pictures() -> dict[str, Any]:
         ``categories``, ``credit``; ``pictures``, each its id, width, height, boxes and caption;
         ``updates``, the points of training.
     """
-    told = json.loads(SOURCE.read_text("utf-8"))
-    kept = records()["none"]
-    cases, batch = kept["data"]["cases"], kept["settings"]["batch_size"]
+    source = json.loads(SOURCE.read_text("utf-8"))
+    saved = records()["none"]
+    cases, batch = saved["data"]["cases"], saved["settings"]["batch_size"]
     each = cases["train_captions"] // cases["train_images"] * (cases["train_images"] // batch)
-    updates = [round(epoch * each) for epoch in kept["curves"]["epoch"]]
-    return told | {"updates": updates}
+    updates = [round(epoch * each) for epoch in saved["curves"]["epoch"]]
+    return source | {"updates": updates}
 
 
 @functools.cache

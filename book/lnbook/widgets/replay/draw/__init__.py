@@ -57,12 +57,12 @@ class DrawReplay(base.SideBySide):
         super().__init__(packed(_book() if records is None else records), own=records is not None)
 
     def __repr__(self) -> str:
-        told = unpacked(self.packed)[0]
-        count = len(told["digits"])
+        header = unpacked(self.packed)[0]
+        count = len(header["digits"])
         return (
-            f"DrawReplay: {count} digits and {count} samples in {told['glimpses']} glimpses, at "
-            f"{len(told['updates'])} of {told['updates'][-1]:,} updates, by "
-            f"{len(told['arms'])} networks"
+            f"DrawReplay: {count} digits and {count} samples in {header['glimpses']} glimpses, at "
+            f"{len(header['updates'])} of {header['updates'][-1]:,} updates, by "
+            f"{len(header['arms'])} networks"
         )
 
 
@@ -101,8 +101,8 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
         [_both(run, "read_window", "write_window", "dream_window", chosen) for run in runs]
     )[..., :4]
     steps = np.clip(np.rint(windows.astype(float) * STEPS), -32768, 32767).astype("<i2")
-    told = _told(runs, [updates[k] for k in chosen], chosen)
-    return base.pack(told, (shades - before) % 16, steps)
+    header = _header(runs, [updates[k] for k in chosen], chosen)
+    return base.pack(header, (shades - before) % 16, steps)
 
 
 def _both(run: Mapping[str, Any], *names_and_points: Any) -> np.ndarray:
@@ -110,7 +110,7 @@ def _both(run: Mapping[str, Any], *names_and_points: Any) -> np.ndarray:
     return np.stack([run["arrays"][name][chosen] for name in names], 1)
 
 
-def _told(runs: Sequence[Mapping[str, Any]], updates: list[int], chosen: list[int]) -> dict:
+def _header(runs: Sequence[Mapping[str, Any]], updates: list[int], chosen: list[int]) -> dict:
     settings, images = runs[0]["settings"], runs[0]["arrays"]["canvas"].shape[1]
     count = runs[0]["data"]["cases"]["test"]
     numbers = [(2 * k + 1) * count // (2 * images) for k in range(images)]  # as a run keeps them
@@ -132,14 +132,14 @@ def _told(runs: Sequence[Mapping[str, Any]], updates: list[int], chosen: list[in
 
 
 def unpacked(painted: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """Return what was packed: what is told, the shades and the windows (pixels)."""
-    told, content = base.unpack(painted)
-    shape = len(told["arms"]), len(told["updates"])
-    each = told["images"], told["glimpses"]
+    """Return what was packed: the header, the shades and the windows (pixels)."""
+    header, content = base.unpack(painted)
+    shape = len(header["arms"]), len(header["updates"])
+    each = header["images"], header["glimpses"]
     count = 2 * SIDE**2 * int(np.prod(shape + each))
     shades = np.frombuffer(content[:count], np.uint8).reshape(*shape, 2, *each, SIDE, SIDE)
     windows = np.frombuffer(content[count:], "<i2").reshape(*shape, 3, *each, 4)
-    return told, np.cumsum(shades, -3) % 16, windows / told["steps"]
+    return header, np.cumsum(shades, -3) % 16, windows / header["steps"]
 
 
 WEB = DrawReplay.WEB

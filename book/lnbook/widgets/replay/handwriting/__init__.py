@@ -109,16 +109,16 @@ class HandwritingReplay(base.SideBySide):
         return widgets.VBox([widgets.HBox([text, bias, button]), texts, place])
 
     def __repr__(self) -> str:
-        told = unpacked(self.packed)[0]
+        header = unpacked(self.packed)[0]
         if self.text is not None:  # how many points it takes, another processor may say otherwise
             return (
-                f"HandwritingReplay: {self.text!r}, by {len(told['arms'])} networks after "
-                f"{told['updates'][-1]:,} updates"
+                f"HandwritingReplay: {self.text!r}, by {len(header['arms'])} networks after "
+                f"{header['updates'][-1]:,} updates"
             )
         return (
-            f"HandwritingReplay: {told['text']!r} in {told['points']} points, at "
-            f"{len(told['updates'])} of {told['updates'][-1]:,} updates, "
-            f"by {len(told['arms'])} networks"
+            f"HandwritingReplay: {header['text']!r} in {header['points']} points, at "
+            f"{len(header['updates'])} of {header['updates'][-1]:,} updates, "
+            f"by {len(header['arms'])} networks"
         )
 
 
@@ -173,20 +173,20 @@ def _pack(
     strokes, lifts, window = (np.array(arrays[name]) for name in ARRAYS)
     # A window that has left the text, or is no number, stays where it can be shown.
     place = np.clip(np.nan_to_num(window.astype(float)), 0, len(text) - 1)
-    told = {"text": text, "arms": arms, "updates": after, "points": strokes.shape[2]}
+    header = {"text": text, "arms": arms, "updates": after, "points": strokes.shape[2]}
     steps = np.rint(place * PER).astype("<i2")
-    return base.pack(told, strokes.astype("<i2"), steps, lifts.astype("u1"))
+    return base.pack(header, strokes.astype("<i2"), steps, lifts.astype("u1"))
 
 
 def unpacked(written: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray]:
-    """Return what was packed: what is told, the strokes, the windows (characters), the lifts."""
-    told, content = base.unpack(written)
-    shape = len(told["arms"]), len(told["updates"]), told["points"]
+    """Return what was packed: the header, the strokes, the windows (characters), the lifts."""
+    header, content = base.unpack(written)
+    shape = len(header["arms"]), len(header["updates"]), header["points"]
     count = int(np.prod(shape))
     numbers = np.frombuffer(content[: 6 * count], "<i2")
     lifts = np.frombuffer(content[6 * count :], "u1").reshape(shape)
     return (
-        told, numbers[: 2 * count].reshape(*shape, 2), numbers[2 * count :].reshape(shape) / PER,
+        header, numbers[: 2 * count].reshape(*shape, 2), numbers[2 * count :].reshape(shape) / PER,
         lifts,
     )  # fmt: skip
 

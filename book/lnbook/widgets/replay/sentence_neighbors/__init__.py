@@ -67,11 +67,11 @@ class SentenceNeighbors(base.SideBySide):
         super().__init__(packed(_book() if records is None else records), own=records is not None)
 
     def __repr__(self) -> str:
-        told, _, nearest = unpacked(self.packed)
+        header, _, nearest = unpacked(self.packed)
         return (
-            f"SentenceNeighbors: {len(told['texts'])} sentences and the "
-            f"{nearest.shape[-1]} nearest to each, at {len(told['updates'])} of "
-            f"{told['updates'][-1]:,} updates, by {len(told['arms'])} networks"
+            f"SentenceNeighbors: {len(header['texts'])} sentences and the "
+            f"{nearest.shape[-1]} nearest to each, at {len(header['updates'])} of "
+            f"{header['updates'][-1]:,} updates, by {len(header['arms'])} networks"
         )
 
 
@@ -80,9 +80,9 @@ def _book() -> list[dict[str, Any]]:
 
 
 def sentences(run: Mapping[str, Any]) -> list[str]:
-    """Return the sentences that a run with ``keep`` has kept, without quotation marks around."""
-    kept = (bytes(row).rstrip(b"\0").decode() for row in run["arrays"]["texts"][0])
-    return [_tidy(text) for text in kept]
+    """Return the sentences that a run with ``keep`` saved, without quotation marks around."""
+    decoded = (bytes(row).rstrip(b"\0").decode() for row in run["arrays"]["texts"][0])
+    return [_tidy(text) for text in decoded]
 
 
 def _tidy(text: str) -> str:
@@ -152,8 +152,8 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
     places = np.stack([_places(run["arrays"]["map"][chosen], last) for run in runs])
     nearest = np.stack([run["arrays"]["neighbors"][chosen] for run in runs]).astype("<u2")
     common = {what: alike(runs[0], what)[1] for what in ALIKE}
-    told = {
-        "arms": [_told(run, arm, chosen) for arm, run in arms.items()],
+    header = {
+        "arms": [_arm_header(run, arm, chosen) for arm, run in arms.items()],
         "updates": [every[k] for k in chosen],
         "size": runs[0]["settings"]["hidden"],
         "texts": result,
@@ -164,10 +164,10 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
             for what, luck in common.items()
         ],
     }  # fmt: skip
-    return base.pack(told, places, nearest)
+    return base.pack(header, places, nearest)
 
 
-def _told(run: Mapping[str, Any], arm: tuple[str, str], chosen: list[int]) -> dict[str, Any]:
+def _arm_header(run: Mapping[str, Any], arm: tuple[str, str], chosen: list[int]) -> dict[str, Any]:
     name, color, line = ARMS[arm]
     explained = run["arrays"]["explained"][chosen, :2].astype(float).sum(1)
     return {
@@ -195,12 +195,12 @@ def _places(maps: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """Return what was packed: what is told, the places and the nearest."""
-    told, rest = base.unpack(content)
-    shape = len(told["arms"]), len(told["updates"]), len(told["texts"])
+    """Return what was packed: the header, the places and the nearest."""
+    header, rest = base.unpack(content)
+    shape = len(header["arms"]), len(header["updates"]), len(header["texts"])
     count = 2 * int(np.prod(shape))
     places = np.frombuffer(rest[:count], "i1").reshape(*shape, 2)
-    return told, places, np.frombuffer(rest[count:], "<u2").reshape(*shape, told["count"])
+    return header, places, np.frombuffer(rest[count:], "<u2").reshape(*shape, header["count"])
 
 
 WEB = SentenceNeighbors.WEB

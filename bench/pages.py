@@ -166,13 +166,13 @@ def measure(browser, site, path):
     times, anchor = [], None
     for theme in ("light", "dark"):
         asked_for = {"color_scheme": theme, "reduced_motion": "reduce"}
-        with opened(browser, site, path.name, **asked_for) as (page, asked):
+        with opened(browser, site, path.name, **asked_for) as (page, requests):
             roots = drawn(page)
             facts[f"axe_{theme}"] = len(violations(page))
             if theme == "light" and roots:
                 anchor = roots[0].get_attribute("id")
                 times = control_times(page, roots)
-            facts["outside"] += len(asked)
+            facts["outside"] += len(requests)
     results = {}
     if anchor:
         first, live = first_figure(browser, site, path.stem, anchor)

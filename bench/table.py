@@ -135,23 +135,23 @@ def _short(number: float) -> float:
     return float(f"{number:.4g}")
 
 
-def check(kept: Any, name: str) -> None:
+def check(stored: Any, name: str) -> None:
     """Refuse a table that is damaged, foreign or of a newer format.
 
     Args:
-        kept: As read from JSON.
+        stored: As read from JSON.
         name: What to call it.
 
     Raises:
         ValueError: In one sentence.
     """
-    if not isinstance(kept, dict) or kept.get("format") != FORMAT:
-        result = kept.get("format") if isinstance(kept, dict) else type(kept).__name__
+    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+        result = stored.get("format") if isinstance(stored, dict) else type(stored).__name__
         raise ValueError(
             f"{name}: expected a bench table of format {FORMAT}, got {result!r}; move it away or "
             "update lnlib"
         )
-    rows, made = kept.get("rows"), kept.get("provenance")
+    rows, made = stored.get("rows"), stored.get("provenance")
     if not isinstance(rows, list) or not rows or not isinstance(made, dict):
         raise ValueError(f"{name}: expected rows and their provenance; measure again: make bench")
     for i, r in enumerate(rows):
@@ -199,19 +199,19 @@ def merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 def read(path: Path) -> dict[str, Any]:
     """Read and check a table."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        stored = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise ValueError(f"{path}: not a JSON file ({error}); measure again: make bench") from error
-    check(kept, str(path))
-    return kept
+    check(stored, str(path))
+    return stored
 
 
-def write(kept: dict[str, Any], path: Path) -> None:
+def write(stored: dict[str, Any], path: Path) -> None:
     """Check a table and write it in one atomic step, one line a row."""
-    check(kept, path.name)
-    check_floors(kept["rows"], path.name)
-    rows = ",\n".join(f"  {json.dumps(r, ensure_ascii=False)}" for r in kept["rows"])
-    made = json.dumps(kept["provenance"], ensure_ascii=False, indent=1)
+    check(stored, path.name)
+    check_floors(stored["rows"], path.name)
+    rows = ",\n".join(f"  {json.dumps(r, ensure_ascii=False)}" for r in stored["rows"])
+    made = json.dumps(stored["provenance"], ensure_ascii=False, indent=1)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     text = f'{{\n "format": {FORMAT},\n "rows": [\n{rows}\n ],\n "provenance": {made}\n}}\n'

@@ -34,12 +34,12 @@ def made(*rows):
 
 
 def test_the_book_has_a_table_of_this_format_with_every_part():
-    kept = table.read(table.KEEP)
-    whats = {r["what"] for r in kept["rows"] if r["device"].startswith("CPU")}
+    stored = table.read(table.KEEP)
+    whats = {r["what"] for r in stored["rows"] if r["device"].startswith("CPU")}
     assert whats >= {"machine", "LayerNorm forward", "RMSNorm forward + backward"}
     assert whats >= {"LN-LSTM forward + backward", "LN-GRU forward", "MNIST step, layer"}
     assert whats >= {"BatchNorm over 2 processes", "all-reduce over 2 processes"}
-    for r in kept["rows"]:
+    for r in stored["rows"]:
         if r["instead_ms"]:
             assert r["ratio"] == pytest.approx(r["ms"] / r["instead_ms"], rel=2e-3), r
 
@@ -60,25 +60,25 @@ def test_nothing_in_the_book_is_faster_than_its_floor_or_than_the_roofline():
     for r in rows:
         if r["floor_ms"] and r["instead_ms"] and r["floor"] != "the collectives alone":
             assert r["instead_ms"] >= (1 - table.NOISE) * r["floor_ms"], r
-    kept = figures.Bench(table.read(table.KEEP))
-    machine = figures.machines(kept)["this CPU, float32"]
+    stored = figures.Bench(table.read(table.KEEP))
+    machine = figures.machines(stored)["this CPU, float32"]
     for kind, shape in itertools.product(("LayerNorm", "RMSNorm"), norm.SHAPES):
         here = machine.at_size(*shape)
         for which, arrays in zip(norm.PASSES, (2, 5), strict=True):
             least = 1e3 * 4 * arrays * shape[0] * shape[1] / here.bandwidth
-            for r in kept.pick(f"{kind} {which}", shape="×".join(map(str, shape))):
+            for r in stored.pick(f"{kind} {which}", shape="×".join(map(str, shape))):
                 assert min(r["ms"], r["instead_ms"]) >= least, r
 
 
 def test_a_table_is_read_as_it_was_written(tmp_path):
-    kept = made(row(), row("µ", instead=None, instead_ms=None, ratio=None))
-    table.write(kept, tmp_path / "new" / "bench.json")
-    assert table.read(tmp_path / "new" / "bench.json") == kept
+    stored = made(row(), row("µ", instead=None, instead_ms=None, ratio=None))
+    table.write(stored, tmp_path / "new" / "bench.json")
+    assert table.read(tmp_path / "new" / "bench.json") == stored
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["bench.json"]
 
 
 @pytest.mark.parametrize(
-    ("kept", "says"),
+    ("stored", "says"),
     [
         ([], "got 'list'"),
         (made(row()) | {"format": 2}, "format 1, got 2"),
@@ -89,12 +89,12 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
         (made(row()) | {"provenance": {}}, "provenance is missing"),
     ],
 )
-def test_a_table_that_does_not_fit_is_refused_and_not_written(kept, says, tmp_path):
+def test_a_table_that_does_not_fit_is_refused_and_not_written(stored, says, tmp_path):
     with pytest.raises(ValueError, match=says):
-        table.check(kept, "bench.json")
-    if isinstance(kept, dict):
+        table.check(stored, "bench.json")
+    if isinstance(stored, dict):
         with pytest.raises(ValueError, match=says):
-            table.write(kept, tmp_path / "bench.json")
+            table.write(stored, tmp_path / "bench.json")
     assert not list(tmp_path.iterdir())
 
 
@@ -116,11 +116,11 @@ def test_a_device_replaces_its_own_rows_and_no_others():
 
 
 def test_a_row_that_is_faster_than_its_floor_is_refused_on_writing_and_read(tmp_path):
-    kept = made(row(), row("fast", ms=0.949))
+    stored = made(row(), row("fast", ms=0.949))
     with pytest.raises(ValueError, match=r"bench.json: fast, 2×3, ours takes 0\.949 ms and its"):
-        table.write(kept, tmp_path / "bench.json")
+        table.write(stored, tmp_path / "bench.json")
     assert not list(tmp_path.iterdir())
-    table.check(kept, "bench.json")  # as it may be in a table of before
+    table.check(stored, "bench.json")  # as it may be in a table of before
     table.write(made(row(ms=0.951), row(floor=None, floor_ms=None)), tmp_path / "bench.json")
 
 
@@ -154,12 +154,15 @@ def test_the_command_stores_and_keeps_what_it_measured(here, capsys):
         made(row("z", device="GPU: G"), row("old", device="CPU: here")), here / "bench.json"
     )
     assert bench.main(keep=True) == 0
-    kept = table.read(here / "bench.json")
-    assert [(r["what"], r["device"]) for r in kept["rows"]] == [("z", "GPU: G"), ("a", "CPU: here")]
+    stored = table.read(here / "bench.json")
+    assert [(r["what"], r["device"]) for r in stored["rows"]] == [
+        ("z", "GPU: G"),
+        ("a", "CPU: here"),
+    ]
     text = capsys.readouterr().out
     assert "replaces the rows of CPU: here, measured 2026-01-01" in text
     assert "leaves the rows of GPU: G" in text
-    assert {"load", "cpus", "torch"} <= set(kept["provenance"]["CPU: here"])
+    assert {"load", "cpus", "torch"} <= set(stored["provenance"]["CPU: here"])
 
 
 def test_a_damaged_table_is_said_before_anything_is_measured(here, monkeypatch):

@@ -48,10 +48,10 @@ def test_norms_are_held_against_the_same_loop_without_them(monkeypatch):
 
 
 def test_peak_memory_stands_in_the_rows_of_its_pass_shape_and_threads(monkeypatch):
-    asked = []
+    requested = []
 
     def run(command, **_):
-        asked.append(command[-1])
+        requested.append(command[-1])
         sizes = {"torch": 10.04, "as called": 30.06, "plain": 500.0}
         (name,) = [n for n in sizes if repr(n) in command[-1]]
         return types.SimpleNamespace(stdout=str(sizes[name]))
@@ -67,14 +67,14 @@ def test_peak_memory_stands_in_the_rows_of_its_pass_shape_and_threads(monkeypatc
         for path in ("as called", "plain")
     ]
     rnn.memory(results, "cpu")
-    told = [r for r in results if "peak_mib" in r]
-    assert [(r["what"], r["shape"], r["threads"]) for r in told] == 2 * [
+    measured = [r for r in results if "peak_mib" in r]
+    assert [(r["what"], r["shape"], r["threads"]) for r in measured] == 2 * [
         ("LN-LSTM forward + backward", shape, here)
     ]
-    assert [(r["path"], r["peak_mib"], r["instead_peak_mib"]) for r in told] == [
+    assert [(r["path"], r["peak_mib"], r["instead_peak_mib"]) for r in measured] == [
         ("lnlib.nn, as called", 30.1, 10.0), ("lnlib.nn, plain", 500.0, 10.0),
     ]  # fmt: skip
-    assert len(asked) == 3
+    assert len(requested) == 3
 
 
 def test_peak_memory_is_what_a_pass_adds_in_mebibytes(monkeypatch):

@@ -64,8 +64,8 @@ def machine(tmp_path):
             capture_output=True,
             text=True,
         )
-        asked = tmp_path / "own.asked"
-        return done, asked.read_text() if asked.exists() else None
+        requested = tmp_path / "own.asked"
+        return done, requested.read_text() if requested.exists() else None
 
     return look
 
@@ -79,10 +79,10 @@ def put(path, text="works"):
 @pytest.mark.parametrize("name", browser.NAMES[::3])
 def test_a_browser_of_the_system_is_used_and_nothing_installed(machine, tmp_path, name):
     put(tmp_path / "bin" / name)
-    done, asked = machine()
+    done, requested = machine()
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"The pages are opened in bin/{name}, version 1.0.\nclosed\n"
-    assert asked is None
+    assert requested is None
 
 
 def test_a_file_that_does_not_start_is_passed_over(machine, tmp_path):
@@ -92,12 +92,12 @@ def test_a_file_that_does_not_start_is_passed_over(machine, tmp_path):
 
 
 def test_without_a_browser_playwrights_own_is_installed_and_used(machine):
-    done, asked = machine()
+    done, requested = machine()
     assert done.returncode == 0, done.stderr
     assert "The pages are opened in Playwright's own, version 1.0." in done.stdout
-    assert asked == "install --only-shell chromium\n"
-    _, asked = machine()
-    assert asked == "install --only-shell chromium\n"  # once
+    assert requested == "install --only-shell chromium\n"
+    _, requested = machine()
+    assert requested == "install --only-shell chromium\n"  # once
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_the_browser_that_is_named_is_used_alone(machine, tmp_path):
     put(tmp_path / "mine")
     assert "opened in mine," in machine(LNLIB_BROWSER="mine")[0].stdout
     put(tmp_path / "mine", "is a text")
-    done, asked = machine(LNLIB_BROWSER="mine")
-    assert (done.returncode, asked) == (1, None)
+    done, requested = machine(LNLIB_BROWSER="mine")
+    assert (done.returncode, requested) == (1, None)
     assert re.fullmatch(r"browser: LNLIB_BROWSER=mine does not start [^\n]+\n", done.stderr)
 
 
@@ -165,8 +165,8 @@ def test_a_browser_off_the_path_is_found(monkeypatch, tmp_path, base, place):
 class Started:
     """What a start of Firefox gives: it notes how it was asked, for itself and for contexts."""
 
-    def __init__(self, **asked):
-        self.asked, self.contexts, self.open = asked, [], True
+    def __init__(self, **requested):
+        self.requested, self.contexts, self.open = requested, [], True
 
     def new_context(self, **options):
         self.contexts.append(options)
@@ -184,8 +184,8 @@ def test_a_firefox_is_started_for_each_look_and_refuses_what_it_cannot_do(monkey
     monkeypatch.setattr(browser, "FIREFOX", ("firefox-esr",))
     started = []
 
-    def launch(**asked):
-        started.append(Started(**asked))
+    def launch(**requested):
+        started.append(Started(**requested))
         return started[-1]
 
     firefox = browser.Firefox(SimpleNamespace(firefox=SimpleNamespace(launch=launch)))
@@ -196,8 +196,8 @@ def test_a_firefox_is_started_for_each_look_and_refuses_what_it_cannot_do(monkey
     assert (plain.contexts, other.contexts) == ([{"viewport": None}, {}], [{}])
     looks = "layout.css.prefers-color-scheme.content-override", "ui.prefersReducedMotion"
     for one, values in (plain, [1, 0, True]), (other, [0, 1, False]):
-        assert one.asked["executable_path"] == str(tmp_path / "firefox-esr")
-        preferences = one.asked["firefox_user_prefs"]
+        assert one.requested["executable_path"] == str(tmp_path / "firefox-esr")
+        preferences = one.requested["firefox_user_prefs"]
         assert [preferences[name] for name in (*looks, "javascript.enabled")] == values
         assert preferences["network.proxy.type"] == 1
     with pytest.raises(NotImplementedError, match="print"):
@@ -219,7 +219,7 @@ NOT_IN = pytest.mark.not_in("firefox", reason="it cannot")
 
 
 @pytest.mark.parametrize(
-    ("asked", "there", "mark", "runs"),
+    ("requested", "there", "mark", "runs"),
     [
         ("", True, EVERY, ["chromium", "firefox, slow"]),
         ("", False, EVERY, ["chromium"]),
@@ -228,8 +228,8 @@ NOT_IN = pytest.mark.not_in("firefox", reason="it cannot")
         ("chromium firefox", True, NOT_IN, ["chromium", "firefox: it cannot"]),
     ],
 )
-def test_a_page_test_runs_in_the_browsers_asked_for(monkeypatch, asked, there, mark, runs):
-    monkeypatch.setenv("BROWSERS", asked)
+def test_a_page_test_runs_in_the_browsers_asked_for(monkeypatch, requested, there, mark, runs):
+    monkeypatch.setenv("BROWSERS", requested)
     monkeypatch.setattr(conftest, "FIREFOX", there)
     marked = {mark.name: mark.mark}
     test = SimpleNamespace(

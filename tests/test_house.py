@@ -348,8 +348,8 @@ def test_each_end_has_an_environment_made_anew_and_what_fails_is_named(
         capture_output=True,
         text=True,
     )
-    asked = [f"test VENV=.venv-{end} RESOLUTION={end}" for end in ends]
-    assert (tmp_path / "asked").read_text().splitlines() == asked
+    commands = [f"test VENV=.venv-{end} RESOLUTION={end}" for end in ends]
+    assert (tmp_path / "asked").read_text().splitlines() == commands
     for end in ("lowest", "newest"):
         held = [path.name for path in (tmp_path / f".venv-{end}").iterdir()]
         assert held == (["new"] if end in ends else ["old"])
@@ -407,7 +407,7 @@ def test_a_missing_network_is_told_so_and_leaves_no_stamp(bare, tmp_path):
 
 
 @pytest.fixture
-def asked(bare, tmp_path):
+def commands(bare, tmp_path):
     """What a set-up asks for, of a Python 3.13 that only notes it."""
     (tmp_path / "bin" / "python3.13").write_text("""#!/bin/sh
         echo "${0##*/} $*" >>asked
@@ -424,8 +424,8 @@ def asked(bare, tmp_path):
     return ask
 
 
-def test_a_python_may_be_named_by_its_version(asked):
-    assert asked("nn", PYTHON="3.13")[1] == "python3.13 -m venv .venv"
+def test_a_python_may_be_named_by_its_version(commands):
+    assert commands("nn", PYTHON="3.13")[1] == "python3.13 -m venv .venv"
 
 
 @pytest.mark.parametrize(
@@ -437,18 +437,18 @@ def test_a_python_may_be_named_by_its_version(asked):
     ],
     ids=["pinned", "lowest", "newest"],
 )
-def test_the_versions_are_the_pinned_ones_or_an_end_of_the_ranges(asked, env, words):
-    last = asked("nn", **env)[-1].split()
+def test_the_versions_are_the_pinned_ones_or_an_end_of_the_ranges(commands, env, words):
+    last = commands("nn", **env)[-1].split()
     assert set(words.split()) <= set(last)
     assert last[-2:] == ["--editable", ".[nn]"]
     assert ("constraints.txt" in last) == (not env)
-    assert asked("nn", **env) == []  # once
-    assert asked("nn", RESOLUTION="lowest" if env != {"RESOLUTION": "lowest"} else "newest")
+    assert commands("nn", **env) == []  # once
+    assert commands("nn", RESOLUTION="lowest" if env != {"RESOLUTION": "lowest"} else "newest")
 
 
 @pytest.mark.parametrize("extra", ["live", "book", "test"])
-def test_what_pages_load_is_fetched_only_for_what_builds_them(asked, extra):
-    fetched = [line for line in asked(extra) if "plotly_bundle" in line]
+def test_what_pages_load_is_fetched_only_for_what_builds_them(commands, extra):
+    fetched = [line for line in commands(extra) if "plotly_bundle" in line]
     assert len(fetched) == (extra in ("book", "test"))
 
 
@@ -462,17 +462,17 @@ def test_another_end_is_refused(bare):
     ("first", "then"),
     [("dev", "test"), ("test", "dev"), ("live", "nn"), ("slides", "book"), ("test", "pdf")],
 )
-def test_what_a_wider_extra_brought_is_not_installed_again(asked, first, then):
-    assert asked(first)
-    assert asked(then) == []
+def test_what_a_wider_extra_brought_is_not_installed_again(commands, first, then):
+    assert commands(first)
+    assert commands(then) == []
 
 
 @pytest.mark.parametrize(
     ("first", "then"),
     [("nn", "book"), ("book", "live"), ("live", "test")],
 )
-def test_what_a_narrower_extra_left_out_is_installed(asked, first, then):
-    assert asked(first)
-    installed, *fetched = asked(then)[-2:] if then not in ("nn", "live") else asked(then)[-1:]
+def test_what_a_narrower_extra_left_out_is_installed(commands, first, then):
+    assert commands(first)
+    installed, *fetched = commands(then)[-2:] if then not in ("nn", "live") else commands(then)[-1:]
     assert installed.endswith(f"--editable .[{then}]")
     assert [line.endswith("plotly_bundle.py") for line in fetched] == [True] * len(fetched)

@@ -40,8 +40,8 @@ def test_a_run_is_missing_until_a_whole_record_of_its_settings_is_there(planned,
     path = tmp_path / "weights" / f"{stem}.json"
     whole = path.read_text()
     for other in ({"epochs": 999}, {"learning_rate": 0.123}):
-        kept = json.loads(whole)
-        path.write_text(json.dumps(kept | {"settings": kept["settings"] | other}))
+        record = json.loads(whole)
+        path.write_text(json.dumps(record | {"settings": record["settings"] | other}))
         assert of.missing([tmp_path]) == runs
     path.write_text(whole[:-5])
     assert of.missing([tmp_path]) == runs

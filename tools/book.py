@@ -54,8 +54,8 @@ def inputs(root: Path = ROOT) -> str:
     packages |= {path.name for path in Path(sys.prefix, "share", "lnlib").glob("*")}  # plotly.js
     variables = {k: v for k, v in os.environ.items() if k.startswith(SETTINGS)}
     clone = [
-        subprocess.run(["git", *asked], cwd=root, capture_output=True, check=False).stdout
-        for asked in GIT
+        subprocess.run(["git", *command], cwd=root, capture_output=True, check=False).stdout
+        for command in GIT
     ]
     facts = (sys.version, platform.platform(), sorted(packages), sorted(variables.items()), clone)
     digest.update(repr(facts).encode())

@@ -159,9 +159,9 @@ def named(page: Page) -> str:
     return page.context.browser.browser_type.name
 
 
-def no_media(**asked: str) -> NoReturn:
+def no_media(**options: str) -> NoReturn:
     """Say so: Playwright would do nothing and be silent."""
-    raise NotImplementedError(f"Firefox cannot turn {asked} while a page is open")
+    raise NotImplementedError(f"Firefox cannot turn {options} while a page is open")
 
 
 def install() -> str:

@@ -120,8 +120,8 @@ class Outcome:
 
 def faults(path: Path) -> list[Fault]:
     """Read a list of faults."""
-    told = tomllib.loads(path.read_text("utf-8"))["fault"]
-    return [Fault(**(one | {"tests": tuple(one.get("tests", ()))})) for one in told]
+    entries = tomllib.loads(path.read_text("utf-8"))["fault"]
+    return [Fault(**(one | {"tests": tuple(one.get("tests", ()))})) for one in entries]
 
 
 @contextlib.contextmanager
@@ -252,9 +252,11 @@ def table(found: list[tuple[Fault, Outcome]]) -> str:
     rows = sorted(found, key=lambda one: one[1].state != CAUGHT)
     lines = [f"{o.state:<12} {o.seconds:4.0f} s  {f}\n{'':21}{o.by}" for f, o in rows]
     counts = Counter(outcome.state for _, outcome in found)
-    told = ", ".join(f"{count} {state}" for state, count in counts.most_common())
+    summary = ", ".join(f"{count} {state}" for state, count in counts.most_common())
     share = counts[CAUGHT] / len(found)
-    return "\n".join([*lines, "", f"{len(found)} faults: {told}; {100 * share:.1f} % are caught."])
+    return "\n".join(
+        [*lines, "", f"{len(found)} faults: {summary}; {100 * share:.1f} % are caught."]
+    )
 
 
 def main(words: list[str], root: Path = ROOT, path: Path | None = None) -> int:
@@ -269,23 +271,23 @@ def main(words: list[str], root: Path = ROOT, path: Path | None = None) -> int:
     add("--seconds", type=float, default=60, help="of work, after which no test begins")
     add("--fresh", action="store_true", help="forget what was tried")
     add("--list", action="store_true", help="only list them")
-    asked = parser.parse_args(words)
+    args = parser.parse_args(words)
     chosen = [
         fault for fault in faults(path or root / "tools/faults.toml")
-        if not asked.only or any(word in str(fault) for word in asked.only)
+        if not args.only or any(word in str(fault) for word in args.only)
     ]  # fmt: skip
     if not chosen:
-        parser.error(f"--only: no fault has {' or '.join(asked.only)}; --list shows them")
-    if asked.list:
+        parser.error(f"--only: no fault has {' or '.join(args.only)}; --list shows them")
+    if args.list:
         print("\n".join(map(str, chosen)))
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends what it has started, too
-    kept = root / "_build/faults.json"
-    kept.parent.mkdir(exist_ok=True)
-    results = json.loads(kept.read_text("utf-8")) if kept.exists() and not asked.fresh else {}
+    cache = root / "_build/faults.json"
+    cache.parent.mkdir(exist_ok=True)
+    results = json.loads(cache.read_text("utf-8")) if cache.exists() and not args.fresh else {}
     result = []
     with copy(root) as there:
-        at = Copy(there, asked.seconds)
+        at = Copy(there, args.seconds)
         for number, fault in enumerate(chosen, 1):
             name = key(fault, there)
             if name not in results:
@@ -293,7 +295,7 @@ def main(words: list[str], root: Path = ROOT, path: Path | None = None) -> int:
                 outcome = at.tried(fault)
                 outcome.seconds = round(time.monotonic() - start, 1)
                 results[name] = vars(outcome)
-                kept.write_text(json.dumps(results, indent=1), "utf-8")
+                cache.write_text(json.dumps(results, indent=1), "utf-8")
             outcome = Outcome(**results[name])
             result.append((fault, outcome))
             print(f"{number:3}/{len(chosen)} {outcome.state:<12} {fault}", flush=True)

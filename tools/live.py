@@ -61,8 +61,8 @@ def main(words: list[str]) -> None:
         return
     folder = ROOT / "live"
     written = write(folder)
-    kept = len(list(folder.glob("*.ipynb"))) - len(written)
-    print(f"The chapters are in {folder}: {len(written)} new, {kept} as you left them.", flush=True)
+    old = len(list(folder.glob("*.ipynb"))) - len(written)
+    print(f"The chapters are in {folder}: {len(written)} new, {old} as you left them.", flush=True)
     started = command(folder, words)
     if "--no-browser" in started:
         print("No browser was found here: open the address that JupyterLab prints.", flush=True)

@@ -144,14 +144,14 @@ def folded(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 def merged(outputs: Iterable[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
     """Join what was printed in a row: where the kernel cuts it is chance."""
-    kept: list[nbformat.NotebookNode] = []
+    joined: list[nbformat.NotebookNode] = []
     for output in outputs:
-        last = kept[-1] if kept else None
+        last = joined[-1] if joined else None
         if last and output.output_type == last.output_type == "stream" and output.name == last.name:
             last.text += output.text
         else:
-            kept.append(output)
-    return kept
+            joined.append(output)
+    return joined
 
 
 if __name__ == "__main__":

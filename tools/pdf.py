@@ -261,7 +261,7 @@ def tag(writer: PdfWriter, printed: list[Printed]) -> None:
         gone = simplify(part)
         numbers = new["/ParentTree"]["/Nums"]
         for number, owner in zip(numbers[::2], numbers[1::2], strict=True):
-            owners += [NumberObject(number + used), kept(owner, gone)]
+            owners += [NumberObject(number + used), remaining_tag(owner, gone)]
         sheets = writer.pages[one.first : one.first + len(one.reader.pages)]
         marked = {}  # whatever has a number under which its own tags are found
         for sheet, made in zip(sheets, one.reader.pages, strict=True):
@@ -345,10 +345,10 @@ def _list(found: Any) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def kept(owner: Any, gone: dict[int, IndirectObject]) -> Any:
+def remaining_tag(owner: Any, gone: dict[int, IndirectObject]) -> Any:
     """Return the tag, or the tags, that stand where others have been left out."""
     if isinstance(owner.get_object(), list):
-        return ArrayObject(kept(one, gone) for one in owner.get_object())
+        return ArrayObject(remaining_tag(one, gone) for one in owner.get_object())
     while not isinstance(owner, NullObject) and owner.idnum in gone:
         owner = gone[owner.idnum]
     return owner
@@ -363,7 +363,7 @@ def lead_within(
     writer: PdfWriter, sheet: PageObject, one: Printed, by_name: dict[str, Printed], folder: Path
 ) -> None:
     """Let a page's links lead to where their targets are in the PDF; files have no place there."""
-    kept = ArrayObject()
+    links = ArrayObject()
     for link in sheet.get("/Annots", ()):
         link = link.get_object()
         address = link.get("/A", {}).get("/URI")
@@ -375,7 +375,7 @@ def lead_within(
             page = by_name.get(name.removesuffix(".html"))
             target = page and page.places.get(unquote(place).partition("&")[0], (0, None))
         else:
-            kept.append(link)
+            links.append(link)
             continue
         if not target:
             link.pop("/A", None)  # a tag may still know it
@@ -386,9 +386,9 @@ def lead_within(
         link[NameObject("/Dest")] = ArrayObject(
             [there, NameObject("/XYZ"), NullObject(), top, NullObject()]
         )
-        kept.append(link)
+        links.append(link)
     if "/Annots" in sheet:
-        sheet[NameObject("/Annots")] = kept
+        sheet[NameObject("/Annots")] = links
 
 
 def make(browser: Browser, folder: Path, toc: Path, out: Path, title: str, author: str = "") -> int:

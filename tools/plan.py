@@ -107,11 +107,11 @@ def _is_recorded(experiment: Experiment, settings: Settings, seed: int, folder: 
     if not path.exists():
         return False
     try:
-        kept = records.read(path)
+        record = records.read(path)
     except records.BadRecord:
         return False
-    whole = kept["curves"]["epoch"][-1] == settings.epochs
-    return whole and kept["settings"] == settings.as_dict() and kept["seed"] == seed
+    whole = record["curves"]["epoch"][-1] == settings.epochs
+    return whole and record["settings"] == settings.as_dict() and record["seed"] == seed
 
 
 def _hours(of: Planned, missing: Sequence[tuple[Settings, int]], known: dict[Any, float]) -> float:

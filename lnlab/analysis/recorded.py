@@ -91,7 +91,7 @@ class Recorded:
         """Return the epochs ``(points,)`` at which a group was measured, or all if no ``key``.
 
         Raises:
-            ValueError: If there is no such group, or all are asked for and they differ.
+            ValueError: If there is no such group, or all are requested and they differ.
         """
         groups = [self.runs(key)] if key is not None else [*self.groups.values()]
         epochs = groups[0][0]["curves"]["epoch"]

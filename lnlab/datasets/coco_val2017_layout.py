@@ -126,10 +126,10 @@ def join(captions: bytes, boxes: bytes, *, held_out: int = 500) -> bytes:
     Returns:
         Lines of JSON in ASCII.
     """
-    told = json.loads(captions)
-    sizes = {image["id"]: (image["width"], image["height"]) for image in told["images"]}
+    listed = json.loads(captions)
+    sizes = {image["id"]: (image["width"], image["height"]) for image in listed["images"]}
     texts: dict[int, list[str]] = {}
-    for one in told["annotations"]:
+    for one in listed["annotations"]:
         texts.setdefault(one["image_id"], []).append(" ".join(one["caption"].split()))
     seen: dict[int, list[list[int]]] = {}
     for line in boxes.decode().splitlines():

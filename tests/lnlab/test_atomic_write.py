@@ -55,10 +55,10 @@ def test_a_write_that_fails_keeps_the_old_file_and_says_what_is_needed(
     says = r"12,345 bytes are needed and [\d,]+ are free; make room" if full else "fix that, or"
     with pytest.raises(
         OSError, match=f"cannot write {path}: {os.strerror(number)}; {says}"
-    ) as told:
+    ) as warned:
         atomic_write.write(path, bytes(12_345))
-    assert told.value.errno == number
-    assert "\n" not in str(told.value)
+    assert warned.value.errno == number
+    assert "\n" not in str(warned.value)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -30,9 +30,9 @@ def runs(out, epochs, **more):
 
 
 def without_time(path):
-    kept = records.read(path)
-    del kept["curves"]["wall_s"], kept["provenance"]
-    return kept
+    record = records.read(path)
+    del record["curves"]["wall_s"], record["provenance"]
+    return record
 
 
 @pytest.fixture
@@ -298,15 +298,15 @@ def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp
             f"process {os.getpid()} on {platform.node()}"
         )
         file.with_suffix(".owner").write_text("process 12 on a far host")
-        told = threading.Event()
+        reported = threading.Event()
 
         def wait():
-            with checkpoint.acquire_lock(path, lambda _: told.set()):
+            with checkpoint.acquire_lock(path, lambda _: reported.set()):
                 pass
 
         waits = threading.Thread(target=wait, daemon=True)
         waits.start()
-        assert told.wait(60)
+        assert reported.wait(60)
         file.unlink()
         waits.join(60)
         assert not waits.is_alive()
@@ -346,9 +346,9 @@ def test_files_of_a_run_have_the_permissions_that_the_umask_says(tmp_path, monke
     "harm",
     [
         lambda path: path.write_bytes(path.read_bytes()[:-40]),
-        lambda path: edit(path, lambda kept: kept["curves"].pop("test_nll")),
+        lambda path: edit(path, lambda record: record["curves"].pop("test_nll")),
         lambda path: edit(path, shorten),
-        lambda path: edit(path, lambda kept: kept["curves"]["test_nll"].__setitem__(0, 1e999)),
+        lambda path: edit(path, lambda record: record["curves"]["test_nll"].__setitem__(0, 1e999)),
     ],
     ids=["cut", "a curve gone", "shorter", "infinite"],
 )
@@ -365,13 +365,13 @@ def test_a_damaged_record_does_not_count_as_recorded(tmp_path, capsys, harm):
     assert without_time(runs(tmp_path, 2, again=True)) == whole
 
 
-def shorten(kept):
-    for curve in kept["curves"].values():
+def shorten(record):
+    for curve in record["curves"].values():
         if isinstance(curve, list):
             curve.pop()
 
 
 def edit(path, change):
-    kept = json.loads(path.read_text())
-    change(kept)
-    path.write_text(json.dumps(kept).replace("Infinity", "1e999"))
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record).replace("Infinity", "1e999"))

@@ -120,7 +120,7 @@ def test_measurements_that_must_all_agree_have_the_weakest_evidence_together():
         comparison.untestable(comparison.NO_PLATEAU),
         comparison.untestable(comparison.BUSY),
     )
-    told = {
+    reported = {
         (many, many): "supported",
         (many, against): "undecided",
         (against, against): "contradicted",
@@ -131,7 +131,7 @@ def test_measurements_that_must_all_agree_have_the_weakest_evidence_together():
         (open_, gone, open_): f"not testable here: {comparison.NO_PLATEAU}; {comparison.BUSY}",
         (open_,): f"not testable here: {comparison.NO_PLATEAU}",
     }
-    for result, text in told.items():
+    for result, text in reported.items():
         assert str(comparison.together(result)) == text
     exact = [comparison.exact(np.array([d])) for d in (-1.0, 0.0, 1e-9)]
     assert [one.text for one in exact] == ["holds", "holds", "does not hold"]

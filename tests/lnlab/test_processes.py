@@ -60,10 +60,10 @@ def unbroken(tmp_path_factory):
 
 
 def curves(out):
-    kept = {path.name: records.read(path) for path in out.glob("*/*.json")}
-    for run in kept.values():
+    stored = {path.name: records.read(path) for path in out.glob("*/*.json")}
+    for run in stored.values():
         del run["curves"]["wall_s"], run["provenance"]
-    return kept
+    return stored
 
 
 def checkpoints(out):
@@ -231,8 +231,8 @@ def test_what_it_means_that_there_is_no_gpu_is_said_once(tmp_path, capsys, monke
 def test_a_rank_that_was_asked_for_other_runs_refuses(tmp_path, monkeypatch):
     class Misled(distributed.SingleProcess):
         def agree(self, decide, n):
-            asked, *rest = decide()
-            return [asked + 1, *rest]
+            decision, *rest = decide()
+            return [decision + 1, *rest]
 
     monkeypatch.setattr(distributed, "join", Misled)
     with pytest.raises(ValueError, match="asked for other runs than rank 0; start all ranks with"):

@@ -156,9 +156,9 @@ def test_read_all_goes_by_what_a_record_says_and_not_by_the_name_of_its_file(tmp
 def test_a_record_that_lacks_a_setting_matches_no_filter_for_it(tmp_path):
     records.write(GOOD, tmp_path / "mnist-a.json")
     records.write(changed("settings", "clip", to=[None]), tmp_path / "mnist-b.json")
-    kept = json.loads((tmp_path / "mnist-b.json").read_text())
-    kept["settings"]["clip"] = None
-    (tmp_path / "mnist-b.json").write_text(json.dumps(kept))
+    stored = json.loads((tmp_path / "mnist-b.json").read_text())
+    stored["settings"]["clip"] = None
+    (tmp_path / "mnist-b.json").write_text(json.dumps(stored))
     (result,) = records.read_all("mnist", tmp_path, clip=None)
     assert "clip" in result["settings"]
 
@@ -174,9 +174,9 @@ def test_all_damaged_records_of_an_experiment_are_named_and_none_of_another(tmp_
     for name in ("noise-x.json", "noise-y.json"):
         (tmp_path / name).write_text("{")
     (tmp_path / "noise-z.json").write_text("{}")  # nor does it say of what it is
-    kept = json.loads((tmp_path / "mnist-a.json").read_text())
-    del kept["seed"]
-    (tmp_path / "w.json").write_text(json.dumps(kept | {"experiment": "weights"}))
+    stored = json.loads((tmp_path / "mnist-a.json").read_text())
+    del stored["seed"]
+    (tmp_path / "w.json").write_text(json.dumps(stored | {"experiment": "weights"}))
     assert records.read_all("mnist", tmp_path) == [GOOD]
     with pytest.raises(
         records.BadRecord, match=r"(?s)noise-x.json: not .*noise-y.json: not "
@@ -307,8 +307,8 @@ def test_arrays_survive_writing_and_reading_and_another_machine(tmp_path):
     records.write(with_arrays(), path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run-0.5.json", "run-0.5.npz"]
     assert same(records.read(path), with_arrays())
-    told = json.loads(path.read_text())["arrays"]["strokes"]
-    assert told == {
+    listed = json.loads(path.read_text())["arrays"]["strokes"]
+    assert listed == {
         "shape": [2, 3, 2], "dtype": "int16",
         "sha256": hashlib.sha256(KEPT["strokes"].astype("<i2").tobytes()).hexdigest(),
     }  # fmt: skip
@@ -421,10 +421,10 @@ def test_every_record_of_the_book_fits_and_stays_small():
     paths = sorted(records.folder().glob("*/*.json"))
     assert paths, "book/runs is empty"
     for path in paths:
-        kept = records.read(path)
-        assert path.parent.name == kept["experiment"]
-        assert path.stem.startswith(kept["experiment"])
-        assert not kept["provenance"]["commit"].endswith("dirty"), path
+        stored = records.read(path)
+        assert path.parent.name == stored["experiment"]
+        assert path.stem.startswith(stored["experiment"])
+        assert not stored["provenance"]["commit"].endswith("dirty"), path
     held = [p for p in records.folder().rglob("*") if p.is_file()]
     assert {p for p in held if p.parent == records.folder()} == {records.folder() / "bench.json"}
     assert sum(p.stat().st_size for p in held) < 25e6

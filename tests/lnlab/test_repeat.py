@@ -33,21 +33,21 @@ def calmest(name):
     """The record with the lowest learning rate of those that were soon at their second point."""
 
     def order(path):
-        kept = json.loads(path.read_text())
-        took = kept["curves"]["wall_s"][1]
-        return max(took, MOST_S), kept["settings"].get("learning_rate", 0), took
+        record = json.loads(path.read_text())
+        took = record["curves"]["wall_s"][1]
+        return max(took, MOST_S), record["settings"].get("learning_rate", 0), took
 
     return records.read(min((records.folder() / name).glob("*.json"), key=order))
 
 
-def apart(experiment, kept, points):
+def apart(experiment, record, points):
     """Yield what differs: the point, the measure, what was recorded, and what it is now."""
     for k, point in enumerate(points):
         for name, now in point.items():
             unit = experiment.unit(name)
-            if name not in kept["curves"] or unit in ("s", "ms"):
+            if name not in record["curves"] or unit in ("s", "ms"):
                 continue
-            curve = np.array(kept["curves"][name], float)
+            curve = np.array(record["curves"][name], float)
             before, span = curve[k], np.nanmax(curve) - np.nanmin(curve)
             # Records keep five digits.
             room = (DRIFT if k else START) * span + 1e-4 * abs(before)
@@ -58,17 +58,17 @@ def apart(experiment, kept, points):
 
 def again(name):
     experiment = experiments.find(name)
-    kept = calmest(name)
-    settings = experiment.settings(**kept["settings"])
+    record = calmest(name)
+    settings = experiment.settings(**record["settings"])
     data = experiment.load(settings)
-    assert data.sha256 == kept["data"]["sha256"], "recorded on other data"
+    assert data.sha256 == record["data"]["sha256"], "recorded on other data"
     step = {"step": "plain"} if experiment.steps else {}
-    run = experiment.run_class(settings, data, seed=kept["seed"], **step)
+    run = experiment.run_class(settings, data, seed=record["seed"], **step)
     points = training.train(
         run, epochs=settings.epochs, first_epoch_points=settings.first_epoch_points
     )
-    soon = sum(s <= MOST_S for s in kept["curves"]["wall_s"])
-    return experiment, kept, list(itertools.islice(points, min(POINTS, max(2, soon))))
+    soon = sum(s <= MOST_S for s in record["curves"]["wall_s"])
+    return experiment, record, list(itertools.islice(points, min(POINTS, max(2, soon))))
 
 
 @pytest.mark.slow
@@ -76,12 +76,12 @@ def again(name):
     "name", [pytest.param(name, marks=pytest.mark.needs_data(data_of(name))) for name in RECORDED]
 )
 def test_a_recorded_run_begins_as_it_did(name):
-    experiment, kept, points = again(name)
-    differences = list(apart(experiment, kept, points))
+    experiment, record, points = again(name)
+    differences = list(apart(experiment, record, points))
     assert not differences, "\n".join([*differences, ADVICE])
 
 
 def test_another_start_is_seen():
-    experiment, kept, points = again("weights")
-    kept["curves"]["length_1"][0] *= 1.01
-    assert len(list(apart(experiment, kept, points))) == 1
+    experiment, record, points = again("weights")
+    record["curves"]["length_1"][0] *= 1.01
+    assert len(list(apart(experiment, record, points))) == 1

@@ -38,13 +38,13 @@ def test_a_record_without_a_later_setting_is_of_another_kind():
 
 
 def test_the_records_of_the_book_make_a_table():
-    kept = record.read_all("weights")
-    rows = table(kept, ["norm", "optimizer", "scale", "magnitude"], ["train_nll", "turn_2"])
+    stored = record.read_all("weights")
+    rows = table(stored, ["norm", "optimizer", "scale", "magnitude"], ["train_nll", "turn_2"])
     assert len(rows) == 17
     assert {row["seeds"] for row in rows} == {10}
     (row,) = (r for r in rows if (r["norm"], r["optimizer"]) == ("layer", "adam"))
     of = {name: row[name] for name in ("norm", "optimizer", "scale")}
-    ends = [r["curves"]["turn_2"][-1] for r in kept if of.items() <= r["settings"].items()]
+    ends = [r["curves"]["turn_2"][-1] for r in stored if of.items() <= r["settings"].items()]
     assert row["turn_2"] == pytest.approx((sum(ends) / 10, min(ends), max(ends)))
 
 

@@ -79,8 +79,8 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
     chosen = [Settings(norm=norm, epochs=1, **SMALL) for norm in ("none", "layer")]
     options = {"device": "cpu", "step": "plain"}
     other = record_runs(mnist.EXPERIMENT, chosen[:1], [0], out=tmp_path / "other", **options)
-    kept = records.read(other[0])
-    kept["curves"]["wall_s"][0] = 1e6  # as no run here would say
+    record = records.read(other[0])
+    record["curves"]["wall_s"][0] = 1e6  # as no run here would say
     first = tmp_path / "mnist" / other[0].name
     live = checkpoint.path_of(first).with_name(f"{first.stem}.pt.{os.getppid()}.part")
     monkeypatch.setattr(runner, "Progress", Bar)
@@ -99,7 +99,7 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert Bar.last.said == [f"waiting for another command that trains {first.stem}"]
-        records.write(kept, first)
+        records.write(record, first)
     second.join(60)
     assert not second.is_alive()
     assert records.read(first)["curves"]["wall_s"][0] == 1e6
@@ -160,9 +160,9 @@ def unbroken(tmp_path_factory):
 
 def comparable(out):
     (path,) = out.glob("*/*.json")
-    kept = records.read(path)
-    del kept["curves"]["wall_s"], kept["provenance"]
-    return path.name, kept
+    record = records.read(path)
+    del record["curves"]["wall_s"], record["provenance"]
+    return path.name, record
 
 
 @pytest.mark.slow

@@ -86,14 +86,18 @@ def ends(digits, epochs, checkpoint=None, again=False):
     )
 
 
-@pytest.mark.parametrize(("kept", "epochs"), [(1, 1), (1, 3), (2, 3), (3, 1), (3, 2)])
-def test_the_end_is_measured_where_it_is_and_nowhere_else(digits, tmp_path, capsys, kept, epochs):
+@pytest.mark.parametrize(("saved_points", "epochs"), [(1, 1), (1, 3), (2, 3), (3, 1), (3, 2)])
+def test_the_end_is_measured_where_it_is_and_nowhere_else(
+    digits, tmp_path, capsys, saved_points, epochs
+):
     whole, file = ends(digits, epochs), tmp_path / "run.pt"
     assert [point["test_nll"] is None for point in whole] == [True] * (len(whole) - 1) + [False]
-    ends(digits, kept, file)
-    if kept > epochs:
+    ends(digits, saved_points, file)
+    if saved_points > epochs:
         before = file.read_bytes()
-        says = rf"run.pt is at epoch {kept}, past --epochs {epochs},.*; add --again to start"
+        says = (
+            rf"run.pt is at epoch {saved_points}, past --epochs {epochs},.*; add --again to start"
+        )
         with pytest.raises(BadCheckpoint, match=says):
             ends(digits, epochs, file)
         assert file.read_bytes() == before
@@ -198,9 +202,9 @@ def test_of_200_flipped_bits_in_a_checkpoint_none_is_accepted(digits, tmp_path, 
     assert checkpoint.load(file, replay, 3).epochs == 1
 
 
-@pytest.mark.parametrize("kept", [0, 1, 20, 100, 5000, -1])
-def test_a_checkpoint_cut_short_is_refused(digits, tmp_path, saved, kept):
-    (tmp_path / "run.pt").write_bytes(saved[0][:kept])
+@pytest.mark.parametrize("saved_points", [0, 1, 20, 100, 5000, -1])
+def test_a_checkpoint_cut_short_is_refused(digits, tmp_path, saved, saved_points):
+    (tmp_path / "run.pt").write_bytes(saved[0][:saved_points])
     refuse(digits, tmp_path / "run.pt", "its checksum does not match")
 
 
@@ -367,11 +371,11 @@ def test_epochs_are_counted_of_a_verified_checkpoint_of_the_run_alone(tmp_path, 
     own = seed == 0 and not more
     chosen = dataclasses.replace(chosen, epochs=9, **more)
     assert checkpoint.progress(chosen, seed, path) == (0, 0)
-    kept = checkpoint.path_of(path)
-    kept.parent.mkdir()
-    kept.write_bytes(saved[0])
+    saved_points = checkpoint.path_of(path)
+    saved_points.parent.mkdir()
+    saved_points.write_bytes(saved[0])
     assert checkpoint.progress(chosen, seed, path) == (1 if own else 0, 0)
-    kept.write_bytes(saved[0][:-1] + b"\1")
+    saved_points.write_bytes(saved[0][:-1] + b"\1")
     assert checkpoint.progress(chosen, seed, path) == (0, 0)
 
 
@@ -410,8 +414,10 @@ def test_a_run_that_may_explode_goes_on_to_its_end(digits, tmp_path):
     assert math.isnan(points[-1]["test_nll"])
     again = Run(Settings(norm="none", epochs=3, learning_rate=1e20, **SMALL), digits)
     again.allow_divergence = True
-    kept = list(train(again, epochs=3, first_epoch_points=2, checkpoint=tmp_path / "run.pt"))
-    assert without_time(kept) == without_time(points)
+    saved_points = list(
+        train(again, epochs=3, first_epoch_points=2, checkpoint=tmp_path / "run.pt")
+    )
+    assert without_time(saved_points) == without_time(points)
 
 
 def test_every_update_is_counted_once_as_taken_or_as_resumed(digits, tmp_path):

@@ -180,11 +180,14 @@ def test_what_is_measured_is_the_largest_change_of_an_output(activation):
     rng = np.random.default_rng(3)
     X, layers = rng.normal(size=(5, 8)), network([8, 12], rng)
     changed_X, changed, _ = transform("feature_shift", X, layers, strength=0.7)
-    kept = {"eps": 0.3, "activation": activation}
-    before, after = output("layer", X, layers, **kept), output("layer", changed_X, changed, **kept)
+    options = {"eps": 0.3, "activation": activation}
+    before, after = (
+        output("layer", X, layers, **options),
+        output("layer", changed_X, changed, **options),
+    )
     expected = max(abs(b - a) for b, a in zip(before.ravel(), after.ravel(), strict=True))
     given = {"X": X, "layers": layers, "strength": 0.7}
-    assert measure("layer", "feature_shift", **given, **kept) == expected
+    assert measure("layer", "feature_shift", **given, **options) == expected
 
 
 @pytest.mark.parametrize("seed", [7, None])

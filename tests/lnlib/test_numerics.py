@@ -34,12 +34,12 @@ def by_loop(x, ddof, eps, place):
 @pytest.mark.parametrize("ddof", [0, 1])
 @pytest.mark.parametrize("eps", [0, 1e-5, 1e-2])
 def test_variant_is_the_formula_on_every_axis(place, ddof, eps):
-    kept = {"ddof": ddof, "eps": eps, "place": place}
-    rows = np.array([by_loop(row, **kept) for row in SAMPLE])
-    columns = np.array([by_loop(column, **kept) for column in SAMPLE.T]).T
-    whole = np.array(by_loop(SAMPLE.ravel(), **kept)).reshape(SAMPLE.shape)
+    options = {"ddof": ddof, "eps": eps, "place": place}
+    rows = np.array([by_loop(row, **options) for row in SAMPLE])
+    columns = np.array([by_loop(column, **options) for column in SAMPLE.T]).T
+    whole = np.array(by_loop(SAMPLE.ravel(), **options)).reshape(SAMPLE.shape)
     for axis, expected in (("features", rows), ("batch", columns), ("sample", whole)):
-        np.testing.assert_allclose(variant(SAMPLE, axis=axis, **kept), expected, rtol=1e-10)
+        np.testing.assert_allclose(variant(SAMPLE, axis=axis, **options), expected, rtol=1e-10)
 
 
 def test_a_switch_that_is_unknown_is_refused():
@@ -203,8 +203,8 @@ def test_layer_norm_by_any_method_is_layer_norm(name):
 
 def test_numbers_given_stay_as_they_are():
     x = np.random.default_rng(5).normal(size=(3, 4))
-    kept = x.copy()
+    original = x.copy()
     for name in METHODS:
         numerics.layer_norm(x, name)
     variant(x)
-    assert np.array_equal(x, kept)
+    assert np.array_equal(x, original)

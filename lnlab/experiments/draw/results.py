@@ -1,4 +1,4 @@
-"""How runs of section 6.4 are compared: by their bound on validation; told is that of the test."""
+"""Comparison of the runs of section 6.4 by validation bound; the bound on test is reported."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Pen:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Pen:
-        """Restore the network of a record that has kept its weights, as it was in the end.
+        """Restore the network of a record that has its weights, as it was in the end.
 
         Args:
             record: As :func:`lnlab.records.read` returns it, of a run with ``keep``.
@@ -58,10 +58,10 @@ class Pen:
         arrays = record["arrays"]
         if "matrices" not in arrays:
             raise ValueError("Pen: record must be of a run with keep, this one kept no weights")
-        told = {k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()}
+        given = {k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()}
         characters = "".join(map(chr, arrays["characters"][-1]))
         packed = {name: arrays[name][-1] for name in NAMES}
-        model = unpack(packed, Writer(Settings(**told), len(characters)))
+        model = unpack(packed, Writer(Settings(**given), len(characters)))
         if not all(p.isfinite().all() for p in model.parameters()):
             raise ValueError("Pen: record must be of a run that did not explode; take another")
         return cls(model.eval(), characters)

@@ -53,7 +53,7 @@ class Writer(nn.Module):
         self.output = nn.Linear(s.layers * H, 1 + 6 * s.mixture)
 
     def pen(self, points: Tensor) -> Tensor:
-        """Return points as they are fed in: with a 1, if that is asked for."""
+        """Return points as they are fed in: with a 1, if requested."""
         return F.pad(points, (0, 1), value=1.0) if self.constant else points
 
     def forward(self, points: Tensor, text: Tensor) -> tuple[Tensor, Tensor]:

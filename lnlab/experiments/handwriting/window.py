@@ -186,10 +186,10 @@ class _Window(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, dhidden, dwindow, _):
-        x, text, weight_x, weight_h, weight_p, gain_x, gain_h, gain_c, bias_c, *kept = (
+        x, text, weight_x, weight_h, weight_p, gain_x, gain_h, gain_c, bias_c, *saved = (
             ctx.saved_tensors
         )
-        a_x, a_h, gates, cells, tanhs, hidden, bells, away, bumps, window, *statistics = kept
+        a_x, a_h, gates, cells, tanhs, hidden, bells, away, bumps, window, *statistics = saved
         (T, B, inputs_size), H, C = x.shape, weight_h.shape[1], text.shape[2]
         K, norm, new = bells.shape[2] // BELL, gain_x is not None, x.new_empty
         weight_w = weight_x[:, inputs_size:].contiguous()

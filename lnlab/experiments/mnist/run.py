@@ -119,6 +119,6 @@ class Run(Classification):
 
     @classmethod
     def check(cls, settings: Sequence[Settings], device: str, *, step: str = "auto") -> None:
-        """Refuse a step that cannot run here before data are asked for."""
+        """Refuse a step that cannot run here before data are loaded."""
         if step != "auto":  # auto would start a compiler, even where all is recorded
             steps.choose(step, 1, resolve_device(device))

@@ -143,7 +143,7 @@ class Run(mnist.Run):
         parameters = list(self.model.parameters())
         total = [torch.zeros_like(p) for p in parameters]
         squares, n = 0.0, 0
-        kept = {name: b.clone() for name, b in self.model.named_buffers()}
+        buffers = {name: b.clone() for name, b in self.model.named_buffers()}
         self.model.train()
         for batch in self._probes():
             gradient = torch.autograd.grad(self.loss(batch), parameters)
@@ -153,7 +153,7 @@ class Run(mnist.Run):
                 squares += torch.dot(g.flatten(), g.flatten())
         self.model.eval()
         for name, b in self.model.named_buffers():  # the running averages as they were
-            b.copy_(kept[name])
+            b.copy_(buffers[name])
         mean = sum(float(sum_.double().square().sum()) for sum_ in total) / n**2
         variance = (float(squares) / n - mean) * n / (n - 1)
         signal = mean - variance / n  # the mean of n has 1/n of the variance in its square
@@ -185,9 +185,9 @@ class Run(mnist.Run):
             averages.append((mean.mean(0), unbiased))  # as a running average keeps them
             # Of all cases: the variance within the batches and that between them.
             std = (unbiased * (size - 1) / size + mean.var(0, correction=0)).sqrt()
-            miss, kept = (mean - mean.mean(0)) / std, (norm.running_mean - mean.mean(0)) / std
-            result |= {f"miss_{i}": _rms(miss), f"kept_miss_{i}": _rms(kept)}
-            result[f"kept_mean_{i}"] = float(kept[0])
+            miss, running = (mean - mean.mean(0)) / std, (norm.running_mean - mean.mean(0)) / std
+            result |= {f"miss_{i}": _rms(miss), f"kept_miss_{i}": _rms(running)}
+            result[f"kept_mean_{i}"] = float(running[0])
             result[f"kept_std_{i}"] = float(norm.running_var[0].sqrt() / std[0])
             result |= _cloud(i, miss[:CLOUD, 0], var[:CLOUD, 0].sqrt() / std[0])
         _, seen = forward(self.model, x, batch_size=cases)

@@ -155,11 +155,11 @@ class Run(Classification):
         x, y = data.x_train, data.y_train
         if settings.held_out:
             out = slice(4, None, 5)
-            kept = torch.ones(len(x), dtype=torch.bool)
-            kept[out] = False
-            kept = kept.numpy()
+            is_training = torch.ones(len(x), dtype=torch.bool)
+            is_training[out] = False
+            is_training = is_training.numpy()
             data = dataclasses.replace(
-                data, x_train=x[kept], y_train=y[kept], x_test=x[out], y_test=y[out]
+                data, x_train=x[is_training], y_train=y[is_training], x_test=x[out], y_test=y[out]
             )
         return Classification.split(settings, data)
 

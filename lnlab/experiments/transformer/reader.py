@@ -47,7 +47,7 @@ class Reader:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Reader:
-        """Restore the model of a record that has kept its weights.
+        """Restore the model of a record with its weights.
 
         Args:
             record: As :func:`lnlab.records.read` returns it, of a run with ``ablate``.

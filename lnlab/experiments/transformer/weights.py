@@ -1,4 +1,4 @@
-"""A recorded transformer, from the weights that its record has kept."""
+"""A recorded transformer, from the weights in its record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lnlib.nn.transformer import Transformer
 
 
 def restore(record: Mapping[str, Any], point: int = -1) -> tuple[Transformer, str]:
-    """Return the model of a record that has kept its weights, and its characters in their order.
+    """Return the model of a record with its weights, and its characters in their order.
 
     Args:
         record: As :func:`lnlab.records.read` returns it, of a run with ``ablate``.
@@ -27,7 +27,7 @@ def restore(record: Mapping[str, Any], point: int = -1) -> tuple[Transformer, st
     arrays = record["arrays"]
     if "matrices" not in arrays:
         raise ValueError("restore: record must be of a run with ablate, this one kept no weights")
-    told = {k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()}
+    recorded = {k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()}
     characters = "".join(map(chr, arrays["characters"][point]))
     packed = {name: arrays[name][point] for name in NAMES}
-    return unpack(packed, model(Settings(**told), len(characters))).eval(), characters
+    return unpack(packed, model(Settings(**recorded), len(characters))).eval(), characters

@@ -134,10 +134,10 @@ def test_statistics_over_time_are_those_of_a_loop():
                         for f, d in (("mean", {}), ("var", {"ddof": 1})))  # fmt: skip
 
     def running(values):
-        kept = values[0]
+        average = values[0]
         for value in values[1:]:
-            kept = 0.9 * kept + 0.1 * value
-        return kept
+            average = 0.9 * average + 0.1 * value
+        return average
 
     steps = [0, 1, 2, 2, 2, 2]  # beyond training the last step's
     mean, var = running(means)[steps][:, None], running(variances)[steps][:, None]

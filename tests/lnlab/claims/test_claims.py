@@ -57,12 +57,14 @@ def made(experiment, arm, seed, better=0.0, *, curves=(), **other):
     settings = about.settings(**{"learning_rate": 0.1} | given).as_dict()
     falls = [5.0, 4.5, 3.5, 3.0, 2.5, *[2.0] * 6] if better <= 0 else [5.0, *[2.0] * 10]
     low = [value - better - seed / 100 for value in falls]
-    told = {name: [sign * value / 10 for value in low]
+    reported = {name: [sign * value / 10 for value in low]
             for name, sign in CURVES.get(experiment, {}).items()}  # fmt: skip
-    told |= {"epoch": EPOCHS, "wall_s": [3 * e for e in EPOCHS]} | dict(curves)
+    reported |= {"epoch": EPOCHS, "wall_s": [3 * e for e in EPOCHS]} | dict(curves)
     if experiment == "skip_thoughts":
-        told |= {f"bag_{task}": [-1.0] * POINTS for task in ("mr", "cr", "subj", "caption_pairs")}
-    return {"experiment": experiment, "settings": settings, "seed": seed, "curves": told,
+        reported |= {
+            f"bag_{task}": [-1.0] * POINTS for task in ("mr", "cr", "subj", "caption_pairs")
+        }
+    return {"experiment": experiment, "settings": settings, "seed": seed, "curves": reported,
             "data": {"cases": dict.fromkeys(CASES, 640)},
             "provenance": {"device": "CPU: made up"}}  # fmt: skip
 
@@ -261,7 +263,7 @@ NAN, INF = np.nan, np.inf
 
 
 @pytest.mark.parametrize(
-    ("differences", "told"),
+    ("differences", "reported"),
     [
         ([NAN, -4.471, -4.43], "no number in 1 of 3 seeds, else −4.47 to −4.43 nats"),
         ([NAN, -4.4, NAN], "no number in 2 of 3 seeds, else −4.4 to −4.4 nats"),
@@ -274,19 +276,21 @@ NAN, INF = np.nan, np.inf
         ([-1.0], "−1 nats (one seed)"),
     ],
 )  # fmt: skip
-def test_a_seed_without_a_number_is_told_and_not_counted(differences, told):
+def test_a_seed_without_a_number_is_told_and_not_counted(differences, reported):
     finding = Finding("bound", np.array(differences), "nats")
-    assert claims.interval(finding) == told
+    assert claims.interval(finding) == reported
 
 
 def test_runs_that_exploded_are_missing_in_claims_and_in_the_papers_tables():
     runs = book("draw", (1.0, 1.1, 0.9))
-    told, cells = [], []
+    reported, cells = [], []
     for run in (run for run in runs if run["settings"]["norm"] == "layer"):
         run["curves"]["test_bound_of_all"] = [None] * POINTS
-        told.append(claims.interval(verdict("draw-bound", runs).counting[0]))
+        reported.append(claims.interval(verdict("draw-bound", runs).counting[0]))
         cells.append(numbers.rows("figure-4", Made(runs))[0].cells[-1])
-    assert [text.partition(" of ")[0] for text in told] == [f"no number in {k}" for k in (1, 2, 3)]
+    assert [text.partition(" of ")[0] for text in reported] == [
+        f"no number in {k}" for k in (1, 2, 3)
+    ]
     alone = f"{runs[-1]['curves']['test_bound'][-1]:.2f}"
     assert cells[1:] == [f"{alone}, 1 of 3 seeds", "no number"]
 
@@ -301,7 +305,7 @@ def test_a_baseline_that_exploded_at_once_has_no_targets():
 
 
 @pytest.mark.parametrize(
-    ("experiment", "hidden", "updates_an_epoch", "epochs", "told"),
+    ("experiment", "hidden", "updates_an_epoch", "epochs", "reported"),
     [
         # 10 x 500 batches of 100 are 10 passes over 50,000 images, of 200.
         ("draw", 64, 500, 10, "25 % of the paper's units, 5 % of its epochs, the same data"),
@@ -314,12 +318,12 @@ def test_a_baseline_that_exploded_at_once_has_no_targets():
     ],
 )  # fmt: skip
 def test_units_and_length_of_training_are_told_as_shares_of_the_papers(
-    experiment, hidden, updates_an_epoch, epochs, told
+    experiment, hidden, updates_an_epoch, epochs, reported
 ):
     settings = {"hidden": hidden, "updates_an_epoch": updates_an_epoch, "batch_size": 100}
     run = {"experiment": experiment, "settings": settings, "curves": {"epoch": [0, 1, epochs]},
            "data": {"cases": {"train": 50_000, "val": 7_000, "test": 10_000}}}  # fmt: skip
-    assert relative([run]) == told
+    assert relative([run]) == reported
 
 
 def test_every_claim_has_its_own_name_a_section_of_the_paper_and_a_page_that_exists():

@@ -123,7 +123,7 @@ def test_every_recorded_claim_has_seeds_that_agree_and_seeds_that_do_not(weighed
 # The sentence.
 
 
-def told(answer):
+def reported(answer):
     """What a reader is told of an answer: mean, lowest and highest with the sign of the measure."""
     sign = -1 if answer.turned else 1
     scale = 100 if answer.unit.startswith("of ") else 1
@@ -145,7 +145,7 @@ def test_the_sentence_tells_mean_bounds_and_number_of_seeds(case, weighed):
                 continue
             text = claims.interval(finding)
             mean, low, high, *rest = parsed(text.replace("95 % interval", "interval"))
-            np.testing.assert_allclose([mean, low, high], told(answer), rtol=6e-3, atol=1e-9)
+            np.testing.assert_allclose([mean, low, high], reported(answer), rtol=6e-3, atol=1e-9)
             assert rest == [len(answer.differences)], text
             few = "lowest to highest" in text
             assert few == ("95 % interval" not in text) == (len(answer.differences) < 10), text
@@ -171,9 +171,9 @@ def test_what_was_never_reached_is_counted_in_the_sentence(weighed):
 def test_the_json_of_the_command_has_the_same_numbers(folder, capsys):
     case = "mixed"
     assert main(["claims", "--runs", str(folder), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in told["claims"]] == list(CLAIMS)
-    results = {one["name"]: one for one in told["claims"]}
+    reported = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in reported["claims"]] == list(CLAIMS)
+    results = {one["name"]: one for one in reported["claims"]}
     computed_here = [
         Answer(one["differences"], one["unit"], counts=one["counts"], exact=one["exact"],
                what=one["what"])
@@ -182,7 +182,7 @@ def test_the_json_of_the_command_has_the_same_numbers(folder, capsys):
     p_values = holm(
         [one for name in truth.RECORDED for one in truth.expected(name, case)] + computed_here
     )
-    assert told["comparisons"] == len(p_values)
+    assert reported["comparisons"] == len(p_values)
     for name in truth.RECORDED:
         answers = truth.expected(name, case)
         assert len(results[name]["findings"]) == len(answers)
@@ -204,9 +204,9 @@ def test_the_json_of_the_command_has_the_same_numbers(folder, capsys):
                 np.testing.assert_allclose(numbers, wanted, rtol=1e-5)
     groups = [
         "a count of few seeds" if one["label"]["evidence"] == "few seeds" else one["label"]["text"]
-        for one in told["claims"]
+        for one in reported["claims"]
     ]
-    assert told["counts"] == {group: groups.count(group) for group in set(groups)}
+    assert reported["counts"] == {group: groups.count(group) for group in set(groups)}
 
 
 def test_the_printed_claims_have_the_labels_and_sentences_of_their_findings(weighed):

@@ -37,12 +37,12 @@ def of(runs, experiment, **settings):
 
 def test_each_question_is_answered_by_its_own_experiment_settings_and_pattern(runs, folder):
     records = Records(folder)
-    asked = [
+    queries = [
         ("draw", {}), ("handwriting", {}), ("draw", {"norm": "layer"}), ("draw", {"glimpses": 16}),
         ("draw", {"norm": "none", "start": "chosen"}), ("handwriting", {"norm": "layer"}),
         ("draw", {}), ("transformer", {"depth": 24}), ("transformer", {"depth": 6}),
     ]  # fmt: skip
-    for experiment, settings in asked:
+    for experiment, settings in queries:
         result = keys(records.of(experiment, **settings))
         assert result == of(runs, experiment, **settings)
         assert result

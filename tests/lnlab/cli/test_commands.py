@@ -79,11 +79,11 @@ def recorded_command(experiment, chosen, seed, *, step, device, threads, out):
     try:
         torch.get_num_threads = lambda: threads
         records.device_name, records._commit = str, lambda: "abc"
-        kept = runner._record(run, made, points, torch.device(device), out)
+        record = runner._record(run, made, points, torch.device(device), out)
     finally:
         torch.get_num_threads, records.device_name, records._commit = before
-    records.check(kept)
-    return json.loads(json.dumps(kept))["provenance"]["command"]
+    records.check(record)
+    return json.loads(json.dumps(record))["provenance"]["command"]
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
@@ -124,15 +124,15 @@ def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(e
     described = experiments.find(experiment)
     assert paths
     for path in paths:
-        kept = json.loads(path.read_text())
-        chosen = kind(experiment)(**kept["settings"])
-        assert chosen.as_dict() == kept["settings"]
-        assert described.stem(chosen, kept["seed"]) == path.stem
-        new = invocation(described.command(chosen, kept["seed"], "plain")[3:])
-        old = invocation(shlex.split(kept["provenance"]["command"])[3:])
+        record = json.loads(path.read_text())
+        chosen = kind(experiment)(**record["settings"])
+        assert chosen.as_dict() == record["settings"]
+        assert described.stem(chosen, record["seed"]) == path.stem
+        new = invocation(described.command(chosen, record["seed"], "plain")[3:])
+        old = invocation(shlex.split(record["provenance"]["command"])[3:])
         assert old.options.get("step", "auto") in ("auto", *described.steps)
         assert new.settings == old.settings == [chosen]
-        assert new.seeds == old.seeds == [kept["seed"]]
+        assert new.seeds == old.seeds == [record["seed"]]
 
 
 def test_two_settings_never_share_a_record():
@@ -205,16 +205,16 @@ def test_a_run_is_repeated_with_again_alone(tmp_path, capsys, short):
     command = short("weights", tmp_path)
     assert main(command) == 0
     (path,) = tmp_path.glob("*/*.json")
-    kept = json.loads(path.read_text())
-    path.write_text(json.dumps(kept | {"mark": 1}))
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps(record | {"mark": 1}))
     assert main(command) == 0
     assert "1 of 1 runs are recorded already" in capsys.readouterr().out
     assert "mark" in json.loads(path.read_text())
     assert main([*command, "--again"]) == 0
     again = json.loads(path.read_text())
     assert "mark" not in again
-    del kept["curves"]["wall_s"], again["curves"]["wall_s"]
-    assert again["curves"] == kept["curves"]
+    del record["curves"]["wall_s"], again["curves"]["wall_s"]
+    assert again["curves"] == record["curves"]
 
 
 @pytest.mark.parametrize(
@@ -233,8 +233,8 @@ def test_the_command_of_a_record_makes_the_record(tmp_path, experiment, odd, sho
         torch.set_num_threads(before)
     second = json.loads(path.read_text())
     assert second["provenance"]["command"] == first["provenance"]["command"]
-    for kept in (first, second):
-        del kept["curves"]["wall_s"], kept["provenance"]
+    for record in (first, second):
+        del record["curves"]["wall_s"], record["provenance"]
     assert first == second
 
 

@@ -59,7 +59,7 @@ def listed(text):
     entries = re.findall(
         r"^  (\w+) {2,}(\S.*(?:\n {24}.*)*)", text.partition("--runs")[2] or text, re.M
     )
-    return {name: " ".join(told.split()) for name, told in entries}
+    return {name: " ".join(guidance.split()) for name, guidance in entries}
 
 
 def test_the_help_of_data_says_of_each_set_what_is_downloaded_and_its_licence(capsys):

@@ -101,9 +101,9 @@ def test_data_digits_says_its_size(capsys):
 @pytest.mark.parametrize("experiment", ["draw", "attentive_reader", "weights"])
 def test_a_table_ends_with_the_claims_that_its_records_decide(experiment, capsys):
     assert main(["table", experiment]) == 0
-    told, weighed = capsys.readouterr().out, claims.evaluate(None, claims.about(experiment))
+    printed, weighed = capsys.readouterr().out, claims.evaluate(None, claims.about(experiment))
     assert {one.claim.experiments for one in weighed} == {(experiment,)}
-    assert told.rstrip().endswith(claims.text(weighed))
+    assert printed.rstrip().endswith(claims.text(weighed))
 
 
 def test_the_table_of_the_books_records_needs_no_torch(tmp_path):
@@ -121,10 +121,10 @@ def test_the_table_of_the_books_records_needs_no_torch(tmp_path):
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_bench_measures_and_keeps_what_it_is_told_to(monkeypatch, keep):
-    told = []
-    monkeypatch.setattr(bench, "main", lambda **options: told.append(options) or 7)
+    printed = []
+    monkeypatch.setattr(bench, "main", lambda **options: printed.append(options) or 7)
     assert main(["bench", *["--keep"] * keep]) == 7
-    assert told == [{"keep": keep}]
+    assert printed == [{"keep": keep}]
 
 
 def test_bench_needs_a_clone_and_names_no_other_reason(monkeypatch, refused):

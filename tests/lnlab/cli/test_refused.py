@@ -295,11 +295,11 @@ def test_a_run_that_diverges_keeps_no_other_waiting_and_is_named_at_once_and_at_
         assert main([*short("mnist", tmp_path), *typed]) == 1
         text = capsys.readouterr()
         assert ("4 runs on CPU" if times == "first" else "2 runs on CPU") in text.out
-        told = text.err[text.err.index("lnlab replay: ") :].splitlines()
-        assert re.match(r"lnlab replay: 2 of \d runs have no record yet:", told[0])
-        for seed, line in enumerate(told[1:3]):
+        messages = text.err[text.err.index("lnlab replay: ") :].splitlines()
+        assert re.match(r"lnlab replay: 2 of \d runs have no record yet:", messages[0])
+        for seed, line in enumerate(messages[1:3]):
             assert re.match(rf"  mnist-\S*1e\+30\S*-seed{seed}: .*; a smaller learning rate", line)
-        assert told[3:] == ["The same command tries them again, from their checkpoints."]
+        assert messages[3:] == ["The same command tries them again, from their checkpoints."]
         recorded = {path.stem for path in tmp_path.glob("*/*.json")}
         assert len(recorded) == 2
         assert "-seed0 has failed: " in text.err[: text.err.index("seed 1:")], "at once"
@@ -321,10 +321,10 @@ def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     (path,) = records.folder().glob("weights/weights-layer-sgd-x1-seed0.json")
     monkeypatch.setattr(records, "folder", lambda: tmp_path)
-    kept = json.loads(path.read_text())
-    assert kept["settings"]["epochs"] == 20
-    kept["provenance"]["wall_s"] = 100.0
-    (tmp_path / path.name).write_text(json.dumps(kept))
+    record = json.loads(path.read_text())
+    assert record["settings"]["epochs"] == 20
+    record["provenance"]["wall_s"] = 100.0
+    (tmp_path / path.name).write_text(json.dumps(record))
     runs = [(weights.Settings(epochs=epochs), 5, path) for epochs in (10, 60)]
     # 20 epochs took 100 s, so 10 take 50 s and 60 take 300 s.
     assert "they take 0:05:50 (h:mm:ss)" in runner._cpu_estimate(weights.EXPERIMENT, runs)

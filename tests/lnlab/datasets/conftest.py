@@ -23,7 +23,7 @@ class Mirror:
 
     def __init__(self, files: dict[str, bytes], behavior: str):
         self.files, self.behavior = files, behavior
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.sent = 0  # bytes, by ``parts``
         self.halfway, self.resume = threading.Event(), threading.Event()
         mirror = self
@@ -43,7 +43,7 @@ class Mirror:
 
     def answer(self, handler):
         name = handler.path.removeprefix("/")
-        self.asked.append(name)
+        self.requested.append(name)
         if self.behavior == "not_found" or name not in self.files:
             handler.send_error(404)
             return

@@ -27,8 +27,8 @@ def originals() -> tuple[bytes, bytes]:
     notes.insert(14, {"image_id": 8, "id": 1, "caption": "the sixth in time"})
     images = [{"id": i, "width": i + 1, "height": 2 * i + 1, "license": 3} for i in reversed(IDS)]
     lines = [f"/a/path/{i:012d}.jpg {BOXES[i]}\n" for i in IDS]
-    told = json.dumps({"images": images, "annotations": notes})
-    return told.encode(), "".join(lines).encode()
+    listing = json.dumps({"images": images, "annotations": notes})
+    return listing.encode(), "".join(lines).encode()
 
 
 def expected() -> list[dict]:
@@ -109,7 +109,7 @@ def test_originals_that_say_what_it_says_make_every_byte_of_it():
     content = fetch.get(f"{coco.NAME}/coco_layout.jsonl")
     rows = [json.loads(line) for line in content.splitlines()[1:]]
     random.Random(1).shuffle(rows)
-    told = {
+    listing = {
         "images": [{"id": r["id"], "width": r["w"], "height": r["h"]} for r in rows],
         "annotations": [
             {"image_id": r["id"], "caption": f" {r['captions'][k]}\n"}
@@ -121,4 +121,4 @@ def test_originals_that_say_what_it_says_make_every_byte_of_it():
         f"/x/{r['id']:012d}.jpg" + "".join(f" {x},{y},{z},{w},{c}" for c, x, y, z, w in r["boxes"])
         for r in rows
     ]
-    assert coco.join(json.dumps(told).encode(), "\n".join(lines).encode()) == content
+    assert coco.join(json.dumps(listing).encode(), "\n".join(lines).encode()) == content

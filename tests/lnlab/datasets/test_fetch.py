@@ -47,7 +47,7 @@ def test_a_file_is_downloaded_once_and_readable_by_others(cache, serve, register
     mirror = serve({"noise": CONTENT})
     register(NAME, CONTENT, f"{mirror.url}noise")
     assert [fetch.get(NAME) for _ in range(2)] == [CONTENT, CONTENT]
-    assert mirror.asked == ["noise"]
+    assert mirror.requested == ["noise"]
     assert (cache / "made_up" / "noise").stat().st_mode & 0o777 == 0o644
 
 
@@ -241,7 +241,7 @@ def test_lnlib_data_without_the_file_is_an_error_and_nothing_is_downloaded(
     gone = "" if there else "; there is no such folder"
     with pytest.raises(FileNotFoundError, match=rf"names {where}, which must .*made_up{gone}; put"):
         fetch.get(NAME)
-    assert mirror.asked == []
+    assert mirror.requested == []
     assert files(tmp_path) == set()
 
 
@@ -264,7 +264,7 @@ def test_a_wrong_file_of_the_user_is_refused_and_left_alone(
     with pytest.raises(ValueError, match=says):
         fetch.get(NAME, tmp_path)
     assert (tmp_path / name).read_bytes() == content
-    assert (files(tmp_path), mirror.asked) == ({name}, [])
+    assert (files(tmp_path), mirror.requested) == ({name}, [])
 
 
 DERIVED = "made_up/derived"
@@ -272,10 +272,10 @@ DERIVED = "made_up/derived"
 
 def test_a_derived_file_is_stored_and_derived_once(cache, register):
     register(DERIVED, CONTENT)
-    asked = []
+    requested = []
     for _ in range(2):
-        assert fetch.get_or_derive([DERIVED], lambda: asked.append(1) or CONTENT) == CONTENT
-    assert asked == [1]
+        assert fetch.get_or_derive([DERIVED], lambda: requested.append(1) or CONTENT) == CONTENT
+    assert requested == [1]
     assert files(cache / "made_up") == {"derived.gz"}
     (cache / "made_up" / "derived.gz").write_bytes(b"damaged")
     assert fetch.get_or_derive([DERIVED], lambda: CONTENT) == CONTENT

@@ -30,7 +30,7 @@ def test_rows_are_pixels_over_255_and_labels_are_classes(tmp_path, serve, regist
     for file, content in zip(mnist.FILES, contents, strict=True):
         register(f"mnist/{file}", content, f"{mirror.url}{file}.gz")
     loaded = mnist.load(tmp_path)
-    assert mirror.asked == [f"{file}.gz" for file in mnist.FILES]
+    assert mirror.requested == [f"{file}.gz" for file in mnist.FILES]
     assert loaded.x_train.shape == (6, 6)
     assert loaded.x_test.shape == (4, 6)
     assert (loaded.x_train.dtype, loaded.y_train.dtype) == (np.float32, np.int64)

@@ -79,12 +79,12 @@ def test_each_letter_is_its_drawers_thinned_with_the_ends_of_its_strokes():
             assert line.strokes[mine, 2].sum() == 2
             assert line.strokes[mine, 2][-1] == 1
             ends = [j for j, (*_, end) in enumerate(own[character]) if end]
-            kept = {phase: sorted({*range(phase, 14, 4), *ends}) for phase in range(4)}
-            assert mine.sum() in {len(which) for which in kept.values()}
+            selected = {phase: sorted({*range(phase, 14, 4), *ends}) for phase in range(4)}
+            assert mine.sum() in {len(which) for which in selected.values()}
             # Turned, stretched, slanted and bent: still nearly the letter, up to an affine map.
             best = min(
                 affine_error(places[mine], np.array(own[character])[which, :2])
-                for which in kept.values()
+                for which in selected.values()
                 if len(which) == mine.sum()
             )
             assert best < 0.06

@@ -201,8 +201,8 @@ def test_runs_of_one_seed_start_from_one_W_whatever_the_norm(cloze):
     gains = {"layer": 1, "batch": 0.1, "batch_everywhere": 0.1}
     for norm, gain in gains.items():
         of = made[norm].passage.directions[0]
-        kept = of.layernorm_h_l0.weight if norm == "layer" else of.gain_h
-        assert torch.equal(kept, torch.full((16,), float(gain)))
+        gain_now = of.layernorm_h_l0.weight if norm == "layer" else of.gain_h
+        assert torch.equal(gain_now, torch.full((16,), float(gain)))
 
 
 def test_a_chosen_start_has_orthogonal_squares_and_larger_input_weights(cloze):
@@ -240,12 +240,12 @@ def test_entities_are_named_anew_and_nothing_else_is(cloze):
     names = set()
     for k in range(len(before.answer)):
         old, new = (np.concatenate([x.passage[k], x.query[k]]).tolist() for x in (before, after))
-        told = dict(zip(old, new, strict=True))
-        assert [told[w] for w in old] == new
-        assert len(set(told.values())) == len(told)
-        assert all(a == b for a, b in told.items() if not 1 <= a <= 12)
-        assert all(1 <= b <= 12 for a, b in told.items() if 1 <= a <= 12)
-        assert told[1 + before.answer[k]] == 1 + after.answer[k]
+        mapping = dict(zip(old, new, strict=True))
+        assert [mapping[w] for w in old] == new
+        assert len(set(mapping.values())) == len(mapping)
+        assert all(a == b for a, b in mapping.items() if not 1 <= a <= 12)
+        assert all(1 <= b <= 12 for a, b in mapping.items() if 1 <= a <= 12)
+        assert mapping[1 + before.answer[k]] == 1 + after.answer[k]
         names.add(1 + int(after.answer[k]))
     assert len(names) == 12
 
@@ -305,9 +305,9 @@ def test_those_who_do_not_read_are_as_wrong_as_by_counting(cloze):
     numbers = reading.vocabulary(questions, 2)
     result = reading.heuristics(reading.encode(questions, numbers))
     right = dict.fromkeys(result, 0.0)
-    for asked in questions:
-        names = [w for w in asked.passage if w in ENTITIES]
-        left = [w for w in names if w not in asked.query]
+    for question in questions:
+        names = [w for w in question.passage if w in ENTITIES]
+        left = [w for w in names if w not in question.query]
 
         def most(of):
             return [w for w in sorted(set(of)) if of.count(w) == max(map(of.count, of))]
@@ -316,7 +316,7 @@ def test_those_who_do_not_read_are_as_wrong_as_by_counting(cloze):
             "random": sorted(set(names)), "frequent": most(names), "last": names[-1:],
             "frequent_unasked": most(left),
         }.items():  # fmt: skip
-            right[name] += (asked.answer in best) / len(best)
+            right[name] += (question.answer in best) / len(best)
     for name, share in right.items():
         assert result[name] == pytest.approx(1 - share / len(questions), abs=1e-12)
     assert len({round(v, 6) for v in result.values()}) == 4
@@ -360,11 +360,11 @@ def test_errors_on_passages_longer_than_those_of_training_are_told_apart(cloze):
     run = Run(Settings(**SMALL | {"longest": 15, "norm": "batch"}), cloze, seed=0)
     assert run.longest == 15
     *_, last = train(run, epochs=1, first_epoch_points=1)
-    asked = run.splits["val"]
+    split = run.splits["val"]
     run.model.eval()
     with torch.inference_mode():
-        wrong = run.logits(asked).argmax(1).numpy() != asked.answer
-    longer = asked.passage_length > 15
+        wrong = run.logits(split).argmax(1).numpy() != split.answer
+    longer = split.passage_length > 15
     assert 0 < longer.sum() < len(longer)
     assert last["val_longer_error"] == pytest.approx(wrong[longer].mean())
     assert last["val_error"] == pytest.approx(wrong.mean())
@@ -373,11 +373,11 @@ def test_errors_on_passages_longer_than_those_of_training_are_told_apart(cloze):
 
 def test_the_logits_of_a_split_are_those_of_its_questions_in_their_order(cloze):
     run = Run(Settings(**SMALL), cloze, seed=0)
-    asked = run.splits["val"]
+    split = run.splits["val"]
     with torch.inference_mode():
-        result = run.logits(asked)
-        one = [run.model(*reading.batch(asked.take(np.array([k])), "cpu")[:3])[0]
-               for k in range(len(asked.answer))]  # fmt: skip
+        result = run.logits(split)
+        one = [run.model(*reading.batch(split.take(np.array([k])), "cpu")[:3])[0]
+               for k in range(len(split.answer))]  # fmt: skip
     torch.testing.assert_close(result, torch.cat(one))
 
 
@@ -386,14 +386,14 @@ def test_pictures_keep_attention_answers_and_what_is_read(cloze):
     run.model.eval()
     with torch.inference_mode():
         results = run.measure()
-        kept = run.splits["val"].take(np.array([0, 6]))
-        logits, attention = run.model(*reading.batch(kept, "cpu")[:3])
+        two = run.splits["val"].take(np.array([0, 6]))
+        logits, attention = run.model(*reading.batch(two, "cpu")[:3])
     T = len(attention)
     np.testing.assert_allclose(results["attention"][:, :T], attention.T, atol=1e-3)
     np.testing.assert_allclose(results["chances"], logits.softmax(1), atol=1e-3)
     assert {results[k].dtype for k in ("attention", "chances")} == {np.dtype(np.float16)}
     for row, k in zip(results["text"], (0, 6), strict=True):
-        asked = cloze.questions["val"][k]
+        question = cloze.questions["val"][k]
         assert bytes(row[row > 0]).decode().split("\n") == [
-            " ".join(asked.passage), " ".join(asked.query), asked.answer, asked.verse
+            " ".join(question.passage), " ".join(question.query), question.answer, question.verse
         ]  # fmt: skip

@@ -60,9 +60,9 @@ def test_the_initialization_of_the_public_code_ties_matrices_of_one_shape(cloze)
 
 def test_dropout_leaves_the_mean_and_is_drawn_anew_for_each_batch_but_not_in_measures(cloze):
     x = torch.ones(200, 200)
-    kept = models.dropout(x, 0.75, torch.Generator().manual_seed(0))
-    assert set(kept.unique().tolist()) == {0.0, 4.0}
-    assert 0.97 < kept.mean() < 1.03
+    dropped = models.dropout(x, 0.75, torch.Generator().manual_seed(0))
+    assert set(dropped.unique().tolist()) == {0.0, 4.0}
+    assert 0.97 < dropped.mean() < 1.03
     run = Run(Settings(**SMALL | {"dropout": 0.5}), cloze, seed=0)
     one, two, *_ = run.batches(0)
     assert one.dropout_seed != two.dropout_seed

@@ -25,18 +25,18 @@ def test_the_book_has_the_runs_of_the_grids_and_no_other_but_some_that_are_plann
         ]
 
     wanted, planned = asked_for(experiment.grids), asked_for(experiment.planned)
-    kept = {}
+    on_disk = {}
     for path in (records.folder() / name).glob("*.json"):
         result = json.loads(path.read_text())
-        kept[path.stem] = result["settings"] | {"seed": result["seed"]}
+        on_disk[path.stem] = result["settings"] | {"seed": result["seed"]}
     for runs in (wanted, planned):
         assert len(runs) == len(dict(runs)), "two grids ask for one run"
     # A planned run may be there, and in the place of one that it replaces.
-    there = {stem for stem, settings in planned if kept.get(stem) == settings}
+    there = {stem for stem, settings in planned if on_disk.get(stem) == settings}
     replaced = {stem for stem, _ in asked_for([g for g in experiment.grids if g.replaced])}
     assert there & dict(wanted).keys() <= replaced
     assert {s: of for s, of in wanted if s not in there} == {
-        s: of for s, of in kept.items() if s not in there
+        s: of for s, of in on_disk.items() if s not in there
     }
 
 

@@ -288,8 +288,8 @@ def test_an_update_is_adams_along_the_shortened_gradient(double):
     batch = type(next(run.batches(0)))(*batch)
     texts, _ = run.model(batch.points[:-1], batch.text)
     each = models.nll(texts, batch.points[1:])
-    kept = [each[t, b] for t in range(len(each)) for b in range(3) if there[t + 1, b]]
-    loss = torch.stack(kept).mean()
+    expected = [each[t, b] for t in range(len(each)) for b in range(3) if there[t + 1, b]]
+    loss = torch.stack(expected).mean()
     before = [p.detach().clone() for p in run.model.parameters()]
     gradients = torch.autograd.grad(loss, list(run.model.parameters()))
     length = math.sqrt(sum(float(g.square().sum()) for g in gradients))
@@ -366,22 +366,22 @@ def test_the_window_is_not_measured_where_one_line_has_no_known_characters(unkno
 def test_what_was_written_is_kept_as_small_numbers():
     run = Run(Settings(**SMALL, keep=9), LINES, seed=2)
     with torch.inference_mode():
-        kept, again = run.measure(), run.measure()
+        measured, again = run.measure(), run.measure()
         text = run.encode(["the pen moves on"])
         points, window = run.model.write(text, 9, torch.Generator().manual_seed(2))
     expected = points[:, 0, :2] * run.unit * 64
-    assert (kept["strokes"] - expected).abs().max() <= 0.5001
-    assert (kept["strokes"].dtype, kept["strokes"].shape) == (torch.int16, (9, 2))
-    assert kept["lifts"].tolist() == points[:, 0, 2].tolist()
-    torch.testing.assert_close(kept["window"], window[:, 0].half())
+    assert (measured["strokes"] - expected).abs().max() <= 0.5001
+    assert (measured["strokes"].dtype, measured["strokes"].shape) == (torch.int16, (9, 2))
+    assert measured["lifts"].tolist() == points[:, 0, 2].tolist()
+    torch.testing.assert_close(measured["window"], window[:, 0].half())
     for name in ("strokes", "lifts", "window"):
-        assert torch.equal(kept[name], again[name])
+        assert torch.equal(measured[name], again[name])
 
 
 def test_a_run_that_exploded_is_measured_to_its_end():
     run = Run(Settings(**SMALL, keep=9), LINES)
     with torch.inference_mode():
         run.model.output.weight.fill_(math.nan)
-        kept = run.measure()
-    assert math.isnan(kept["val_new_nll"])
-    assert not kept["strokes"].any()
+        measured = run.measure()
+    assert math.isnan(measured["val_new_nll"])
+    assert not measured["strokes"].any()

@@ -33,9 +33,9 @@ def test_a_run_keeps_the_weights_it_has_in_the_end_and_no_other(recorded):
     *_, last = train(run, epochs=2, first_epoch_points=1)
     pen = Pen.of(recorded)
     assert pen.characters == " abc" == "".join(run.characters)
-    for kept, own in zip(pen.model.parameters(), run.model.parameters(), strict=True):
+    for restored, own in zip(pen.model.parameters(), run.model.parameters(), strict=True):
         within = own.abs().amax(-1, keepdim=True) / 127 if own.dim() == 2 else torch.zeros(())
-        assert ((kept - own).abs() <= 0.501 * within).all()
+        assert ((restored - own).abs() <= 0.501 * within).all()
     assert last["matrices"].dtype == np.int8
     for name in ("matrices", "scales", "vectors"):
         assert not recorded["arrays"][name][:-1].any()

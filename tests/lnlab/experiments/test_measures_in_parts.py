@@ -217,18 +217,18 @@ def attentive_reader():
     run.model.eval()
     results = {}
     for split, parts in (("val", (65, 64)), ("test", (66, 65))):
-        asked = run.splits[split]
-        order = np.argsort(asked.passage_length, kind="stable")
+        examples = run.splits[split]
+        order = np.argsort(examples.passage_length, kind="stable")
         with torch.no_grad():
-            alone = [run.model(*batch(asked.take(order[k : k + 1]), "cpu")[:3])[0]
+            alone = [run.model(*batch(examples.take(order[k : k + 1]), "cpu")[:3])[0]
                      for k in range(len(order))]  # fmt: skip
         logits = torch.cat(alone)
         ranked = logits.masked_fill(logits < -100, 100)  # not of those that no passage names
         labels = logits.argmax(1)
         labels[parts[0] :] = ranked[parts[0] :].argmin(1)
-        asked.answer[order] = labels
+        examples.answer[order] = labels
         wrong = (logits.argmax(1) != labels).numpy().astype(float)
-        longer = (asked.passage_length[order] > 8).astype(float)
+        longer = (examples.passage_length[order] > 8).astype(float)
         results[f"{split}_nll"] = losses(logits, labels), parts, None
         results[f"{split}_error"] = wrong, parts, None
         results[f"{split}_longer_error"] = wrong * longer, parts, longer

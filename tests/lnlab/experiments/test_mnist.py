@@ -114,8 +114,8 @@ def test_equal_settings_are_one_run_however_they_are_written():
     assert written == Settings(hidden=(8, 4), learning_rate=1.0, adam_betas=(0.0, 0.5), eps=0.0)
     assert hash(written) == hash(Settings(**written.as_dict()))
     expected = '{"hidden": [8, 4], "learning_rate": 1.0, "adam_betas": [0.0, 0.5], "eps": 0.0}'
-    kept = {k: written.as_dict()[k] for k in ("hidden", "learning_rate", "adam_betas", "eps")}
-    assert json.dumps(kept) == expected
+    shared = {k: written.as_dict()[k] for k in ("hidden", "learning_rate", "adam_betas", "eps")}
+    assert json.dumps(shared) == expected
 
 
 def test_the_widths_that_are_not_given_are_those_of_the_data_set():

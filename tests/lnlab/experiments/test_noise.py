@@ -89,9 +89,9 @@ def test_batch_norms_statistics_are_those_of_a_loop(digits, variance):
     # float32 against float64; the cloud keeps three decimals.
     assert result["miss_1"] == pytest.approx(np.sqrt((miss**2).mean()), rel=1e-4)
     running = replay.model[1].running_mean.double().numpy()
-    kept = (running - mean) / std
-    assert result["kept_miss_1"] == pytest.approx(np.sqrt((kept**2).mean()), rel=1e-4)
-    assert result["kept_mean_1"] == pytest.approx(kept[0], rel=1e-3)
+    expected = (running - mean) / std
+    assert result["kept_miss_1"] == pytest.approx(np.sqrt((expected**2).mean()), rel=1e-4)
+    assert result["kept_mean_1"] == pytest.approx(expected[0], rel=1e-3)
     deviations = a.std(1, ddof=int(variance == "unbiased"))[:, 0] / std[0]
     for k in (0, CLOUD - 1):
         assert result["mean_1"][k] == pytest.approx(miss[k, 0], abs=6e-4)

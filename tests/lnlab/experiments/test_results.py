@@ -89,12 +89,14 @@ def test_the_rates_are_told_with_the_mean_of_each_runs_lowest(experiment, case):
             lows.setdefault(run["settings"]["learning_rate"], []).append(low)
         most = max(map(len, lows.values()))
         means = {rate: fmean(v) for rate, v in sorted(lows.items()) if len(v) == most}
-        told = {float(r): (float(v), star) for r, v, star in
+        reported = {float(r): (float(v), star) for r, v, star in
                 re.findall(r"([\d.]+): (-?[\d.]+)(\*?)", line)}  # fmt: skip
-        assert told.keys() == means.keys()
-        np.testing.assert_allclose([v for v, _ in told.values()], list(means.values()), rtol=1e-3)
+        assert reported.keys() == means.keys()
+        np.testing.assert_allclose(
+            [v for v, _ in reported.values()], list(means.values()), rtol=1e-3
+        )
         chosen = next(iter(arm(experiment, case, name).values()))["settings"]["learning_rate"]
-        assert [rate for rate, (_, star) in told.items() if star] == [chosen]
+        assert [rate for rate, (_, star) in reported.items() if star] == [chosen]
         assert line.endswith("(at the edge)")  # of two
 
 

@@ -87,12 +87,12 @@ def test_interrupted_after_each_update_it_is_the_unbroken_run_bit_for_bit(
 
     def recorded(out):
         (path,) = record_runs(of, [chosen], [1], out=out, device="cpu")
-        kept = records.read(path)
-        arrays = {key: value.tobytes() for key, value in kept.pop("arrays", {}).items()}
-        assert all(np.diff(kept["curves"].pop("wall_s")) >= 0)
-        kept["curves"].pop("update_ms", None)
-        del kept["provenance"]
-        return kept, arrays
+        record = records.read(path)
+        arrays = {key: value.tobytes() for key, value in record.pop("arrays", {}).items()}
+        assert all(np.diff(record["curves"].pop("wall_s")) >= 0)
+        record["curves"].pop("update_ms", None)
+        del record["provenance"]
+        return record, arrays
 
     whole = recorded(tmp_path / "whole")
     assert len(whole[0]["curves"]["epoch"]) >= 4

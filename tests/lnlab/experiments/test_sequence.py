@@ -73,7 +73,7 @@ def test_race_trains_both_norms_side_by_side(digits):
         assert without_time(points[norm] for points in raced) == without_time(alone)
 
 
-def kept(**settings):
+def recorded(**settings):
     return records.read_all("sequence", data="digits", **settings)
 
 
@@ -81,7 +81,7 @@ def kept(**settings):
 def test_no_learning_rate_of_the_sweep_does_clearly_better_than_the_tuned_one(kind):
     cell, norm, step = kind
     nll = {}
-    for r in kept(held_out=True, cell=cell, norm=norm, step=step):
+    for r in recorded(held_out=True, cell=cell, norm=norm, step=step):
         nll.setdefault(r["settings"]["learning_rate"], []).append(r["curves"]["test_nll"][-5:])
     mean = {rate: np.mean(curves) for rate, curves in nll.items()}
     assert len(mean) >= 4

@@ -455,10 +455,10 @@ def test_the_data_set_is_the_one_that_is_named(experiment, tmp_path, monkeypatch
         chosen = EXPERIMENTS[experiment].Settings(**BASE[experiment] | {"data": name})
         described = EXPERIMENTS[experiment].EXPERIMENT
         (path,) = record_runs(described, [chosen], [3], out=tmp_path, device="cpu")
-        kept = records.read(path)
-        assert kept["data"]["name"] == kept["settings"]["data"] == name
+        record = records.read(path)
+        assert record["data"]["name"] == record["settings"]["data"] == name
         expected[name] = ByHand(experiment, chosen, data, 3).points()
         # Five digits are kept.
         by_hand = [p["test_nll"] for p in expected[name]]
-        assert kept["curves"]["test_nll"] == pytest.approx(by_hand, rel=1e-4)
+        assert record["curves"]["test_nll"] == pytest.approx(by_hand, rel=1e-4)
     assert not like(expected["mnist"], expected["digits"], rel=1e-3)

@@ -82,8 +82,8 @@ class ByHand:
 
         self.words = uniform(V, E)
         self.grus = []
-        for told in (0, H, H):
-            W = uniform(3 * H, E + told * (s.condition == "every"))
+        for condition in (0, H, H):
+            W = uniform(3 * H, E + condition * (s.condition == "every"))
             squares = [torch.empty(H, H) for _ in range(3)]
             for square in squares:
                 torch.nn.init.orthogonal_(square, generator=generator)
@@ -129,8 +129,8 @@ class ByHand:
         for gru, sentence in zip(self.grus[1:], around, strict=True):
             h, x = v, torch.zeros(self.s.word_size)
             for number in sentence:
-                told = torch.cat([x, v]) if self.s.condition == "every" else x
-                h = self.step(gru, told, h)
+                condition = torch.cat([x, v]) if self.s.condition == "every" else x
+                h = self.step(gru, condition, h)
                 logits = self.V @ h + self.c
                 result.append(logits.logsumexp(0) - logits[number])
                 x = self.words[number]
@@ -253,10 +253,10 @@ def test_a_fold_is_told_by_what_its_training_part_alone_has_chosen(auc, monkeypa
         def score(c, a, b):
             mean, dev = x[a].mean(0), np.where(x[a].std(0) > 0, x[a].std(0), 1)
             fit = LogisticRegression(C=c, tol=1e-10).fit((x[a] - mean) / dev, y[a])
-            told = (x[b] - mean) / dev
+            condition = (x[b] - mean) / dev
             if auc:
-                return roc_auc_score(y[b], fit.decision_function(told))
-            return fit.score(told, y[b])
+                return roc_auc_score(y[b], fit.decision_function(condition))
+            return fit.score(condition, y[b])
 
         inner = list(StratifiedKFold(3, shuffle=True, random_state=0).split(rest, y[rest]))
         means = [np.mean([score(c, rest[a], rest[b]) for a, b in inner]) for c in tasks.CS]

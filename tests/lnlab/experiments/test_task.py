@@ -102,11 +102,11 @@ def test_runs_of_other_settings_are_another_kind_and_the_usual_one_is_first():
 
 
 def test_of_twins_the_one_counts_that_keeps_nothing():
-    kept = made(LAYER, 0.2, 1, [1, 1, 1, 1, 1], keep=7)
-    for both in ([*book(), kept], [kept, *book()]):
+    extra = made(LAYER, 0.2, 1, [1, 1, 1, 1, 1], keep=7)
+    for both in ([*book(), extra], [extra, *book()]):
         assert TASK.text(both) == TASK.text(book())
-    ((_, alone),) = TASK.run_groups([kept])
-    assert alone == [kept]
+    ((_, alone),) = TASK.run_groups([extra])
+    assert alone == [extra]
 
 
 def test_a_measure_is_taken_where_the_score_is_lowest_and_seed_by_seed():
@@ -126,8 +126,8 @@ def test_the_tables_say_what_was_found():
     assert "    none                   0.1: -51*  0.2: -66.67  (at the edge)" in first
     plain, chosen = first.split("and layer norm, each at its rate (*), mean over ")[1:]
     assert plain.startswith("3 seeds, and their difference (lowest to highest):")
-    told = "    right, %                             50.0     60.0  +10.0 (+0.0 to +20.0)"
-    assert told in plain.splitlines()
+    line = "    right, %                             50.0     60.0  +10.0 (+0.0 to +20.0)"
+    assert line in plain.splitlines()
     assert "    right, %                             40.0     60.0  +20.0" in chosen
     one = TASK.text(book()[:5])
     assert "mean over 1 seed, and their difference:" in one

@@ -89,10 +89,10 @@ def the_record(out):
 
 
 def without_time(path):
-    kept = records.read(path)
-    del kept["curves"]["wall_s"], kept["provenance"]
-    kept["arrays"] = {k: (v.dtype.name, v.tolist()) for k, v in kept["arrays"].items()}
-    return kept
+    record = records.read(path)
+    del record["curves"]["wall_s"], record["provenance"]
+    record["arrays"] = {k: (v.dtype.name, v.tolist()) for k, v in record["arrays"].items()}
+    return record
 
 
 def test_it_is_run_recorded_and_read_as_it_describes_itself(tmp_path, capsys, toy):
@@ -107,25 +107,25 @@ def test_it_is_run_recorded_and_read_as_it_describes_itself(tmp_path, capsys, to
         "retrieval-far-drawn-m0.5-learning-rate-0.03-decay-0.2-mirrored-False-"
         "pairs-per-update-5-first-epoch-points-3-seed1.json"
     )
-    (kept,) = records.read_all("retrieval", tmp_path, momentum=0.5)
+    (record,) = records.read_all("retrieval", tmp_path, momentum=0.5)
     assert records.read_all("retrieval", tmp_path, momentum=0.0) == []
-    chosen = toy.settings(**kept["settings"])
+    chosen = toy.settings(**record["settings"])
     data = toy.load(chosen)
     expected = by_hand(3, 1, momentum=0.5, data=data)
     for name in expected[0].keys() - {"map"}:
-        result = np.array(kept["curves"][name], float)
+        result = np.array(record["curves"][name], float)
         np.testing.assert_allclose(result, [p[name] for p in expected], rtol=1e-4, err_msg=name)
-    np.testing.assert_allclose(kept["arrays"]["map"], [p["map"] for p in expected], rtol=1e-5)
-    assert kept["arrays"]["map"].dtype == np.float32
-    assert set(kept["curves"]["best_at_recall"]) == {None}
+    np.testing.assert_allclose(record["arrays"]["map"], [p["map"] for p in expected], rtol=1e-5)
+    assert record["arrays"]["map"].dtype == np.float32
+    assert set(record["curves"]["best_at_recall"]) == {None}
     digest = hashlib.sha256(data.notes.tobytes() + data.pictures.tobytes()).hexdigest()
     cases = {"notes": 24, "pictures": 24}
-    assert kept["data"] == {"name": "far", "sha256": digest, "cases": cases}
-    assert kept["units"] == {
+    assert record["data"] == {"name": "far", "sha256": digest, "cases": cases}
+    assert record["units"] == {
         "epoch": "epochs", "squared_error": "m^2", "wall_s": "s", "recall_1": "fraction",
         "recall_5": "fraction", "mean_rank": "places", "best_at_recall": "epochs", "map": "m",
     }  # fmt: skip
-    assert kept["paper"] == {"section": "none", "task": "a test's"}
+    assert record["paper"] == {"section": "none", "task": "a test's"}
     assert not list(tmp_path.glob("**/*.pt"))
 
 
@@ -137,9 +137,9 @@ def test_the_record_says_when_and_on_what_it_was_made_and_how_long_that_took(
     monkeypatch.setattr(training.time, "perf_counter", lambda: float(next(clock)))
     before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     assert run(tmp_path) == 0
-    kept = records.read(the_record(tmp_path))
-    seconds, made = kept["curves"]["wall_s"], kept["provenance"]
-    assert len(set(seconds)) == len(seconds) == len(kept["curves"]["epoch"])
+    record = records.read(the_record(tmp_path))
+    seconds, made = record["curves"]["wall_s"], record["provenance"]
+    assert len(set(seconds)) == len(seconds) == len(record["curves"]["epoch"])
     assert made["wall_s"] == seconds[-1] == max(seconds)
     assert (
         before
@@ -152,8 +152,8 @@ def test_the_record_says_when_and_on_what_it_was_made_and_how_long_that_took(
     }  # fmt: skip
     assert {name: made[name] for name in now} == now
     assert made["device"].startswith("CPU: ")
-    assert (kept["format"], kept["experiment"], kept["seed"]) == (2, "retrieval", 1)
-    assert kept["curves"]["x"] == "epoch"
+    assert (record["format"], record["experiment"], record["seed"]) == (2, "retrieval", 1)
+    assert record["curves"]["x"] == "epoch"
     assert "segments" not in made
 
 
@@ -301,5 +301,5 @@ def test_seeds_share_what_a_record_names(tmp_path):
     assert [r["seed"] for r in result] == [0, 1]
     assert not np.array_equal(*(r["arrays"]["map"][0] for r in result))
     assert result[0]["settings"] == result[1]["settings"]
-    told = [json.loads(p.read_text())["arrays"] for p in tmp_path.glob("retrieval/*.json")]
-    assert all(t["map"]["shape"] == [6, 2, 3] for t in told)
+    stored = [json.loads(p.read_text())["arrays"] for p in tmp_path.glob("retrieval/*.json")]
+    assert all(t["map"]["shape"] == [6, 2, 3] for t in stored)

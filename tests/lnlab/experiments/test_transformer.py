@@ -353,8 +353,8 @@ def test_a_matrix_is_kept_in_8_bits_to_half_of_its_rows_step(trained):
     made = model(trained.settings, len(trained.characters), seed=9).double()
     packed = pack(trained.model)
     assert packed["matrices"].dtype == torch.int8
-    kept = unpack(packed, made)
-    for (name, p), q in zip(trained.model.named_parameters(), kept.parameters(), strict=True):
+    restored = unpack(packed, made)
+    for (name, p), q in zip(trained.model.named_parameters(), restored.parameters(), strict=True):
         if p.dim() == 2:
             step = p.abs().amax(1, keepdim=True) / 127
             assert ((p - q).abs() <= 0.5001 * step).all(), name
@@ -367,9 +367,9 @@ def test_a_row_of_zeros_is_kept(trained):
     made = model(trained.settings, len(trained.characters), seed=9)
     with torch.no_grad():
         made.token.weight[1] = 0
-    kept = unpack(pack(made), made)
-    assert not kept.token.weight[1].any()
-    assert kept.token.weight.isfinite().all()
+    restored = unpack(pack(made), made)
+    assert not restored.token.weight[1].any()
+    assert restored.token.weight.isfinite().all()
 
 
 @pytest.mark.parametrize(
@@ -385,18 +385,18 @@ def test_weights_of_another_model_are_refused(depth, said, trained):
 def test_the_model_of_a_record_is_the_one_that_was_measured(text, made_up, tmp_path):
     chosen = Settings(**SMALL | {"ablate": True, "adam_betas": (0.5, 0.9)})
     (path,) = record_runs(EXPERIMENT, [chosen], [4], out=tmp_path, device="cpu")
-    kept = records.read(path)
+    record = records.read(path)
     for point in (-1, 0):
-        restored, characters = weights.restore(kept, point)
+        restored, characters = weights.restore(record, point)
         assert characters == "".join(sorted({*text.train, *text.val}))
         own = Run(chosen, text, seed=4)
         with torch.no_grad():
             result = own.val_nll(restored)
-        assert result == pytest.approx(kept["curves"]["nll_int8"][point], rel=1e-4)
+        assert result == pytest.approx(record["curves"]["nll_int8"][point], rel=1e-4)
     assert not restored.training
     names = {f"nll_{name}" for name in ABLATIONS}
-    assert names <= kept["curves"].keys()
-    assert kept["arrays"]["norm_deviations"].shape == (3, 5)
+    assert names <= record["curves"].keys()
+    assert record["arrays"]["norm_deviations"].shape == (3, 5)
 
 
 def test_a_record_without_weights_says_so(text, made_up, tmp_path):

@@ -65,17 +65,17 @@ def test_without_a_norm_there_is_one_place():
 
 def recorded(out, chosen):
     (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
-    kept = records.read(path)
-    del kept["curves"]["wall_s"], kept["provenance"]
-    kept["arrays"] = {name: value.tolist() for name, value in kept["arrays"].items()}
-    return kept
+    record = records.read(path)
+    del record["curves"]["wall_s"], record["provenance"]
+    record["arrays"] = {name: value.tolist() for name, value in record["arrays"].items()}
+    return record
 
 
 def test_a_run_that_explodes_is_recorded_to_its_end(made_up, tmp_path):
     odd = {"norm": "none", "learning_rate": 1e30, "epochs": 3, "first_epoch_points": 1}
     chosen = Settings(**SMALL | odd)
-    kept = recorded(tmp_path, chosen)
-    curves = kept["curves"]
+    record = recorded(tmp_path, chosen)
+    curves = record["curves"]
     assert curves["epoch"] == [0, 1, 2, 3]
     # The first loss is that of the start; what follows is no number, and is not called one.
     assert curves["broken_updates"] == [0, 3, 4, 4]

@@ -29,9 +29,9 @@ def record():
     with torch.no_grad():
         for p in run.model.parameters():
             p += 0.3 * torch.randn(p.shape, generator=generator)
-    kept = pack(run.model)
+    packed = pack(run.model)
     frozen = ablation.deviations(run.model, run.probes[:, :-1])
-    arrays = kept | {"norm_deviations": frozen, "characters": run.characters}
+    arrays = packed | {"norm_deviations": frozen, "characters": run.characters}
     arrays = {name: np.asarray(values)[None] for name, values in arrays.items()}
     return {"settings": dataclasses.asdict(chosen), "arrays": arrays}
 

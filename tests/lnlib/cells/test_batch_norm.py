@@ -77,9 +77,9 @@ def test_averages_of_every_norm_are_those_of_the_formula(cell, momentum):
         step(cell, "batch", params, scale * x, h, c, batch_norm=statistics.at(0))
     k = {"rnn": H, "lstm": 4 * H, "gru": 2 * H}[cell]
     first, second = ((scale * x @ params["W_ih"].T)[:, :k] for scale in (1, 3))
-    for of, kept in ((lambda z: z.mean(0), statistics.mean), (VAR, statistics.var)):
+    for of, statistic in ((lambda z: z.mean(0), statistics.mean), (VAR, statistics.var)):
         expected = (1 - momentum) * of(first) + momentum * of(second)
-        np.testing.assert_allclose(kept("i", 0), expected, rtol=1e-12)
+        np.testing.assert_allclose(statistic("i", 0), expected, rtol=1e-12)
     np.testing.assert_allclose(
         statistics.var("h", 0), VAR((h @ params["W_hh"].T)[:, :k]), rtol=1e-12
     )

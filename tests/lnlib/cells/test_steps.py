@@ -44,12 +44,12 @@ def differences(loss, a, width=1e-6):
     """Differentiate ``loss()`` in each number of ``a``, which is moved in place and put back."""
     gradient = np.empty_like(a)
     for k in np.ndindex(a.shape):
-        kept = a[k]
-        a[k] = kept + width
+        saved = a[k]
+        a[k] = saved + width
         above = loss()
-        a[k] = kept - width
+        a[k] = saved - width
         gradient[k] = (above - loss()) / (2 * width)
-        a[k] = kept
+        a[k] = saved
     return gradient
 
 
@@ -59,8 +59,8 @@ def test_arguments_stay_as_they_are(cell, form):
     before = [a.copy() for a in (x, h, c, *params.values())]
     out = step(cell, form, params, x, h, c)
     back(cell, form, params, x, h, c, np.ones_like(out))
-    for a, kept in zip((x, h, c, *params.values()), before, strict=True):
-        np.testing.assert_array_equal(a, kept)
+    for a, saved in zip((x, h, c, *params.values()), before, strict=True):
+        np.testing.assert_array_equal(a, saved)
 
 
 # Every setting at an odd value, against the same formulas with PyTorch's norms.
@@ -112,15 +112,15 @@ ODD = [(cell, form, {}) for cell, form in EACH] + [
 @pytest.mark.parametrize("at_test", [False, True], ids=["", "given statistics"])
 def test_every_setting_matters_and_is_right(cell, form, options, at_test):
     params, x, h, c = make(cell, form)
-    given, kept = None, {"eps": 0.3}
+    given, saved = None, {"eps": 0.3}
     if at_test:
         if form != "batch":
             return
         statistics = RecurrentBatchNorm(momentum=0.3)
         for scale in (0.5, 2):
             start = (scale * x, h + scale, c + scale)
-            step(cell, form, params, *start, batch_norm=statistics.at(0), **kept)
-        kept["batch_norm"] = statistics.at(0, training=False)
+            step(cell, form, params, *start, batch_norm=statistics.at(0), **saved)
+        saved["batch_norm"] = statistics.at(0, training=False)
         given = {
             place: tuple(torch.from_numpy(s(place, 0)) for s in (statistics.mean, statistics.var))
             for place in places(cell, form)
@@ -135,9 +135,9 @@ def test_every_setting_matters_and_is_right(cell, form, options, at_test):
     out = torch_step(cell, form, p, leaves["x"], leaves["h"], leaves.get("c"), f, given=given)
     d = np.random.default_rng(1).normal(size=out.shape)
     out.backward(torch.from_numpy(d))
-    actual = step(cell, form, params, x, h, c, **options, **kept)
+    actual = step(cell, form, params, x, h, c, **options, **saved)
     np.testing.assert_allclose(actual, out.detach().numpy(), rtol=1e-10, atol=1e-12)
-    gradients = back(cell, form, params, x, h, c, d, **options, **kept)
+    gradients = back(cell, form, params, x, h, c, d, **options, **saved)
     for name, leaf in leaves.items():
         np.testing.assert_allclose(
             gradients[name], leaf.grad.numpy(), rtol=1e-9, atol=1e-11, err_msg=name

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lnlib.nn.kernels.cpu import build, recurrent
-from tests.cases.build import FOREIGN, OURS, SOURCE, digest, kept, load
+from tests.cases.build import FOREIGN, OURS, SOURCE, cached, digest, load
 from tests.cases.modules import KINDS, TORCH
 
 
@@ -44,7 +44,7 @@ def machine(monkeypatch, tmp_path):
 def foreign(machine):
     """A cache folder with another library, whose hash is right, in the place of ours."""
     load(machine)
-    path = kept(machine)
+    path = cached(machine)
     (machine / "foreign.cpp").write_text(SOURCE % FOREIGN)
     made = machine / "foreign.so"
     build._compile([os.environ["CXX"]], machine / "foreign.cpp", str(made))

@@ -155,8 +155,8 @@ MISTAKES = {
                          ids=MISTAKES)  # fmt: skip
 def test_a_mistake_is_refused_before_anything_is_changed(norm, before, after, error, match):
     first = nn.Linear(3, 4)
-    kept = copy.deepcopy(first)
+    original = copy.deepcopy(first)
     with pytest.raises(error, match=re.escape(match)):
         rms_from_layer_norm(norm, [first, *before], after)
-    assert torch.equal(first.weight, kept.weight)
-    assert torch.equal(first.bias, kept.bias)
+    assert torch.equal(first.weight, original.weight)
+    assert torch.equal(first.bias, original.bias)

@@ -484,8 +484,8 @@ def test_weight_norm_is_that_of_the_equation():
 def test_weights_that_go_to_the_public_layout_and_back_keep_every_setting(form):
     module, settings = make(NETWORKS, "lstm", form, bias=True, implementation="plain")
     theirs = to_fastrnns(module)
-    told = ("batch_first", "dropout", "form", "eps", "gain", "bias_init", "recurrent_init")
-    back = from_fastrnns(theirs, implementation="plain", **{name: settings[name] for name in told})
+    names = ("batch_first", "dropout", "form", "eps", "gain", "bias_init", "recurrent_init")
+    back = from_fastrnns(theirs, implementation="plain", **{name: settings[name] for name in names})
     assert repr(back) == repr(module)
     assert {p.dtype for p in back.parameters()} == {torch.float64}
     x, hx = draw(B, T, 3, seed=0), tuple(draw(2, 4, B, 6, seed=1))

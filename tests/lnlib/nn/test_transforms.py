@@ -295,13 +295,13 @@ def test_gradients_of_each_example_are_those_of_a_loop(make_module, shape, reduc
     y = first_output(call_for_per_sample_grads(model, loss_reduction=reduction)(x))
     loss(y.square()).backward()
     assert_close(y, first_output(model(x)), rtol=1e-10, atol=1e-10)
-    kept = {name: p.grad_sample for name, p in model.named_parameters() if p.requires_grad}
+    per_example = {name: p.grad_sample for name, p in model.named_parameters() if p.requires_grad}
     assert frozen != any(p is first for p in model.parameters() if p.requires_grad)
     for k in range(B):
         named = {n: p for n, p in model.named_parameters() if p.requires_grad}
         loss_k = first_output(model(x[k : k + 1])).square().sum()
         for name, g in zip(named, torch.autograd.grad(loss_k, named.values()), strict=True):
-            assert_close(kept[name][k], g, rtol=1e-9, atol=1e-9)
+            assert_close(per_example[name][k], g, rtol=1e-9, atol=1e-9)
 
 
 def test_gradients_of_each_example_need_a_batch_of_equal_lengths():

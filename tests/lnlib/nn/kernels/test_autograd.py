@@ -217,7 +217,7 @@ def test_autocast_leaves_the_results_alone(kind, options):
 def test_no_more_is_kept_for_the_gradient_than_by_the_plain_loop(kind, options):
     sizes = [16] * 8
 
-    def kept(module):
+    def saved(module):
         storages = {}
 
         def pack(t):
@@ -231,4 +231,4 @@ def test_no_more_is_kept_for_the_gradient_than_by_the_plain_loop(kind, options):
         given |= {r.untyped_storage().data_ptr() for r in results}
         return sum(size for at, size in storages.items() if at not in given)
 
-    assert kept(autograd) <= kept(reference)
+    assert saved(autograd) <= saved(reference)

@@ -34,7 +34,7 @@ def x(*shape):
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def calls(monkeypatch):
     """The names of the paths that computed something, in order."""
     names = []
     for path, module in {"plain": reference, "function": autograd, "compiled": recurrent}.items():
@@ -68,39 +68,39 @@ def test_every_path_is_listed_and_two_are_always_there():
 
 
 @pytest.mark.parametrize("implementation", ["plain", "function", "compiled"])
-def test_the_name_chooses_who_computes(built, asked, implementation):
+def test_the_name_chooses_who_computes(built, calls, implementation):
     make(implementation=implementation)(x(4, 2, 3))
-    assert asked == [implementation]
+    assert calls == [implementation]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_whoever_just_calls_it_gets_the_compiled_path(built, asked, dtype):
+def test_whoever_just_calls_it_gets_the_compiled_path(built, calls, dtype):
     module = make().to(dtype)
     module(x(4, 2, 3).to(dtype))[0].sum().backward()
     module.eval()
     with torch.no_grad():
         module(x(4, 2, 3).to(dtype))
-    assert asked == ["compiled", "compiled"]
+    assert calls == ["compiled", "compiled"]
 
 
 @pytest.mark.parametrize("implementation", ["auto", "compiled"])
-def test_sixteen_bits_give_way_without_a_word(unbuilt, asked, capfd, implementation):
+def test_sixteen_bits_give_way_without_a_word(unbuilt, calls, capfd, implementation):
     make(implementation=implementation).bfloat16()(x(4, 2, 3).bfloat16())
-    assert asked == ["function"]
+    assert calls == ["function"]
     assert capfd.readouterr() == ("", "")
 
 
-def test_cuda_gives_way_for_tensors_on_a_cpu(asked):
+def test_cuda_gives_way_for_tensors_on_a_cpu(calls):
     make(implementation="cuda")(x(4, 2, 3))
-    assert asked == ["function"]
+    assert calls == ["function"]
 
 
 @pytest.mark.parametrize("implementation", ["auto", "compiled"])
-def test_what_cannot_be_built_gives_way_with_one_line(unbuilt, asked, capfd, implementation):
+def test_what_cannot_be_built_gives_way_with_one_line(unbuilt, calls, capfd, implementation):
     for _ in range(2):
         y = make(implementation=implementation)(x(4, 2, 3))[0]
         y.sum().backward()
-    assert asked == ["function", "function"]
+    assert calls == ["function", "function"]
     out, err = capfd.readouterr()
     assert out == ""
     assert err.splitlines() == [
@@ -110,10 +110,10 @@ def test_what_cannot_be_built_gives_way_with_one_line(unbuilt, asked, capfd, imp
 
 
 @pytest.mark.parametrize("implementation", ["auto", "compiled"])
-def test_what_is_switched_off_gives_way_without_a_word(unbuilt, asked, capfd, implementation):
+def test_what_is_switched_off_gives_way_without_a_word(unbuilt, calls, capfd, implementation):
     unbuilt.setenv("LNLIB_COMPILED", "0")
     make(implementation=implementation)(x(4, 2, 3))
-    assert asked == ["function"]
+    assert calls == ["function"]
     assert not kernels.available()["compiled"]
     assert capfd.readouterr() == ("", "")
 
@@ -156,21 +156,21 @@ def test_the_module_can_be_run_to_build_beforehand(request, capfd, compiler):
 # Whatever looks at the operations, and not at the numbers alone, has to see them.
 
 
-def test_a_trace_holds_the_operations(built, asked):
+def test_a_trace_holds_the_operations(built, calls):
     module = make().requires_grad_(False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's own, of its way to trace
         traced = torch.jit.trace(lambda a: module(a)[0], x(4, 2, 3))
-    assert asked[0] == "plain"  # then PyTorch compares, untraced
+    assert calls[0] == "plain"  # then PyTorch compares, untraced
     other = x(8, 2, 3)[4:]
     assert_close(traced(other), module(other)[0])
 
 
-def test_a_mode_sees_the_operations(built, asked):
+def test_a_mode_sees_the_operations(built, calls):
     counter = FlopCounterMode(display=False)
     with counter:
         make()(x(4, 2, 3))
-    assert asked == ["plain"]
+    assert calls == ["plain"]
     # 2 (3 + 5) 4 · 5 for each of the 4 steps of 2 sequences.
     assert counter.get_total_flops() == 2 * 8 * 20 * 4 * 2
 
@@ -193,13 +193,13 @@ def test_an_exported_module_takes_batches_of_any_size(built, kind, options):
     assert_close(exported(x(4, 7, 3)), module(x(4, 7, 3)))
 
 
-def test_tensors_without_numbers_give_shapes(built, asked):
+def test_tensors_without_numbers_give_shapes(built, calls):
     mode = FakeTensorMode()
     fake = mode.from_tensor(x(4, 2, 3))
     module = make(implementation="compiled")
     parameters = {n: mode.from_tensor(p.detach()) for n, p in module.named_parameters()}
     assert torch.func.functional_call(module, parameters, (fake,))[0].shape == (4, 2, 5)
-    assert asked == ["plain"]
+    assert calls == ["plain"]
 
 
 def run(inputs, h, weight, gain, weight_x=None):

@@ -12,14 +12,14 @@ import pytest
 import torch
 
 from lnlib.nn.kernels.cpu import build, recurrent
-from tests.cases.build import OURS, SOURCE, builds, folder, kept, load
+from tests.cases.build import OURS, SOURCE, builds, cached, folder, load
 
 
 def test_it_is_built_once_with_one_line_and_then_loaded_without_a_word(machine, capfd):
     answer, where = load(machine)
     out, err = capfd.readouterr()
     assert answer == OURS
-    assert where == f"built with {machine}/cxx, in {kept(machine)}"
+    assert where == f"built with {machine}/cxx, in {cached(machine)}"
     assert (out, err) == (
         "",
         f"lnlib: building tiny.cpp with {machine}/cxx for this processor, once; "
@@ -218,7 +218,7 @@ def test_what_a_process_of_another_user_is_writing_is_not_swept(tmp_path, monkey
 
 def test_a_part_of_its_own_that_was_left_is_written_over(machine):
     load(machine)
-    cache, content = folder(machine), kept(machine).read_bytes()
+    cache, content = folder(machine), cached(machine).read_bytes()
     left = cache / f"other-{hashlib.sha256(content).hexdigest()[:32]}.{os.getpid()}.part"
     left.write_text("left")
     assert build._write(cache, "other", content).read_bytes() == content
@@ -247,20 +247,20 @@ def test_of_processes_started_together_one_builds_and_the_others_wait(machine):
     ]
     results = [p.communicate(timeout=120) for p in together]
     for out, _ in results:
-        assert out == f"{OURS} built with {machine}/cxx, in {kept(machine)}\n"
+        assert out == f"{OURS} built with {machine}/cxx, in {cached(machine)}\n"
     assert builds(machine) == 1
     assert sorted(len(err.splitlines()) for _, err in results) == [0, 1]
 
 
 def test_a_lock_that_is_never_released_is_not_waited_for_without_end(machine, monkeypatch):
     load(machine)
-    kept(machine).unlink()
+    cached(machine).unlink()
     (lock,) = folder(machine).glob("*.lock")
     monkeypatch.setattr(build, "PATIENCE", 0.1)
     with open(lock, "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert load(machine)[0] == OURS
-    assert kept(machine).exists()
+    assert cached(machine).exists()
 
 
 def test_without_locks_it_is_built_all_the_same(machine, monkeypatch):
@@ -269,7 +269,7 @@ def test_without_locks_it_is_built_all_the_same(machine, monkeypatch):
 
     monkeypatch.setattr(build.FileLock, "acquire", refuse)
     assert load(machine)[0] == OURS
-    assert kept(machine).exists()
+    assert cached(machine).exists()
 
 
 # The check.

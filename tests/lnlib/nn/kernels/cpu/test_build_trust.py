@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.cases.build import FOREIGN, OURS, builds, digest, folder, kept, load
+from tests.cases.build import FOREIGN, OURS, builds, cached, digest, folder, load
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_it_is_built_once_and_nobody_else_can_write_it_whatever_the_umask(machin
     finally:
         os.umask(before)
     assert builds(machine) == 1
-    assert kept(machine).stat().st_mode & 0o777 == 0o600
+    assert cached(machine).stat().st_mode & 0o777 == 0o600
     assert folder(machine).stat().st_mode & 0o022 == 0
 
 
@@ -66,8 +66,8 @@ def test_damage_to_the_file_does_not_reach_a_process_that_has_loaded_it(machine,
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout.readline() == f"{kept(machine)}\n"
-    damage(kept(machine))
+    assert process.stdout.readline() == f"{cached(machine)}\n"
+    damage(cached(machine))
     out, _ = process.communicate("\n", timeout=120)
     assert (out, process.returncode) == (f"{OURS}\n", 0)
 
@@ -75,14 +75,14 @@ def test_damage_to_the_file_does_not_reach_a_process_that_has_loaded_it(machine,
 @pytest.mark.parametrize("damage", [truncated, emptied, flipped, longer, of_another_name])
 def test_a_damaged_library_is_not_loaded_but_built_again(machine, capfd, damage):
     load(machine)
-    damage(kept(machine))
-    damaged = kept(machine)
+    damage(cached(machine))
+    damaged = cached(machine)
     capfd.readouterr()
     assert load(machine)[0] == OURS
     text = capfd.readouterr().err.splitlines()
     assert text[0] == f"lnlib: {damaged} is damaged: it is not loaded but built again"
     assert len(text) == 2
-    assert kept(machine).stem.endswith(digest(kept(machine)))
+    assert cached(machine).stem.endswith(digest(cached(machine)))
     assert load(machine)[0] == OURS
     assert builds(machine) == 2
 
@@ -148,7 +148,7 @@ def test_a_file_that_others_may_have_written_is_not_loaded(
     assert text[0].startswith(f"lnlib: {foreign} {says}")
     assert text[0].endswith("it is not loaded but built again")
     assert len(text) == 2
-    assert kept(machine) != foreign
+    assert cached(machine) != foreign
     assert load(machine)[0] == OURS
     assert capfd.readouterr().err == ""
 

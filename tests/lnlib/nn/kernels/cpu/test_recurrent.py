@@ -82,10 +82,12 @@ def test_no_more_threads_are_taken_than_there_is_work_for(monkeypatch, threads):
     assert recurrent._threads(10**9) == 2
 
 
-@pytest.mark.parametrize(("asked", "cores", "taken"), [(4, 2, 2), (2, 4, 2), (4, 1, 1)])
-def test_no_more_threads_are_taken_than_there_are_cores(monkeypatch, threads, asked, cores, taken):
+@pytest.mark.parametrize(("requested", "cores", "taken"), [(4, 2, 2), (2, 4, 2), (4, 1, 1)])
+def test_no_more_threads_are_taken_than_there_are_cores(
+    monkeypatch, threads, requested, cores, taken
+):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores), raising=False)
-    threads(asked)
+    threads(requested)
     assert recurrent._threads(10**12) == taken
     assert layer_norm._threads(10**6, 10**3) == taken
 

@@ -68,10 +68,10 @@ def test_norms_of_the_inputs_may_miss_a_gain_or_bias(built, kind, options, missi
     tensors, norms = arguments(kind, options, 9, [3] * 4)
     tensors[0] = numbers(torch.Generator().manual_seed(5), 12, 4)
     product = products(kind, options, 9, 4)
-    kept = tuple(
+    saved = tuple(
         tuple(None if k in missing else p for k, p in enumerate(norm)) for norm in product.norms
     )
-    product = product._replace(norms=kept)
+    product = product._replace(norms=saved)
     ours, theirs = (
         with_product(m, kind, options, tensors, [3] * 4, norms, product, eps=1e-3)
         for m in (recurrent, reference)

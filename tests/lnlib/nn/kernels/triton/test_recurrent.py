@@ -135,10 +135,10 @@ def test_results_may_be_changed_in_place_before_the_backward_pass():
 @in_the_interpreter
 def test_last_states_can_be_cut_from_their_history_in_place():
     outputs, h, c = Case(*LSTM, SHORT).run(recurrent)
-    kept = outputs.detach().clone()
+    before = outputs.detach().clone()
     h.detach_().zero_()
     c.detach_().zero_()
-    assert_close(outputs.detach(), kept, rtol=0, atol=0)
+    assert_close(outputs.detach(), before, rtol=0, atol=0)
 
 
 # PyTorch's own decorator is silent behind a sum.

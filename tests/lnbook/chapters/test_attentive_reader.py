@@ -11,7 +11,6 @@ from lnlab.experiments.attentive_reader import HEURISTICS, LEVELED, Settings, re
 from tests.cases import oracle, race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
-UPDATES = [0, 50, 100, 200]
 UNREAD = dict(zip(HEURISTICS, (0.9, 0.8, 0.85, 0.6), strict=True))
 LABELS = [look[0] for look in figures.Runs.LOOKS.values()]
 
@@ -101,42 +100,6 @@ def test_long_runs_are_shown_when_both_networks_have_three_seeds():
 def test_no_records_are_refused_with_the_command_that_makes_them():
     with pytest.raises(ValueError, match=r"no records were given; .* replay attentive_reader"):
         figures.Runs([], results.TASK)
-
-
-@pytest.mark.parametrize("axis", ["updates", "seconds"])
-@pytest.mark.parametrize("shown", curves.RACE.shown.values())
-def test_all_six_networks_are_drawn_and_said(known, shown, axis):
-    (figure,) = curves.RACE.draw_curves(known, shown, axis)
-    lines = [t.name for t in figure.data if t.name and "edge" not in t.name]
-    text = curves.RACE.describe_curves(known, shown, axis)
-    if shown == "loss":
-        assert lines == [*LABELS, "random name", "frequent name"]
-        assert "Without training: random name 90.0, frequent name 60.0." in text
-    else:
-        assert lines == [f"compared with {label}" for label in LABELS[:-1]]
-    assert all(label in text for label in LABELS)
-
-
-def test_the_error_is_drawn_in_percent_and_differences_in_points(known):
-    (figure,) = curves.RACE.draw_curves(known, "loss", "updates")
-    plain = next(t for t in figure.data if t.name == "no norm")
-    assert list(plain.y) == pytest.approx([90, 80, 70, 50])
-    assert list(plain.x) == UPDATES
-    text = curves.RACE.describe_curves(known, "loss", "updates")
-    assert text.startswith("After 200 updates, mean of 3 seeds, in %: no norm 50.0, no norm, tuned")
-    lead = curves.RACE.describe_curves(known, "lead", "updates")
-    assert "no norm, 20.0 ahead after 50 updates and 9.0 ahead at the end" in lead
-    rates = curves.RACE.describe_rates(known)
-    assert "no norm at 0.2 (50.0 %, 70.0 at the worst rate)" in rates
-    (figure,) = curves.RACE.draw_rates(known)
-    assert list(figure.data[0].y) == pytest.approx([55, 50, 70])
-    assert [note.text for note in figure.layout.annotations] == ["no norm", "layer norm"]
-    # Names at the ends would cover lines that go on to another rate.
-    tried = [run for run in sweep() if run["settings"]["norm"] == "none"] + [
-        made(figures.BATCH, rate, 0, [0.9] * 4, epochs=1, pictures=0) for rate in (0.05, 0.1, 0.2)
-    ]
-    (figure,) = curves.RACE.draw_rates(figures.Runs(tried, known.judge))
-    assert not figure.layout.annotations
 
 
 def test_each_network_counts_where_its_error_on_validation_is_lowest(known):

@@ -1,6 +1,5 @@
 """Curves, rates and verdicts of DRAW are those of the records, whatever is recorded."""
 
-import numpy as np
 import pytest
 
 from lnbook.chapters.draw import curves, figures, network, runs
@@ -67,52 +66,6 @@ def test_without_records_there_is_a_sentence():
         figures.Runs([], results.TASK)
 
 
-def test_curves_lie_at_the_points_or_on_a_grid_of_seconds_that_all_runs_reach(known):
-    where, values = known.curves(figures.MAIN, figures.LAYER, "updates")
-    assert where.tolist() == [0, 50, 100, 200, 300]
-    assert values.tolist() == [[91, 61, 56, 51 - s, 46] for s in range(3)]
-    where, values = known.curves(figures.MAIN, figures.LAYER, "seconds")
-    assert (where[0], where[-1]) == (0, 6)  # the plain runs' end
-    # Seed 2 takes 7 s an epoch: at 3.5 s it has been measured, at 1.75 s it is on its way.
-    assert np.interp(3.5, where, values[2]) == pytest.approx(61, abs=0.6)
-    assert np.interp(1.75, where, values[2]) == pytest.approx(76, abs=0.6)
-
-
-def test_the_lead_is_taken_seed_by_seed(known):
-    _, lead = known.lead(figures.MAIN, figures.CHOSEN, "updates")
-    assert lead.tolist() == [[0, -10, -5, 8 - s, 4] for s in range(3)]
-    odd = figures.Runs([r for r in book() if (r["settings"]["norm"], r["seed"]) != ("none", 0)],
-                       results.TASK)  # fmt: skip
-    _, lead = odd.lead(figures.MAIN, figures.CHOSEN, "updates")
-    assert lead.tolist() == [[0, -10, -5, 8 - s, 4] for s in (1, 2)]
-
-
-def test_the_share_is_where_layer_norm_s_line_first_is_as_low(monkeypatch):
-    monkeypatch.setattr(runs.Runs, "EARLY", 50)
-    known = figures.Runs(book(), results.TASK)
-    where, share = known.share(figures.MAIN, figures.PLAIN, "updates")
-    assert where.tolist() == [50, 100, 200, 300]
-    # Seed 0, from 90 at 0 and 60 at 50 updates: 80, 70, 60 and 50 are there at 16.7, 33.3, ...
-    assert share[0] == pytest.approx([1 / 3, 1 / 3, 1 / 4, 200 / 300])
-    assert share[1][-1] == pytest.approx((100 + 100 * 5 / 6) / 300)
-    where, share = known.share(figures.MAIN, figures.PLAIN, "seconds")
-    assert where.tolist() == [1, 2, 4, 6]
-    assert share[0] == pytest.approx([0.5, 0.5, 3 / 8, 1])
-    _, never = known.share(figures.MAIN, figures.CHOSEN, "updates")
-    assert np.isnan(never[:, -2:]).all()
-    text = curves.RACE.describe_curves(known, "share", "updates")
-    assert text.startswith("Updates that layer norm needs for the other's lowest bound")
-    assert "in its first 100: 50 %, in all 300: more than all (mean of 3 seeds)." in text
-
-
-def test_the_sentence_says_where_the_lead_was_largest_and_what_is_left(known):
-    text = curves.RACE.describe_curves(known, "lead", "updates")
-    assert "no norm, 20.0 ahead after 50 updates and 5.0 ahead at the end" in text
-    assert "tuned initialization, 10.0 ahead after 50 updates and 4.0 behind at the end" in text
-    text = curves.RACE.describe_curves(known, "loss", "updates")
-    assert "no norm 51.0, no norm, tuned initialization 42.0, layer norm 46.0" in text
-
-
 @pytest.mark.parametrize("axis", learning_curves.AXES)
 @pytest.mark.parametrize("shown", curves.RACE.shown.values())
 @pytest.mark.parametrize("kind", [figures.MAIN, runs.LONGER])
@@ -122,16 +75,6 @@ def test_every_arm_that_is_recorded_is_drawn(known, kind, shown, axis):
     labels = {look[0] for look in run_groups.LOOKS.values()}
     against = {"compared with no norm", "compared with no norm, tuned initialization"}
     assert lines == (labels if shown == "loss" else against)
-
-
-def test_each_best_rate_has_a_ring_and_an_end_is_said_to_be_one(known):
-    (figure,) = curves.RACE.draw_rates(known)
-    rings = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
-    assert rings == [(0.2, 50), (0.1, 40)]
-    text = curves.RACE.describe_rates(known)
-    assert "no norm at 0.2 (50.0 nats, 70.0 at the worst rate)" in text
-    assert "layer norm at 0.1, the edge of the grid (40.0 nats" in text
-    assert run_groups.MISSING in curves.RACE.describe_rates(figures.Runs(book(), results.TASK))
 
 
 def test_the_drawing_s_one_way_from_the_digit_to_the_canvas_meets_both_norms():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.chapters.handwriting import curves, figures, network, runs, speed
+from lnbook.chapters.handwriting import figures, network, runs, speed
 from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
 from lnlab.experiments._task import STARTS
 from lnlab.experiments.handwriting import Settings, results
@@ -54,17 +54,6 @@ def test_runs_are_told_apart_by_their_kind(known):
     assert {name: arm.rate for name, arm in known.sweep.items()} == {PLAIN: 0.003, LAYER: 0.001}
     small = figures.Runs(book(batch_size=2), results.TASK)
     assert list(small.kinds) == [runs.SMALLER]
-
-
-def test_the_curves_speak_of_nats_a_point(known):
-    text = curves.CURVES.describe(known, "loss", "updates", figures.MAIN)
-    assert text == (
-        "After 200 updates, mean of 3 seeds, in nats: no norm −0.50, "
-        "no norm, tuned initialization −0.90, "
-        "layer norm −0.56."
-    )
-    (figure,) = curves.RATES.draw(known)
-    assert [t.x[0] for t in figure.data if t.mode == "markers"] == [0.003, 0.001]
 
 
 # What layer norm hides.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.chapters.order_embeddings import claims, curves, penalty, runs
+from lnbook.chapters.order_embeddings import claims, penalty, runs
 from lnbook.widgets.replay import caption_ranking
 from lnlab import records as record
 from lnlab.datasets import coco_val2017_layout as coco
@@ -60,32 +60,6 @@ def test_the_book_is_read_as_the_tables_of_the_command_line_read_it(book):
         assert read.best(norm).rate == arm.rate
         scores = [results.scores(run) for run in arm.runs.values()]
         np.testing.assert_allclose(3 * read.score(read.best(norm)), scores)
-
-
-def test_a_curve_is_the_mean_of_the_seeds_over_updates():
-    read = runs.Runs(few())
-    images, captions = curves.draw_curves(read, 5)
-    (none,) = (t for t in images.data if t.name == "no norm")
-    np.testing.assert_allclose(none.y, [22, 44])
-    np.testing.assert_allclose(none.x, [5, 20])
-    (layer,) = (t for t in captions.data if t.name == "layer norm")
-    np.testing.assert_allclose(layer.y, [51, 31])
-    np.testing.assert_allclose(layer.x, [5, 20])
-    assert "R@5: after 20 updates 44.0 % without normalization and 30.0 % with" in (
-        curves.describe_curves(read, 5)
-    )
-
-
-def test_every_rate_has_its_point_and_a_star_marks_the_one_that_counts():
-    read = runs.Runs(few())
-    (figure,) = curves.draw_rates(read, 2)
-    (none,) = (t for t in figure.data if t.name == "no norm")
-    np.testing.assert_allclose(none.y, [44, 36])
-    stars = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
-    np.testing.assert_allclose(stars, [(0.1, 44), (0.2, 30)])
-    assert "no norm: 44 % at 0.1, 36 % at 0.2; layer norm: 4 % at 0.1, 30 % at 0.2" in (
-        curves.describe_rates(read, 2)
-    )
 
 
 def test_table_2_has_the_papers_numbers_beside_ours(book):

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from lnbook.chapters.skip_thoughts import curves, figures, network, runs, tasks
-from lnbook.figures import run_groups
+from lnbook.chapters.skip_thoughts import figures, network, runs, tasks
 from lnlab.claims.numbers import PAPER_TABLE_3
 from lnlab.experiments.skip_thoughts import TASKS, Settings, results
 from tests.cases import drawn, oracle, race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
-UPDATES = [0, 50, 100, 200, 300]
 ARMS = {
     figures.PLAIN: {"norm": "none", "start": "code"},
     figures.CHOSEN: {"norm": "none", "start": "scaled"},
@@ -76,25 +74,6 @@ def test_no_records_are_refused_with_the_command_that_makes_them():
         figures.Runs([], results.TASK)
 
 
-@pytest.mark.parametrize("axis", ["updates", "seconds"])
-@pytest.mark.parametrize("shown", curves.RACE.shown.values())
-def test_curves_are_drawn_and_said_over_updates_and_over_seconds(known, shown, axis):
-    (figure,) = curves.RACE.draw_curves(known, shown, axis)
-    lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
-    labels = {look[0] for look in run_groups.LOOKS.values()}
-    against = {"compared with no norm", "compared with no norm, tuned initialization"}
-    assert lines == (labels if shown == "loss" else against)
-    assert "3 seeds" in curves.RACE.describe_curves(known, shown, axis)
-
-
-def test_the_curve_ends_where_the_records_end(known):
-    text = curves.RACE.describe_curves(known, "loss", "updates")
-    assert "After 300 updates, mean of 3 seeds, in nats: no norm 5.000" in text
-    assert "layer norm 4.500" in text
-    # The plain runs take 10 ms an update, 3 s.
-    assert "After 3 seconds" in curves.RACE.describe_curves(known, "loss", "seconds")
-
-
 def test_a_task_is_read_where_it_was_evaluated(known):
     where, values = figures.scores(known, figures.LAYER, "cr")
     assert where.tolist() == [0, 200, 300]
@@ -107,17 +86,6 @@ def test_a_task_is_read_where_it_was_evaluated(known):
         75,
         50,
     ]
-
-
-def test_the_panels_have_every_network_the_mean_word_vector_and_chance_level(known):
-    panels = tasks.draw_tasks(known)
-    assert len(panels) == len(TASKS)
-    for panel, level in zip(panels, (60, 50, 75, 50), strict=True):
-        lines = [t.name for t in panel.data if t.name and "edge" not in t.name]
-        assert lines == [*(look[0] for look in run_groups.LOOKS.values()), "mean word vector"]
-        assert panel.data[-1].y == (level, level)
-    text = tasks.describe_tasks(known)
-    assert "tuned initialization 80.0, layer norm 70.0, mean word vector 71.0; CR: " in text
 
 
 def test_table_3_has_the_paper_s_numbers_beside_ours(known):

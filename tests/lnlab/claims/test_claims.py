@@ -87,17 +87,6 @@ def _weigh(name, records):
     return ClaimResult(OF[name], findings, {})
 
 
-def test_runs_that_still_improve_are_not_testable():
-    slow = {"val_bound": [float(9 - k) for k in range(POINTS)]}
-    for name in ("draw-twice", "draw-bound", "higher-rates"):
-        one = verdict(name, book("draw", (1.0, 1.1, 0.9), curves=slow))
-        reasons = {finding.untestable for finding in one.findings if finding.counts}
-        assert reasons <= {comparison.NO_PLATEAU}
-    assert str(verdict("draw-bound", book("draw", (1, 1, 1), curves=slow)).label) == (
-        f"{comparison.UNTESTABLE}: {comparison.NO_PLATEAU}"
-    )
-
-
 @pytest.mark.parametrize(
     "name", [claim.name for claim in claims.PAPER if len(claim.experiments) == 1]
 )
@@ -145,12 +134,6 @@ def test_the_seeds_of_a_claim_are_those_of_the_findings_that_decide():
     assert seeds((1, exact), (3, beside)) == ""
 
 
-def test_seconds_of_recorded_runs_are_no_evidence():
-    for name in ("skip-time", "training-time"):
-        one = verdict(name, book("skip_thoughts", (1.0, 1.0, 1.0)))
-        assert str(one.label) == f"{comparison.UNTESTABLE}: {comparison.BUSY}"
-
-
 def gains(changes, *norms):
     """Runs of three seeds whose final error depends on norm and initial gain."""
     return [
@@ -187,14 +170,6 @@ def test_a_claim_says_if_its_rates_were_chosen_on_shorter_runs():
             once = any(len(arm.rates) == 1 for arm in used)
             tested = claim.name != "skip-time" and claim.evaluate(Records())
             assert not tested or once == (claim.name in short), claim.name
-
-
-def test_sentence_vectors_below_their_own_words_are_not_testable():
-    runs = book("skip_thoughts", (1.0, 1.0, 1.0))
-    for run in runs:
-        run["curves"]["bag_mr"] = [0.9] * POINTS
-    one = verdict("skip-better", runs)
-    assert str(one.label) == f"{comparison.UNTESTABLE}: 1 of 4 measures: {comparison.TRIVIAL}"
 
 
 def rule(*signs, exact=False):

@@ -99,9 +99,16 @@ def test_every_field_and_every_control_has_a_name(browse):
     assert reader.root.locator("[role=status][aria-live=polite] .sheet-text").count() == 1
 
 
-@pytest.mark.parametrize("what", ["start", "groups and a wrong cell", "batch, 16 by 8"])
-@pytest.mark.parametrize("view", [DESK, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("theme", "view", "what"),
+    [
+        ("light", DESK, "start"),
+        ("dark", PHONE, "start"),
+        ("light", PHONE, "groups and a wrong cell"),
+        ("dark", DESK, "groups and a wrong cell"),
+        ("light", DESK, "batch, 16 by 8"),
+    ],
+)
 def test_axe_finds_nothing(browse, violations, theme, view, what):
     page = browse(html_of(table_sheet(alt="Numbers to type over"), theme=theme), viewport=view)
     busy(Reader(page), what)

@@ -138,7 +138,7 @@ def answer(question, line):
         if (gain, bias) == ("no", "no"):
             return "neither"
         if gain in learnt and bias in (*learnt, "no"):
-            return "gain alone" if bias == "no" else "gain and bias"
+            return "gain only" if bias == "no" else "gain and bias"
         return "another, or not known"
     if question == "QK norm":
         return {"RMS": "yes", "LayerNorm": "yes", "no": "no", "latents": "no"}.get(

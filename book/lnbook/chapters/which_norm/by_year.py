@@ -28,7 +28,7 @@ QUESTIONS = {
     },
     "learned": {
         "both": ("gain and bias", COLORS["first"], ""),
-        "gain": ("gain alone", COLORS["second"], "/"),
+        "gain": ("gain only", COLORS["second"], "/"),
         "neither": ("neither", COLORS["third"], "x"),
         "other": ("another, or not known", COLORS["gray"], "."),
     },
@@ -107,7 +107,7 @@ def draw_by_year(question: str, data: str) -> go.Figure:
     figure.update_layout(
         barmode="stack",
         xaxis={"title": "year of publication", "tick0": 2018, "dtick": 2, "tickangle": 0},
-        yaxis={"title": "lines of the table", "range": [0, 15]},
+        yaxis={"title": "models in the table", "range": [0, 15]},
         legend={"traceorder": "normal"},
     )
     return figure
@@ -128,7 +128,7 @@ def describe_by_year(question: str, data: str) -> str:
 
 
 def _whose(data: str) -> str:
-    return "All lines." if data == "any" else "Lines of language models alone."
+    return "All models of the table." if data == "any" else "Language models only."
 
 
 BY_YEAR = Picture(

@@ -102,8 +102,8 @@ LINES = (
           "Layer norm. Batch norm has a much higher error at batch size 4.",
           "mnist#effect-of-the-batch-size", weights="new", data="table", batch="small"),
     _line("Norm",
-          "Batch norm or layer norm. With batches of 128 both have a lower error than no "
-          "norm, and are too close to be told apart.",
+          "Batch norm or layer norm. With batches of 128 both have a lower error than a network "
+          "without normalization, and are too close to be told apart.",
           "mnist#results-robustness-and-speed", weights="new", data="table", batch="large"),
 
     _line("Axes",

@@ -111,11 +111,12 @@ EXERCISES = {
         find_eps,
         cases=_saved,
         wrong={
-            "this takes variances; RMS norm has no mean to subtract.": _by_variance,
+            "this uses variances; RMS norm does not subtract a mean.": _by_variance,
             "this is an eps outside the root, in units of `x`.": _outside,
-            "this is the mean square with `eps` in it; take that of `x` away.": _unlike,
+            "this is the mean square with `eps` in it; subtract that of `x`.": _unlike,
         },
         tolerance=1e-5,
-        right="One saved activation tells. Compare it before you blame the weights.",
+        right="One saved activation is enough to find the eps. Compare it before you blame the "
+        "weights.",
     ),
 }

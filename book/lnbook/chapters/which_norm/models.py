@@ -96,7 +96,7 @@ class Model:
 
 
 GROUPS = {
-    "which": Group("Lines", {"asked": "the dozen asked for", "all": "all"}, "asked"),
+    "which": Group("Rows", {"asked": "12 most asked about", "all": "all"}, "asked"),
     "data": Group(
         "Data",
         {
@@ -155,7 +155,7 @@ class ModelTable:
             "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
             for row in cells
         )
-        return "\n".join([f"{TITLE}: {len(lines)} of {len(MODELS)} lines", *text])
+        return "\n".join([f"{TITLE}: {len(lines)} of {len(MODELS)} rows", *text])
 
     def to_html(self, page: str = f"{PAGE}.html") -> str:
         """Write all lines; a style sheet hides those that were not chosen.
@@ -168,12 +168,12 @@ class ModelTable:
         )
         days = sorted({m.read for m in MODELS})
         note = (
-            f" of {len(MODELS)} lines, read on {' and '.join(days)}. An asterisk: the default of "
+            f" of {len(MODELS)} rows, read on {' and '.join(days)}. An asterisk: the default of "
             "the model's class, which its weights may override. A question mark: not published, "
-            "or not verified. Open a line for what is behind it, and its sources."
+            "or not verified. Open a row for the details and their sources."
         )
         lines = "".join(_line(model, page) for model in MODELS)
-        none = '<p class="ln-none">No line has that word.</p>'
+        none = '<p class="ln-none">No row contains this word.</p>'
         head = f'<div class="ln-head" aria-hidden="true">{head}</div>'
         note = f'<p class="ln-count">{note}</p>'
         return card("ln-models", TITLE, GROUPS, SEARCH + head + lines + none + note)
@@ -222,7 +222,7 @@ def _behind(model: Model, page: str) -> str:
     )
     parts = [f"<p>{esc(text)}</p>" for text in (full and f"{full}.", model.note) if text]
     if model.not_verified:
-        how = "Read second hand" if model.second_hand else "Not verified"
+        how = "Second-hand" if model.second_hand else "Not verified"
         names = [COLUMNS.get(name, name) for name in model.not_verified]
         parts.append(f"<p><b>{how}:</b> {esc(', '.join(names))}.</p>")
     if page:

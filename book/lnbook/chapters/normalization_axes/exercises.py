@@ -172,8 +172,8 @@ EXERCISES = {
             "RMS norm is never returned. Its rows have mean square 1, like those of layer norm, "
             "but their mean is not 0.": _by_rows,
         },
-        right="Means of 0 in the columns show batch norm, in the rows layer norm, in neither RMS "
-        "norm.",
+        right="If the columns have mean 0, the norm is batch norm; if the rows do, it is layer "
+        "norm; if neither do, it is RMS norm.",
     ),
     "padding-safe": Function(
         masked_norm,

@@ -99,8 +99,8 @@ EXERCISES = {
             (1, 0, 0, 1, 0, 0): "each example has its own root mean square, so the factor of that "
             "example cancels.",
         },
-        right="The row of RMS norm differs from that of layer norm in one cell: without a mean, no "
-        "invariance to re-centering.",
+        right="The row of RMS norm differs from that of layer norm in one cell: RMS norm "
+        "subtracts no mean, so it is not invariant to re-centering.",
         otherwise="apply the transformation to the summed inputs of one example, then divide "
         "by their root mean square.",
     ),

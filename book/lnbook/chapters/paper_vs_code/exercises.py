@@ -110,9 +110,9 @@ EXERCISES = {
     "negative-delta": Value(
         -0.8,
         wrong={
-            0.8: "that is eq. 7 as printed; the new deviation is |δ|σ, not δσ.",
-            -1.6: "the size of δ cancels; only its sign stays.",
-            1.6: "the size of δ cancels; only its sign stays.",
+            0.8: "that is eq. 7 as printed; the new standard deviation is |δ|σ, not δσ.",
+            -1.6: "the magnitude of δ cancels; only its sign remains.",
+            1.6: "the magnitude of δ cancels; only its sign remains.",
         },
         right="Layer norm is invariant to the magnitude of δ, but not to its sign.",
         otherwise="multiply a - μ by -2, and σ by |δ|.",

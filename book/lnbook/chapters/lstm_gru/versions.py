@@ -150,7 +150,7 @@ def mistakes() -> Table:
     return Table(
         ["Mistake", "Zero state, step 1", "Nonzero state, step 1", "Step 2", "Step 3"],
         rows,
-        "Largest error of h with 32 units. A 0 means that the test cannot see the mistake.",
+        "Largest error of h with 32 units. A 0 means that the test does not detect the mistake.",
     )
 
 

@@ -97,7 +97,7 @@ def describe(scheme: str, depth: int) -> str:
     first, last = (f"{norm:.2g}" for norm in chosen.gradient[[0, -1]])
     return (
         f"{text} The first block contributes {of[0]} of the stream after it, the last {of[1]}; "
-        f"{100 * chosen.in_output[1]:.2g}% of the output is from the first block. Norm of the "
+        f"{100 * chosen.in_output[1]:.2g}% of the output comes from the first block. Norm of the "
         f"gradient: {first} in the first block, {last} in the last."
     )
 

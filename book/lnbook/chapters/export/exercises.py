@@ -122,9 +122,8 @@ EXERCISES = {
             "the norm's bias is lost. The layer adds `W @ bias` to every output.": (
                 lambda W, b, gain, bias: (W * gain, b)
             ),
-            "`W` is divided by the gain. The norm multiplied by it, so now `W` has to.": (
-                lambda W, b, gain, bias: (W / gain, b + W @ bias)
-            ),
+            "`W` is divided by the gain. The norm multiplied by the gain, so now `W` must be "
+            "multiplied by it.": (lambda W, b, gain, bias: (W / gain, b + W @ bias)),
         },
         right="The norm has no parameters left, and the network computes the same.",
     ),

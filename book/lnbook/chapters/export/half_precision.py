@@ -170,7 +170,7 @@ def describe(eps: float, outlier: float, scale: str) -> str:
     result = sweep(eps, outlier, scale)
     low, high = working(result)
     below, above = low > STDS[0], high < STDS[-1]
-    single = f"With float32 inside it is right everywhere{_small(eps)}."
+    single = f"With float32 inside the output is right everywhere{_small(eps)}."
     if not below and not above:
         return f"Float16 gives the right output for activations of any size. {single}"
     span = f"from {_round(low)} to {_round(high)}" if below and above else None
@@ -189,7 +189,7 @@ def _round(std: float) -> str:
 
 def _below(result: Sweep) -> str:
     finite = np.isfinite(result.half).all()
-    return "too large outputs below" if finite else "infinities or NaN below"
+    return "outputs that are too large below" if finite else "infinities or NaN below"
 
 
 def _small(eps: float) -> str:

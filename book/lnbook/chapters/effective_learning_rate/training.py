@@ -127,7 +127,8 @@ TRAINING = Picture(
     draw_training,
     describe_training,
     alt="Two line plots over 20 epochs, with layer norm, with batch norm and without "
-    "normalization. Left, the norm of the weights, with circles where Pythagoras puts it; right, "
+    "normalization. Left, the norm of the weights, with circles at the norm that Pythagoras "
+    "predicts; right, "
     "the mean angle by which an update turns them, in a band over the seeds.",
 )
 

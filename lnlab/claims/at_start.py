@@ -197,8 +197,8 @@ def memory(records: Records) -> list[Finding]:
     saved = costs.num_saved("layer", N, H)
     return [
         Finding(f"training, {N} examples of {H:,} features: {saved:,} numbers are kept for the "
-                f"gradient, beside {2 * H:,} of gain and bias", np.array([float(saved)]), "numbers",
-                exact=True),
+                f"gradient, in addition to {2 * H:,} of gain and bias",
+                np.array([float(saved)]), "numbers", exact=True),
         Finding("inference: numbers kept", np.array([0.0]), "numbers", counts=False, exact=True),
     ]  # fmt: skip
 

@@ -65,7 +65,7 @@ def same_computation(records: Records) -> list[Finding]:
     averages = running.follow(1.0, np.random.default_rng(0).normal(size=(50, 8)))
     batch = np.abs(averages.train - averages.test[1:]).max()
     return [
-        exact("layer norm: a case in a batch, and alone", layer),
+        exact("layer norm: a case in a batch, compared with alone", layer),
         exact("batch norm: by its batch, and by running averages", batch, counts=False),
     ]
 
@@ -147,7 +147,7 @@ def longer(records: Records) -> list[Finding]:
             sizes.append(abs(np.log10(run.size[kind][-1] / run.size[kind][9])))
     layer, batch = (np.array(results[kind]) for kind in ("layer", "each step"))
     what = (
-        f"inputs that grow, 40 steps after 10 in training: what leaves the norm grows by "
+        f"inputs that grow, 40 steps after 10 in training: the output of the norm grows by "
         f"{batch.mean():.2f} powers of ten under batch norm, {layer.mean():.2f} under layer norm"
     )
     return [Finding(what, layer - batch, "powers of ten", (layer - batch) / batch)]

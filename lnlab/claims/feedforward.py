@@ -148,7 +148,9 @@ def harder_to_turn(records: Records) -> list[Finding]:
             continue
         d = np.array([np.nanmean(curve(y, "turn_1")) / np.nanmean(curve(x, "turn_1")) - 1
                       for x, y in pairs])  # fmt: skip
-        what = f"{norm}: degrees an update turns the weights of layer 1, four times as long"
+        what = (
+            f"{norm}: degrees an update turns the weights of layer 1, weights four times as large"
+        )
         runs = tuple(run for pair in pairs for run in pair)
         results.append(Finding(what, d, "of what it was", d, runs, norm != "none"))
     return results

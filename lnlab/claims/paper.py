@@ -26,10 +26,11 @@ _CONV = "no network, data or figure named: first trials"
 _CONV_HERE = "10,000 pictures of Fashion-MNIST; three convolutions; 10 epochs"
 _DIGITS = "8 x 8 digits; three hidden layers of 64; plain gradient descent"
 _SMALL = f"a tanh network of {computed.UNITS} units, orthogonal weights, 10 draws"
-_LATER = "Said of several models; here each recurrent experiment of the book is one."
+_LATER = "The paper says this about several models; here each recurrent experiment of the book "
+"counts as one."
 _RATE = (
-    f"Both at rate {feedforward.RATE:g}, Adam's default; at others fewer seeds were run. The "
-    "paper's words are about training: test error and the ends stand beside."
+    f"Both at rate {feedforward.RATE:g}, Adam's default; at other rates fewer seeds were run. The "
+    f"paper's sentence is about training; test error and final values are further measurements."
 )
 _MARGIN = "The margin is ours: the paper gives none."
 _METRICS = (
@@ -40,14 +41,16 @@ _SHORT = (
     "Learning rates were chosen on shorter runs with one seed; at full length others may be best."
 )
 _TWO_IMPLEMENTATIONS = (
-    "PyTorch's GRU runs the network without a norm and this library's the one with it. What a norm "
-    "adds depends on the implementation, and none here runs this network with and without one."
+    "The network without a norm uses PyTorch's GRU, and the one with a norm uses this library's. "
+    "The time that a norm adds depends on the implementation, and none here runs this network "
+    "both with and without one."
 )
 
 PAPER = (
     # Abstract and section 1.
     Claim("training-time", "1", "improves … the training time",
-          "Layer norm takes less time to the targets of a recurrent network without norm.",
+          "Layer norm takes less time to reach the targets of a recurrent network without "
+          "normalization.",
           "five recurrent models, on GPUs of 2016", "the same five, at a laptop's scale",
           "", RECURRENT, recurrent.recurrent_time, _LATER),
     Claim("generalization", "1", "and the generalization performance",
@@ -56,21 +59,21 @@ PAPER = (
           "", RECURRENT, recurrent.recurrent_generalization, _LATER),
     Claim("batch-norm-sgd", "1", "converge faster even with simple SGD",
           "Batch norm speeds up plain gradient descent in a feed-forward network.",
-          "said of earlier work", _DIGITS, "", ("landscape",), feedforward.sgd,
-          "Each arm at its own best rate of five, from the same weights."),
+          "a statement about earlier work", _DIGITS, "", ("landscape",), feedforward.sgd,
+          "Each network at the best of five learning rates, from the same initial weights."),
     Claim("regularizer", "1", "the stochasticity … serves as a regularizer",
-          "Batch norm narrows the gap between test and training.",
-          "said of earlier work", _MNIST_HERE, "mnist", ("mnist",),
+          "Batch norm narrows the gap between test and training loss.",
+          "a statement about earlier work", _MNIST_HERE, "mnist", ("mnist",),
           feedforward.regularizer,
-          "A narrower gap does not say what narrowed it."),
+          "A narrower gap does not show its cause."),
     Claim("same-computation", "1", "the same computation at training and test times",
           "Layer norm's output for a case does not depend on the batch, nor on running averages.",
           "by its definition", "float64, random cases", "normalization_axes",
           evaluate=computed.same_computation),
     # Section 3.
     Claim("correlated-changes", "3", "highly correlated changes … especially with ReLU",
-          "After an update of a layer the summed inputs of the next change together, with ReLU "
-          "more than with tanh.",
+          "After an update of one layer, the summed inputs of the next layer change together, "
+          "with ReLU more than with tanh.",
           "an observation without a figure", "random data; two hidden layers of 64; 10 draws", "",
           evaluate=at_start.correlated_changes,
           beside="One step of gradient descent on layer 1, from the initial weights."),
@@ -78,14 +81,15 @@ PAPER = (
           "A layer's gradient changes less with layer norm when the layers below take a step.",
           "a suggestion without a figure", _DIGITS, "", ("landscape",),
           feedforward.landscape(feedforward.SHIFT),
-          "As Santurkar et al. (2018) did for batch norm, at one rate, mean over training."),
+          "Measured as by Santurkar et al. (2018) for batch norm, at one learning rate; mean over "
+          "training."),
     Claim("batch-of-one", "3", "the pure online regime with batch size 1",
           "Layer norm trains on one case at a time, better than batch norm on two.",
           "by its definition", "MNIST; 784-1000-1000-10; 1 epoch", "mnist", ("mnist",),
           feedforward.one_by_one, "The comparison with batch norm is ours."),
     # Section 3.1.
     Claim("vanishing", "3.1", "exploding or vanishing gradients",
-          "Without norm, a gradient grows or shrinks tenfold or more over 50 steps.",
+          "Without normalization, a gradient grows or shrinks tenfold or more over 50 steps.",
           "a tendency, without a figure", _SMALL, "recurrent_networks",
           evaluate=computed.plain_gradients),
     Claim("hidden-dynamics", "3.1", "much more stable hidden-to-hidden dynamics",
@@ -94,19 +98,20 @@ PAPER = (
           "an argument without a figure", _SMALL, "recurrent_networks",
           evaluate=at_start.summed_inputs,
           beside="At initialization, from recurrent weights of three sizes. With inputs at every "
-          "step the magnitude hardly changes without a norm, either."),
+          "step the magnitude hardly changes without normalization, either."),
     Claim("hidden-gradients", "3.1", "much more stable hidden-to-hidden dynamics",
           "With layer norm the norm of the gradient changes less over 50 steps.",
-          "not said there: the book's own reading", _SMALL, "recurrent_networks",
+          "not stated in the paper: our own reading", _SMALL, "recurrent_networks",
           evaluate=computed.gradients_through_time,
-          beside="The paper speaks of summed inputs; the gradient is this book's. At "
+          beside="The paper speaks of summed inputs; measuring the gradient is our addition. At "
           "initialization, from recurrent weights of three sizes."),
     Claim("longer-sequences", "3.1", "longer than any of the training sequences",
-          "What leaves layer norm stays the same on longer sequences; batch norm's does not.",
+          "The output of layer norm keeps its magnitude on longer sequences; that of batch norm "
+          "does not.",
           "an argument without a figure", _SMALL, "recurrent_networks", evaluate=computed.longer),
     # Section 4.
     Claim("no-parameterization", "4", "is not a re-parameterization",
-          "No other parameters of the same layer compute what layer norm does.",
+          "No other parameters of the same layer compute the same function as layer norm.",
           "derived", "computed in float64", "invariances",
           evaluate=at_start.not_a_parameterization,
           beside="With any parameters a layer is affine in its input; under layer norm it is not."),
@@ -116,11 +121,11 @@ PAPER = (
           "derived", "computed at eps = 0, float64", "invariances",
           evaluate=computed.table_one),
     Claim("all-rescaling", "5.1", "all the normalization methods are invariant",
-          "Batch, weight and layer norm do not see that all data are rescaled.",
+          "Batch norm, weight norm and layer norm are invariant to re-scaling all data.",
           "derived", "computed at eps = 0, float64", "paper_vs_code",
           evaluate=computed.dataset_rescaling, beside="Table 1 itself says No for weight norm."),
     Claim("case-rescaling", "5.1", "does not change the model's prediction",
-          "Rescaling a single case changes nothing under layer norm.",
+          "Re-scaling a single case does not change the output of layer norm.",
           "derived", "computed at eps = 0, float64", "invariances",
           evaluate=computed.case_rescaling, beside="Positive factors; a negative one flips signs."),
     Claim("curvature", "5.2", "by a factor of ½",
@@ -129,39 +134,42 @@ PAPER = (
           evaluate=computed.curvature,
           beside="It is quartered, not halved. The length ds of a step is halved."),
     Claim("long-weights", "5.2", "harder to change the orientation",
-          "An update turns large weights less than small ones, where there is a norm.",
+          "With a norm, an update turns large weights less than small ones.",
           "an argument without a figure", "digits; two hidden layers of 64; 20 epochs",
           "effective_learning_rate", ("weights",), feedforward.harder_to_turn),
     Claim("early-stopping", "5.2", "an implicit “early stopping” effect",
-          "With a norm, weights that grow turn less in the end, and training is steadier, than "
-          "with weights kept at their initial magnitude.",
+          "With a norm, growing weights turn less in the end, and training is steadier, compared "
+          "with weights kept at their initial norm.",
           "a suggestion without a figure", "digits; two hidden layers of 64; 20 epochs",
           "effective_learning_rate", ("weights",), ten_seeds.early_stopping,
           "Plain gradient descent at rate 0.1."),
     Claim("robust-scaling", "5.2", "more robust to the scaling of the input",
-          "Rescaling inputs or weights changes the metric along the gains less than along the "
-          "magnitude of weights without a norm.",
+          "Re-scaling inputs or weights changes the metric along the gains less than, without a "
+          "norm, the metric along the magnitude of the weights.",
           "derived", "generalized linear models of 6 outputs, 10 draws", "effective_learning_rate",
           evaluate=at_start.robust_to_scaling,
-          beside="Batch and layer norm; weight norm, of which the paper does not say it, beside."),
+          beside="Batch norm and layer norm; weight norm, about which the paper does not say "
+          "this, is a further measurement."),
     # Section 6.1.
     Claim("recall-speedup", "6.1", "a per-iteration speedup across all metrics",
-          "Layer norm needs fewer updates to the targets of R@1, R@5 and R@10.",
+          "Layer norm needs fewer updates to reach the targets of R@1, R@5 and R@10.",
           _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",),
           recurrent.recall_by_updates),
     Claim("sixty-percent", "6.1", "in 60% of the time",
-          "Layer norm is at its own best sooner than the plain model at its.",
+          "The model with layer norm reaches its best score sooner than the plain model reaches "
+          "its own.",
           _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",), recurrent.own_best),
     Claim("table-2", "6.1", "improved generalization over the original model",
           "Recalls and mean ranks on test data are better with layer norm.",
           _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",), recurrent.table_2),
     # Section 6.2.
     Claim("reader-faster", "6.2", "not only trains faster",
-          "The attentive reader needs fewer updates to the targets of its error rate.",
+          "The attentive reader needs fewer updates to reach the targets of its error rate.",
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",), speedup("attentive_reader"),
           _SHORT),
     Claim("reader-better", "6.2", "a better validation result over both",
-          "The attentive reader's error rate ends lower than without norm or with batch norm.",
+          "The attentive reader's error rate ends lower than without normalization or with batch "
+          "norm.",
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",),
           recurrent.reader_error(NONE, "batch norm in the LSTM", "batch norm everywhere"), _SHORT),
     Claim("reader-gain", "6.2", "the former model performed significantly better",
@@ -173,7 +181,7 @@ PAPER = (
           "not compared there; section 3.1 argues it", _CNN_HERE, "attentive_reader",
           ("attentive_reader",), recurrent.longer_passages, _SHORT),
     Claim("reader-scale", "6.2", "not sensitive to the initial scale",
-          "Gains that start at 1 or at 0.1 matter less for layer norm than for batch norm.",
+          "Whether gains start at 1 or at 0.1 matters less for layer norm than for batch norm.",
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",), recurrent.initial_gain,
           "Batch norm with gain 1 is planned."),
     # Section 6.3.
@@ -182,7 +190,7 @@ PAPER = (
           f"{_BOOKS}; Theano with CNMeM", _BOOKS_HERE, "skip_thoughts", ("skip_thoughts",),
           recurrent.update_time, f"{_MARGIN} {_TWO_IMPLEMENTATIONS}"),
     Claim("skip-speedup", "6.3", "both in speedup over the baseline",
-          "Skip-thoughts with layer norm need fewer updates to the targets of the loss.",
+          "Skip-thoughts with layer norm need fewer updates to reach the targets of the loss.",
           _BOOKS, _BOOKS_HERE, "skip_thoughts", ("skip_thoughts",),
           speedup("skip_thoughts"), _SHORT),
     Claim("skip-better", "6.3", "as well as better final results",
@@ -194,7 +202,8 @@ PAPER = (
           f"{_BOOKS}, then 1.7 million", "not run", ""),
     # Section 6.4.
     Claim("draw-twice", "6.4", "almost twice as fast",
-          f"DRAW needs at most {recurrent.ALMOST_TWICE:.0%} of the updates to the bound's targets.",
+          f"DRAW needs at most {recurrent.ALMOST_TWICE:.0%} of the updates to reach the targets "
+          f"of its bound.",
           _DRAW, _DRAW_HERE, "draw", ("draw",), recurrent.draw_twice, f"{_MARGIN} {_SHORT}"),
     Claim("draw-bound", "6.4", "82.36 … 82.09 nats",
           "DRAW's bound on the test data is lower at the end with layer norm.",
@@ -206,43 +215,46 @@ PAPER = (
           _PEN, _PEN_HERE, "handwriting", ("handwriting",), recurrent.comparable,
           f"{_MARGIN} {_SHORT}"),
     Claim("pen-faster", "6.5", "but is much faster",
-          "Handwriting: layer norm needs fewer updates to the targets of the loss.",
+          "Handwriting: layer norm needs fewer updates to reach the targets of the loss.",
           _PEN, _PEN_HERE, "handwriting", ("handwriting",), speedup("handwriting"),
-          "“Much” has no number in the paper; here any saving counts. All targets are reached "
+          "The paper gives no number for “much”; here any saving counts. All targets are reached "
           f"before the fourth measurement. A constant 1 is among the inputs. {_SHORT}"),
     # Section 6.6.
     Claim("robust", "6.6", "robust to the batch-sizes",
-          "From batches of 128 to 4 layer norm's results change less than batch norm's.",
+          "From batches of 128 to 4, the results of layer norm change less than those of batch "
+          "norm.",
           _MNIST, _MNIST_HERE, "mnist", ("mnist",),
           feedforward.robust),
     Claim("faster-at-128", "6.6", "a faster training convergence",
-          "With batches of 128 layer norm needs fewer updates to the targets of the training NLL.",
+          "With batches of 128 layer norm needs fewer updates to reach the targets of the "
+          "training NLL.",
           _MNIST, _MNIST_HERE, "mnist", ("mnist",),
           feedforward.faster_than_batch_norm(128), _RATE),
     Claim("faster-at-4", "6.6", "a faster training convergence",
-          "With batches of 4 layer norm needs fewer updates to the targets of the training NLL.",
+          "With batches of 4 layer norm needs fewer updates to reach the targets of the training "
+          "NLL.",
           _MNIST, _MNIST_HERE, "mnist", ("mnist",),
           feedforward.faster_than_batch_norm(4), _RATE),
     # Section 6.7.
     Claim("conv-speedup", "6.7", "a speedup over the baseline model",
-          "A convolutional network needs fewer updates to the targets with layer norm.",
+          "A convolutional network needs fewer updates to reach the targets with layer norm.",
           _CONV, _CONV_HERE, "convnet", ("convnet",), speedup("convnet"), _METRICS),
     Claim("conv-batch", "6.7", "batch normalization outperforms the other methods",
           "Batch norm ends with the lowest test error and NLL of all norms.",
           _CONV, _CONV_HERE, "convnet", ("convnet",), feedforward.outperforms, _METRICS),
     Claim("conv-border", "6.7", "rarely turned on",
-          "Units near the border of the image are on less often than the rest.",
+          "Units near the border of the image are active less often than the rest.",
           _CONV, _CONV_HERE, "convnet", ("convnet",), feedforward.border("on")),
     Claim("conv-statistics", "6.7", "very different statistics from the rest",
-          "The std of units near the border differs from that of the rest by over a tenth.",
+          "The std of units near the border differs from that of the rest by more than a tenth.",
           _CONV, _CONV_HERE, "convnet", ("convnet",), feedforward.border("deviation"),
           _MARGIN),
     # Section 7.
     Claim("feature-shifting", "7", "per training-case feature shifting",
-          "Adding one number to all data of a case changes nothing.",
+          "Adding one number to all data of a case does not change the output.",
           "a summary of table 1", "computed at eps = 0, float64", "paper_vs_code",
           evaluate=computed.case_shifting,
-          beside="Read of the summed inputs, as the words can be, it is true."),
+          beside="If the features are the summed inputs, as the sentence can be read, it is true."),
     Claim("benefit-most", "7", "recurrent neural networks benefit the most",
           "Recurrent networks gain more than others.",
           "a summary of section 6", "not comparable between tasks", ""),

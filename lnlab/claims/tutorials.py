@@ -30,7 +30,8 @@ def padding(records: Records) -> list[Finding]:
                 alone = alone[:, :1]
             states = recurrence.padded_states(alone, [length] * alone.shape[1], params, form=form)
             changes.append(np.abs(states[:, 0] - whole[:length, k]).max())
-        what = f"{'layer' if layer else 'batch'} norm: real steps of a padded batch, and alone"
+        norm = "layer norm" if layer else "batch norm"
+        what = f"{norm}: real steps of a padded batch, compared with alone"
         results.append(computed.exact(what, max(changes), counts=layer))
     return results
 
@@ -44,7 +45,8 @@ TUTORIALS = (
           "Loss and gradient change less along the gradient with layer norm.",
           "shown for batch norm by Santurkar et al. (2018)", _DIGITS, "", ("landscape",),
           feedforward.landscape(LANDSCAPE),
-          "From the weights of He et al., which a network without norm needs; mean over training."),
+          "From He initialization, which a network without normalization needs; mean over "
+          "training."),
     Claim("less-shift", "tutorials", "reduces internal covariate shift",
           "A layer's gradient changes less when the layers below take their step.",
           "a conjecture of 2015", _DIGITS, "", ("landscape",),
@@ -54,35 +56,37 @@ TUTORIALS = (
           "said without a source", _START,
           "recurrent_networks", evaluate=computed.gradients_through_time),
     Claim("any-batch", "tutorials", "works with any batch size",
-          "From batches of 128 to 4 results change less than with batch norm.",
+          "From batches of 128 to 4, results change less than with batch norm.",
           "by its definition", "MNIST; 784-1000-1000-10", "mnist", ("mnist",),
           feedforward.robust),
     Claim("variable-lengths", "tutorials", "handles variable-length sequences naturally",
-          "Padding and the other sequences of a batch change nothing in a sequence's real steps.",
+          "Padding and the other sequences of a batch do not change the real steps of a sequence.",
           "by its definition", "a network of 64 units, four lengths", "recurrent_networks",
           evaluate=padding),
     Claim("gains-at-128", "tutorials", "gains in both training loss and test error",
-          "With batches of 128 layer norm ends lower than no norm and than batch norm.",
-          "read off figure 6, which has no network without norm", _FIGURE_6, "mnist",
+          "With batches of 128 layer norm ends lower than no normalization and than batch norm.",
+          "read off figure 6, which has no network without normalization", _FIGURE_6, "mnist",
           ("mnist",), ten_seeds.figure_6_gains(128)),
     Claim("gains-at-4", "tutorials", "gains in both training loss and test error",
-          "With batches of 4 layer norm ends lower than no norm and than batch norm.",
-          "read off figure 6, which has no network without norm", _FIGURE_6, "mnist",
+          "With batches of 4 layer norm ends lower than no normalization and than batch norm.",
+          "read off figure 6, which has no network without normalization", _FIGURE_6, "mnist",
           ("mnist",), ten_seeds.figure_6_gains(4)),
     Claim("minimal-memory", "tutorials", "memory: minimal overhead (just γ and β)",
-          "Layer norm keeps no number in memory but gain and bias.",
+          "Layer norm keeps nothing in memory except gain and bias.",
           "said without a source", "counted from the formula of the gradient", "cost",
           evaluate=at_start.memory, beside="True at inference; training keeps the input, too."),
     Claim("pre-norm-flow", "tutorials", "pre-norm … enables better gradient flow",
           "With pre-norm more of the gradient reaches the first block, and it changes less.",
           "said without a source", "blocks of 32 features, random tokens, 10 draws",
           "pre_norm_post_norm", evaluate=at_start.gradient_flow,
-          beside="At initialization (Xavier; GPT-2's beside); two readings of “better”."),
+          beside="At initialization (Xavier; GPT-2's is a further measurement); two readings of "
+          "“better”."),
     Claim("deep-transformers", "tutorials", "enables training of very deep transformer models",
           "A transformer of 24 blocks reaches a lower loss with layer norm than without.",
           "said without a source", "characters of Shakespeare, 64 features, 600 updates",
           "pre_norm_post_norm", ("transformer",), feedforward.deep,
-          "Each at its best of the rates and warm-ups at which both were trained. From Xavier's "
-          "initialization the loss of 24 blocks without a norm starts far above chance: that is "
-          "no fair baseline. From GPT-2's with residual scaling it starts at chance, and trains."),
+          "Each at the best of the rates and warm-ups at which both were trained. From Xavier "
+          "initialization the loss of 24 blocks without a norm starts far above chance level, so "
+          "that is not a fair baseline. From GPT-2's with residual scaling it starts at chance "
+          "level, and the network trains."),
 )  # fmt: skip

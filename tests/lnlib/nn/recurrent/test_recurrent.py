@@ -11,7 +11,6 @@ from tests.cases.modules import (
     EXACT,
     IN,
     KINDS,
-    TORCH,
     B,
     H,
     T,
@@ -29,25 +28,6 @@ from tests.cases.modules import (
 )
 
 # Against the NumPy cells.
-
-
-@each_path
-@each_form
-@pytest.mark.parametrize("bias", [True, False])
-def test_seven_steps_from_a_nonzero_state_are_those_of_the_numpy_cells(
-    kind, form, bias, implementation
-):
-    module = make(kind, form=form, bias=bias, implementation=implementation)
-    x, hx = draw(T, B, IN), start(kind)
-    output, last = module(x, hx)
-    params = numpy_params(module)
-    assert ("b" in params) == (
-        bias and form not in ("rnn paper",) and "bias_l0" in dict(module.named_parameters())
-    )
-    expected, end = run_numpy(kind, form, params, x, [s[0] for s in states(kind, hx)])
-    assert_close(output.detach().numpy(), expected, rtol=EXACT, atol=EXACT)
-    for s, e in zip(states(kind, last), end, strict=True):
-        assert_close(s[0].detach().numpy(), e, rtol=EXACT, atol=EXACT)
 
 
 @each_path
@@ -150,15 +130,6 @@ def test_shapes_are_those_of_torch(pair, options, shape):
     assert shapes(ours(x)) == shapes(theirs(x))
     hx = theirs(x)[1]
     assert shapes(ours(x, hx)) == shapes(theirs(x, hx))
-
-
-@each_kind
-def test_weights_have_the_names_and_shapes_of_torch(kind):
-    options = {"num_layers": 2, "bidirectional": True}
-    theirs = {n: p.shape for n, p in TORCH[kind](IN, H, **options).named_parameters()}
-    ours = {n: p.shape for n, p in KINDS[kind](IN, H, **options).named_parameters()}
-    weights = {n: s for n, s in theirs.items() if n.startswith("weight")}
-    assert {n: s for n, s in ours.items() if n.startswith("weight")} == weights
 
 
 @each_path

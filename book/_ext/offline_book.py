@@ -94,6 +94,7 @@ def copy_vendored(app):
         if (static / widget.name).exists():  # for a page that is not written again
             widget.write(static)
     (static / "colors.css").write_text(colors.css(), "utf-8")
+    (static / "controls.css").write_text(base.CONTROLS, "utf-8")
     (static / "pick.css").write_text(css_filter.STYLE, "utf-8")
     shutil.copy2(base.HERE / "address.js", static / "address.js")  # page.js, too, needs it
     app.add_css_file("colors.css")
@@ -158,6 +159,37 @@ MENDED = [
 ]
 
 
+# A table of Markdown; what begins with "ln-" says how it is laid out.
+TABLE = re.compile(r'<table class="([^"]*\btable)">(.*?)</table>', re.DOTALL)
+COLUMNS = 4  # so many are too narrow on a phone, which shows each row as a list
+
+
+def rows_on_a_phone(table):
+    """Name the column before each cell of a table that a phone shows as a list."""
+    names, whole = table[1].split(), table[0]
+    own = [name for name in names if name.startswith("ln-")]
+    heads = [
+        html.escape(html.unescape(re.sub(r"<[^>]+>", "", head)).strip(), quote=True)
+        for head in re.findall(r"<th\b[^>]*>(.*?)</th>", table[2], re.DOTALL)
+    ]
+    if own not in ([], ["ln-rows"]) or (not own and len(heads) < COLUMNS):
+        return whole
+    if not own:
+        whole = whole.replace(f'class="{table[1]}"', f'class="ln-rows {table[1]}"', 1)
+
+    def name(row):
+        columns = iter(heads)
+        return re.sub(
+            r"<td\b",
+            lambda cell: (
+                cell[0] if (head := next(columns)) == heads[0] else f'<td data-column="{head}"'
+            ),
+            row[0],
+        )
+
+    return re.sub(r"<tr\b.*?</tr>", name, whole, flags=re.DOTALL)
+
+
 def finish_page(app, pagename, templatename, context, doctree):
     """Set right what the theme gets wrong, and add what the page's widgets load."""
     hold_mathjax(context)
@@ -173,10 +205,13 @@ def finish_page(app, pagename, templatename, context, doctree):
     body = context.get("body", "")
     if 'class="ln-pick' in body:
         app.add_css_file("pick.css", priority=900)
+    if 'class="ln-pick' in body or any(widget.on(body) for widget in WIDGETS):
+        app.add_css_file("controls.css", priority=850)  # what each of them arranges
     # A playground is, too, where it has all its controls.
     if "&quot;small&quot;: false" in body or any(w.wide and w.on(body) for w in WIDGETS):
         # The whole width is the figure's: the list of sections beside it would take a quarter.
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
+    context["body"] = TABLE.sub(rows_on_a_phone, context.get("body", ""))
     for wrong, right in MENDED:
         context["body"] = context.get("body", "").replace(wrong, right)
     context["body"] = PLAIN.sub(r"\1\2", context["body"])

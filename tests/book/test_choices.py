@@ -7,6 +7,7 @@ from lnbook.chapters.claims import chart
 from lnbook.chapters.which_norm import chooser, models
 from lnbook.chapters.which_norm.snippets import snippet
 from lnbook.figures import css_filter
+from lnbook.widgets.base import CONTROLS
 from lnlab.claims import PAPER, ClaimResult, Finding
 from tools.browser import Firefox
 
@@ -16,7 +17,7 @@ CHOICES = [
     {"data": "table", "devices": "several", "depth": "few"},
     {"weights": "loaded", "data": "rnn", "sequence": "one", "precision": "float32"},
 ]
-STYLE = f"<style>{css_filter.STYLE}</style>"
+STYLE = f"<style>{CONTROLS}{css_filter.STYLE}</style>"
 FILTERS = [
     {},
     {"which": "all"},

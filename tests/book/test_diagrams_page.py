@@ -15,6 +15,7 @@ from lnbook import diagrams
 from lnbook.diagrams import cells, cubes, rivers
 from lnbook.diagrams.svg import spoken
 from lnbook.figures import colors
+from lnbook.widgets import base
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1300, "height": 900}
@@ -31,6 +32,7 @@ LOOK = [
     ),
     package("sphinx_book_theme", "theme/sphinx_book_theme/static/styles/sphinx-book-theme.css"),
     STATIC / "custom.css",
+    base.HERE / "controls.css",
     diagrams.WEB.folder / "diagrams.css",
 ]
 

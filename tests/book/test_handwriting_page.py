@@ -73,7 +73,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
                 place = ["a space" if text[u] == " " else f"“{text[u]}”", u + 1, len(text)]
             loss = f"{arm['losses'][point]:.2f}".replace("-", "−")
             assert part(page, "loss").nth(k).inner_text() == f"{loss} nats per point"
-            texts += [arm["name"], loss, *place]
+            texts += [arm["name"].lower(), loss, *place]
             check_says(of_text, arm["name"], *place)
             check_says(of_ink, arm["name"], pen, N)
         check_says(part(page, "says").inner_text(), *texts)
@@ -158,7 +158,7 @@ def toy(browser, tmp_path):
             "arrays": {name: values[None] for name, values in arrays.items()},
         }
         (tmp_path / "page.html").write_text(
-            f"<!doctype html><meta charset=utf-8><style>{colors.css()}{WEB.style()}</style>"
+            f"<!doctype html><meta charset=utf-8><style>{WEB.whole_style()}</style>"
             f"{HandwritingReplay([run]).to_html()}<script>{WEB.book()}</script>",
             "utf-8",
         )

@@ -2,8 +2,6 @@
 
 from contextlib import contextmanager
 
-from lnbook.figures import colors
-
 # Calls since the canvas was cleared: the name, the style, then what was given; of an image, its
 # pixels as numbers of 24 bits, and then where it went.
 LOG = """(() => {
@@ -47,7 +45,7 @@ def drawn(browser, web, data, **look):
     """A page on which a replay of recorded networks draws, in the colors that are given."""
     page = browser.new_page(reduced_motion="reduce")
     page.add_script_tag(content=LOG)
-    page.add_style_tag(content=colors.css() + web.style())
+    page.add_style_tag(content=web.whole_style())
     page.add_script_tag(content=f"{web.source()}\nwindow.{web.js_name} = {web.js_name};")
     page.evaluate(START, [web.js_name, data, look])
     yield page

@@ -25,7 +25,6 @@ from typing import Any
 from lnbook.diagrams import boards, cells, cubes, residuals, rivers
 from lnbook.diagrams.svg import spoken
 from lnbook.display import bundle
-from lnbook.figures import colors
 from lnbook.widgets.base import WidgetFiles, anywidget_class, box
 
 __all__ = ["WEB", "Diagram", "board", "cube", "gru", "lstm", "residual", "river"]
@@ -74,7 +73,7 @@ class Diagram:
 
 
 def _style() -> str:
-    return colors.css() + WEB.style()
+    return WEB.whole_style()
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lnbook.widgets.base import box
+from lnbook.widgets.base import CONTROLS, box
 
 SOURCE = Path(__file__).with_suffix(".css")
 STYLE = SOURCE.read_text("utf-8")
@@ -88,4 +88,4 @@ def live(body: str) -> Any:
     """Build the widget of a live notebook: a card with its look."""
     import ipywidgets
 
-    return box([ipywidgets.HTML(f"<style>{STYLE}</style>{body}")])
+    return box([ipywidgets.HTML(f"<style>{CONTROLS}{STYLE}</style>{body}")])

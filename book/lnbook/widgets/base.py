@@ -23,6 +23,8 @@ from typing import Any
 from lnbook.figures import colors
 
 HERE = Path(__file__).parent
+#: The look of buttons, choices, sliders and tables, which all widgets share.
+CONTROLS = (HERE / "controls.css").read_text("utf-8")
 # Which keys a box of widgets keeps: all but commands such as Ctrl+S and Shift+Enter. Notebook 7
 # decides before any element hears of a key, by an attribute of the one that has the focus.
 KEYS = """
@@ -93,8 +95,12 @@ class WidgetFiles:
         return self.source() + (start.read_text("utf-8") if start.exists() else "")
 
     def style(self) -> str:
-        """Return the look."""
+        """Return its own look, which comes after :data:`CONTROLS`."""
         return (self.folder / f"{self.name}.css").read_text("utf-8")
+
+    def whole_style(self) -> str:
+        """Return all that its look needs outside the book: colors, controls and its own."""
+        return colors.css() + CONTROLS + self.style()
 
     def html(
         self,
@@ -222,4 +228,4 @@ def _widget_class(web: WidgetFiles, start: str) -> type:
         f"  return {start};\n"
         "} };\n"
     )
-    return anywidget_class(web.name, esm, colors.css() + web.style(), data=traitlets.Dict())
+    return anywidget_class(web.name, esm, web.whole_style(), data=traitlets.Dict())

@@ -43,6 +43,23 @@ def stays_narrow(page, width):
     assert page.evaluate(wide) <= width, beyond
 
 
+# What is pressed, chosen, moved or opened, with its label; smaller than 32 pixels. An object in a
+# picture is as large as it is.
+SMALL = """() => [...document.querySelectorAll(
+  "article :is(button:not(.ln-caption-ranking-object), summary, select, input, textarea, .ln-grip)")]
+  .filter((e) => e.checkVisibility({ visibilityProperty: true })).flatMap((e) => {
+    const boxes = [e, ...(e.type === "range" ? [] : e.labels ?? [])];
+    const sides = boxes.map((box) => box.getBoundingClientRect());
+    const [wide, high] = ["width", "height"].map((s) => Math.max(...sides.map((r) => r[s])));
+    return wide && Math.min(wide, high) < 31.5
+      ? [`${e.className || e.parentElement.className} ${e.localName}: ${wide} x ${high}`] : [];
+  })"""
+
+
+def test_every_control_is_large_enough_for_a_finger(phone):
+    assert sorted(set(phone.page.evaluate(SMALL))) == []
+
+
 def test_a_long_word_in_a_text_field_does_not_widen_the_page(visit, http):
     """The message about a wrong entry repeats it."""
     with visit(http, "normalization_axes", viewport=PHONE, reduced_motion="reduce") as v:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from lnbook.figures import colors
 from lnbook.show import Quiz, choose, number, order
 from lnbook.widgets.quiz import WEB
 from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, bare
@@ -61,7 +60,7 @@ def write(tmp_path, monkeypatch):
     """``write(quiz, …)``: a page with them, always at the same address; ``plain`` has no script."""
     monkeypatch.setenv("LNLIB_STATIC", "1")
 
-    style = (STATIC / "custom.css").read_text("utf-8") + WEB.style() + colors.css()
+    style = (STATIC / "custom.css").read_text("utf-8") + WEB.whole_style()
     script = WEB.book()
 
     def to_file(*quizzes, plain=False):

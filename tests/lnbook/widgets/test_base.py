@@ -53,3 +53,18 @@ def test_a_page_has_a_widget_if_it_has_its_element(name):
         assert web.on(page.format(element)) == wanted
     others = (f"{element}-live", f"no-{element}", "x")
     assert not any(web.on(EXAMPLES["element"].format(other)) for other in others)
+
+
+# A rule about buttons, lists or sliders by their tags; a sentence in a list is none of them.
+CONTROL = re.compile(r"(?<!li )\b(?:button|select)\b|range")
+OWN_LOOK = {"border", "border-color", "background", "accent-color", "box-shadow"}
+
+
+@pytest.mark.parametrize("path", sorted(base.HERE.parent.rglob("*.css")), ids=lambda p: p.stem)
+def test_controls_have_one_look_which_the_shared_style_sheet_has(path):
+    """A widget's own sheet arranges its controls; borders and colors are in controls.css."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text("utf-8"), flags=re.DOTALL)
+    for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", text):
+        if CONTROL.search(selector) and path.name != "controls.css":
+            said = {line.partition(":")[0].strip() for line in body.split(";")}
+            assert not said & OWN_LOOK, selector.strip()

@@ -112,7 +112,7 @@ const lnPlayground = (() => {
 
     // The page.
     const select = (key, label, extra = "") => `<label class="ln-playground-setting"><span>${label}</span>`
-      + `<select data-key="${key}" autocomplete="off"${extra}></select></label>`;
+      + `<select class="ln-select" data-key="${key}" autocomplete="off"${extra}></select></label>`;
     const score = (k) => `<strong data-part="error-${k}">–</strong> <span>${small
       ? '<span class="ln-playground-wide">digits </span>read' : "held-out error"}</span>`;
     const card = (k) => `<section class="ln-playground-net" data-part="net-${k}" aria-label="Network `
@@ -123,26 +123,26 @@ const lnPlayground = (() => {
     const shared = Object.keys(SETTINGS).map((key) => select(key, SETTINGS[key][0])).join("");
     root.append(element(`<div class="ln-playground-body${small ? " ln-playground-small" : ""}">
       <div class="ln-playground-bar">
-        <button type="button" class="ln-playground-go" data-part="go">Start</button>
-        <button type="button" data-part="step">Step</button>
-        <button type="button" data-part="reset">Reset</button>
+        <button type="button" class="ln-button ln-playground-go" data-part="go">Start</button>
+        <button type="button" class="ln-button" data-part="step">Step</button>
+        <button type="button" class="ln-button" data-part="reset">Reset</button>
         <span class="ln-playground-count"><b data-part="count">0</b> updates</span>
         ${small ? "" : select("pace", "", ' aria-label="Speed"')}
-        ${small || live ? "" : `<button type="button" data-part="copy">Copy link</button>
+        ${small || live ? "" : `<button type="button" class="ln-button" data-part="copy">Copy link</button>
         <input class="ln-playground-link" data-part="link" readonly hidden aria-label="Link to this state">`}
       </div>
       ${small ? "" : `<div class="ln-playground-challenges" role="group" aria-label="Challenges">
-        <span>Predict:</span> ${LN_CHALLENGES.map((c, i) => `<button type="button" data-challenge="${i}"
+        <span>Predict:</span> ${LN_CHALLENGES.map((c, i) => `<button type="button" class="ln-button" data-challenge="${i}"
           aria-pressed="false">${c.name}</button>`).join("")}</div>
       <div class="ln-playground-ask" data-part="ask" hidden></div>
-      <details class="ln-playground-more" data-part="more"><summary>Settings</summary>
+      <details class="ln-playground-more" data-part="more"><summary class="ln-opens">Settings</summary>
         <div class="ln-playground-settings">${shared}</div>
       </details>
       <div class="ln-playground-follow">${select("differs", "A and B differ in")}
         <span class="ln-playground-example"><span data-part="follow"></span>
-        <button type="button" data-part="before" aria-label="Follow the previous example">‹</button>
-        <button type="button" data-part="after" aria-label="Follow the next example">›</button>
-        <button type="button" data-part="hardest">Hardest for B</button></span></div>`}
+        <button type="button" class="ln-button" data-part="before" aria-label="Follow the previous example">‹</button>
+        <button type="button" class="ln-button" data-part="after" aria-label="Follow the next example">›</button>
+        <button type="button" class="ln-button" data-part="hardest">Hardest for B</button></span></div>`}
       <div class="ln-playground-pair">${card(0)}${card(1)}</div>
       ${small ? '<p class="ln-playground-verdict" data-part="verdict" aria-hidden="true"></p>' : ""}
       <canvas class="ln-playground-curves" data-part="curves" role="img" aria-label=""></canvas>
@@ -150,12 +150,12 @@ const lnPlayground = (() => {
       ${small ? `<p class="ln-playground-note"><a data-part="all" href="playground.html">Open the full playground:
         depth, initialization, other norms, ten challenges</a></p>` : `
       <div class="ln-playground-foot">
-        <details data-part="code"><summary>Show the code</summary>
-          <p>The same in PyTorch, for <select data-part="which" aria-label="Code of network"
+        <details data-part="code"><summary class="ln-opens">Show the code</summary>
+          <p>The same in PyTorch, for <select class="ln-select" data-part="which" aria-label="Code of network"
             autocomplete="off"><option value="0">A</option><option value="1" selected>B</option>
           </select>:</p><pre tabindex="0"><code data-part="program"></code></pre></details>
-        <details data-part="numbers"><summary>The numbers behind the figures</summary>
-          <div class="ln-playground-table" data-part="table" tabindex="0" role="region"
+        <details data-part="numbers"><summary class="ln-opens">The numbers behind the figures</summary>
+          <div class="ln-playground-table ln-values" data-part="table" tabindex="0" role="region"
             aria-label="The numbers behind the figures"></div></details>
       </div>`}
     </div>`));
@@ -426,7 +426,7 @@ const lnPlayground = (() => {
       $("ask").replaceChildren(element(`<div><p><b>${c.name}.</b> A: ${label(0)}. B: ${label(1)}.
         After ${c.updates.toLocaleString("en")} updates, which network will misclassify fewer
         than ${percent(GOAL)} of the held-out ${what()}s?</p><p class="ln-playground-outcomes">
-        ${outcomes.map((o) => `<button type="button" data-outcome="${o}">${o}</button>`).join("")}
+        ${outcomes.map((o) => `<button type="button" class="ln-button" data-outcome="${o}">${o}</button>`).join("")}
         </p></div>`));
     }
     function predict(outcome) {

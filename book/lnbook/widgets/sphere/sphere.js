@@ -46,20 +46,20 @@ const lnSphere = (() => {
 
     const row = (key) => {
       const [label, low, high, step] = NUMBERS[key];
-      const play = key === "stage" ? `<button type="button" data-part="play"></button>` : "";
+      const play = key === "stage" ? `<button type="button" class="ln-button" data-part="play"></button>` : "";
       return `<label class="ln-sphere-row" data-row="${key}"><span>${label}</span>${play}<input`
-        + ` type="range" data-key="${key}" min="${low}" max="${high}" step="${step}"`
+        + ` type="range" class="ln-slider" data-key="${key}" min="${low}" max="${high}" step="${step}"`
         + ` autocomplete="off"><output></output></label>`;
     };
-    const act = (name, text) => `<button type="button" data-act="${name}">${text}</button>`;
-    const way = (key, text) => `<button type="button" data-way="${key}">${text}</button>`;
+    const act = (name, text) => `<button type="button" class="ln-button" data-act="${name}">${text}</button>`;
+    const way = (key, text) => `<button type="button" class="ln-button" data-way="${key}">${text}</button>`;
     const holder = document.createElement("template");
     holder.innerHTML = `<div class="ln-sphere-body">
       <p class="ln-sphere-title" id="${root.id}-title">Three numbers in space</p>
       <div class="ln-sphere-stage" data-part="stage" tabindex="0" role="img"
         aria-label="${root.dataset.alt}" aria-describedby="${root.id}-says"></div>
       <div class="ln-sphere-side">
-        <div class="ln-sphere-ways" role="group" aria-label="Direction">
+        <div class="ln-sphere-ways ln-segments" role="group" aria-label="Direction">
           ${way("no", "Forward")}${way("yes", "Gradient")}</div>
         ${["a1", "a2", "a3", "eps"].map(row).join("")}
         <div class="ln-sphere-either">

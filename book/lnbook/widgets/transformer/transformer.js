@@ -61,16 +61,16 @@ const lnTransformer = (() => {
     const first = allowed(settings, START); // where a challenge without a sentence goes back to
     let state = allowed((addressed && read()) || {}, first);
 
-    const row = (name, i) => `<fieldset class="ln-transformer-row"><legend><span class="ln-transformer-hush">Norm</span> ${name}</legend>`
+    const row = (name, i) => `<fieldset class="ln-transformer-row ln-segments"><legend><span class="ln-transformer-hush">Norm</span> ${name}</legend>`
       + Object.entries(SWITCH).map(([letter, text]) => `<label class="ln-transformer-${letter}"><input
         type="radio" name="${mine}-${i}" value="${letter}" data-norm="${i}"
         autocomplete="off"><span>${text}</span></label>`).join("") + "</fieldset>";
-    const pick = (part, values, label) => `<label>${label} <select data-part="${part}"
+    const pick = (part, values, label) => `<label>${label} <select class="ln-select" data-part="${part}"
       autocomplete="off">${Object.entries(values).sort(([p], [q]) => p - q).map(([v, text]) =>
       `<option value="${v}">${text}</option>`).join("")}</select></label>`;
     root.append(element(`<div class="ln-transformer-body">
       <div class="ln-transformer-challenges" role="group" aria-label="Challenges"><span>Predict:</span>
-        ${LN_TRANSFORMER_CHALLENGES.map((c, i) => `<button type="button" data-challenge="${i}"
+        ${LN_TRANSFORMER_CHALLENGES.map((c, i) => `<button type="button" class="ln-button" data-challenge="${i}"
           aria-pressed="false">${c.name}</button>`).join("")}</div>
       <div class="ln-transformer-ask" data-part="ask" hidden></div>
       <div class="ln-transformer-first">
@@ -88,8 +88,8 @@ const lnTransformer = (() => {
         </div>
         <div class="ln-transformer-norms">
           ${NORMS.map(row).join("")}
-          <fieldset class="ln-transformer-row ln-transformer-all"><legend>All five</legend>${Object.entries(SWITCH).map(
-            ([letter, text]) => `<button type="button" data-all="${letter}"
+          <fieldset class="ln-transformer-row ln-transformer-all ln-segments"><legend>All five</legend>${Object.entries(SWITCH).map(
+            ([letter, text]) => `<button type="button" class="ln-button" data-all="${letter}"
               aria-label="${text}, all five norms">${text}</button>`).join("")}</fieldset>
           <p class="ln-transformer-score"><strong data-part="loss">–</strong> <span data-part="loss-says">nats
             per character on your sentence</span></p>
@@ -99,9 +99,9 @@ const lnTransformer = (() => {
         </div>
       </div>
       <div class="ln-transformer-bar">${pick("heat", HEATS, "Temperature")}
-        <button type="button" data-part="again">Sample again</button>
-        <button type="button" data-part="reset">Reset</button>
-        ${live ? "" : `<button type="button" data-part="copy">Copy link</button>
+        <button type="button" class="ln-button" data-part="again">Sample again</button>
+        <button type="button" class="ln-button" data-part="reset">Reset</button>
+        ${live ? "" : `<button type="button" class="ln-button" data-part="copy">Copy link</button>
         <input class="ln-transformer-link" data-part="link" readonly hidden aria-label="Link to this state">`}
       </div>
       <div class="ln-transformer-inside">
@@ -109,15 +109,15 @@ const lnTransformer = (() => {
           <p class="ln-transformer-note" data-part="tick">The line shows the probability with all norms on.</p></section>
         <section class="ln-transformer-stream">
           <div class="ln-transformer-bar">${pick("look", { ...NORMS }, "Residual stream at norm")}
-            <label class="ln-transformer-at">Character <input type="range" data-part="at" min="0" max="1"
+            <label class="ln-transformer-at">Character <input type="range" class="ln-slider" data-part="at" min="0" max="1"
               autocomplete="off"></label></div>
           <canvas data-part="canvas" role="img" aria-label=""></canvas>
           <p class="ln-transformer-says" data-part="says"></p>
         </section>
       </div>
       <p class="ln-transformer-status" data-part="status" role="status" aria-live="polite"></p>
-      <details data-part="numbers"><summary>The numbers behind the pictures</summary>
-        <div class="ln-transformer-table" data-part="table" tabindex="0" role="region"
+      <details data-part="numbers"><summary class="ln-opens">The numbers behind the pictures</summary>
+        <div class="ln-transformer-table ln-values" data-part="table" tabindex="0" role="region"
           aria-label="The numbers behind the pictures"></div></details>
     </div>`));
 
@@ -329,7 +329,7 @@ const lnTransformer = (() => {
       $("ask").hidden = false;
       $("ask").replaceChildren(element(`<div><p><b>${c.name}.</b> ${c.what} ${asked}</p>
         <p class="ln-transformer-outcomes">${Object.entries(OUTCOMES[c.asks]).map(([key, text]) =>
-          `<button type="button" data-outcome="${key}">${text}</button>`).join("")}</p></div>`));
+          `<button type="button" class="ln-button" data-outcome="${key}">${text}</button>`).join("")}</p></div>`));
     }
     function predict(outcome) {
       if (challenge.told) return;

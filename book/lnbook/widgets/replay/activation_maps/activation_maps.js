@@ -54,12 +54,12 @@ const lnActivationMaps = (() => {
     const mine = `ln-activation-maps-${++made}`, last = first.passes.length - 1;
     const state = { pictures: "mnist", cut: 0, layer: 0, statistic: "on", before: 0, point: last, channel: 0 };
     let data = first;
-    const pills = (name, label, options) => `<fieldset class="ln-activation-maps-pills"><legend>${label}</legend>
+    const pills = (name, label, options) => `<fieldset class="ln-activation-maps-pills ln-segments"><legend>${label}</legend>
       ${Object.entries(options).map(([value, text]) => `<label><input type="radio" name="${mine}-${name}"
       data-of="${name}" value="${value}" autocomplete="off"${String(state[name]) === value ? " checked" : ""}>
       <span>${text}</span></label>`).join("")}</fieldset>`;
     const slide = (name, label, most) => `<label class="ln-activation-maps-slide"><span>${label} <output
-      data-part="${name}-told"></output></span><input type="range" data-part="${name}" min="0"
+      data-part="${name}-told"></output></span><input type="range" class="ln-slider" data-part="${name}" min="0"
       max="${most}" step="1" autocomplete="off"></label>`;
     root.insertAdjacentHTML("beforeend", `<div class="ln-activation-maps-body"><div class="ln-activation-maps-bar">
       ${pills("pictures", "Images", { mnist: "MNIST", fashion_small: "Fashion-MNIST" })}

@@ -46,14 +46,14 @@ const lnAttention = (() => {
       `<option value="${k}"${k === chosen ? " selected" : ""}>${escape(name)}</option>`).join("");
 
     root.insertAdjacentHTML("beforeend", `<div class="ln-attention-body">
-      <div class="ln-attention-bar"><div class="ln-attention-slide"><button type="button" data-part="play"></button>
-        <label><span>Training: <output data-part="point-told"></output></span><input type="range"
+      <div class="ln-attention-bar"><div class="ln-attention-slide"><button type="button" class="ln-button" data-part="play"></button>
+        <label><span>Training: <output data-part="point-told"></output></span><input type="range" class="ln-slider"
         data-part="point" min="0" max="${last}" step="1" autocomplete="off"></label></div>
-        <label class="ln-attention-pick"><span>Question</span><select data-part="asked" autocomplete="off">${
+        <label class="ln-attention-pick"><span>Question</span><select class="ln-select" data-part="asked" autocomplete="off">${
           choices(data.first, data.questions.map(({ verse }) => verse))}</select></label></div>
       <p class="ln-attention-query" data-part="query"></p>
       <div class="ln-attention-arms">${state.arms.map((arm, k) => `<figure class="ln-attention-arm">
-        <figcaption><label><span class="ln-attention-hush">Network ${k + 1}</span><select autocomplete="off">${
+        <figcaption><label><span class="ln-attention-hush">Network ${k + 1}</span><select class="ln-select" autocomplete="off">${
           choices(arm, data.arms.map(({ name }) => name))}</select></label>
         <span data-part="answer"></span></figcaption>
         <p class="ln-attention-passage" data-part="passage"></p>

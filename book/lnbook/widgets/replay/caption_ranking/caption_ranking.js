@@ -43,10 +43,10 @@ const lnCaptionRanking = (() => {
     root.append(element(`<div class="ln-caption-ranking-body">
       <div class="ln-caption-ranking-bar" role="group" aria-label="Example images"><span>Example images:</span>
         ${Object.entries(STARTS).map(([name, k]) =>
-          `<button type="button" data-picture="${k}">${name}</button>`).join("")}
-        <button type="button" data-part="lot">Random</button>
-        <button type="button" data-part="empty">Clear</button>${live ? "" : `
-        <button type="button" data-part="copy">Copy link</button>
+          `<button type="button" class="ln-button" data-picture="${k}">${name}</button>`).join("")}
+        <button type="button" class="ln-button" data-part="lot">Random</button>
+        <button type="button" class="ln-button" data-part="empty">Clear</button>${live ? "" : `
+        <button type="button" class="ln-button" data-part="copy">Copy link</button>
         <input class="ln-caption-ranking-link" data-part="link" readonly hidden
           aria-label="Link to this scene">`}</div>
       <div class="ln-caption-ranking-work">
@@ -55,13 +55,13 @@ const lnCaptionRanking = (() => {
             aria-label="Canvas" aria-describedby="${mine}-how"></div></div>
           <p class="ln-caption-ranking-hint" data-part="hint"></p>
           <div class="ln-caption-ranking-bar ln-caption-ranking-tools" role="group" aria-label="Selected object">
-            <select data-part="which" aria-label="Selected object" autocomplete="off"></select>
-            <button type="button" data-tool="grow" aria-label="Larger">+</button>
-            <button type="button" data-tool="shrink" aria-label="Smaller">−</button>
-            <button type="button" data-tool="remove">Remove</button></div>
+            <select class="ln-select" data-part="which" aria-label="Selected object" autocomplete="off"></select>
+            <button type="button" class="ln-button" data-tool="grow" aria-label="Larger">+</button>
+            <button type="button" class="ln-button" data-tool="shrink" aria-label="Smaller">−</button>
+            <button type="button" class="ln-button" data-tool="remove">Remove</button></div>
           <div class="ln-caption-ranking-bar ln-caption-ranking-new" role="group" aria-label="Add an object"><span>Add:</span>
-            ${NEW.map((name) => `<button type="button" data-new="${name}">${name}</button>`).join("")}
-            <select data-part="more" aria-label="Add another object" autocomplete="off">
+            ${NEW.map((name) => `<button type="button" class="ln-button" data-new="${name}">${name}</button>`).join("")}
+            <select class="ln-select" data-part="more" aria-label="Add another object" autocomplete="off">
               <option value="">more …</option></select></div>
           <p class="ln-caption-ranking-note" id="${mine}-how">Drag an object to move it, or its corner to resize it.
             Tap the empty canvas to move the selected object there. <span class="ln-caption-ranking-keys">Keys:
@@ -69,7 +69,7 @@ const lnCaptionRanking = (() => {
         </div>
         <div class="ln-caption-ranking-found">
           <label class="ln-caption-ranking-time"><span>Training updates: <output data-part="updates"></output></span>
-            <input type="range" data-part="at" min="0" max="${point}" value="${point}"
+            <input type="range" class="ln-slider" data-part="at" min="0" max="${point}" value="${point}"
               autocomplete="off"></label>
           <div class="ln-caption-ranking-columns">${Object.keys(NORMS).map(column).join("")}</div>
           <p class="ln-caption-ranking-note" data-part="all"></p>

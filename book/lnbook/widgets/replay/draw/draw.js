@@ -55,15 +55,15 @@ const lnDraw = (() => {
     const chip = (name, value, inside, checked) => `<label class="ln-draw-${name}"><input type="radio"
       name="${mine}-${name}" value="${value}" autocomplete="off"${checked ? " checked" : ""}>
       <span>${inside}</span></label>`;
-    const slide = (name, label, most) => `<div class="ln-draw-slide"><button type="button"
+    const slide = (name, label, most) => `<div class="ln-draw-slide"><button type="button" class="ln-button"
       data-play="${name}" aria-pressed="false"></button><label><span>${label}
-      <output data-part="${name}-told"></output></span><input type="range" data-part="${name}"
+      <output data-part="${name}-told"></output></span><input type="range" class="ln-slider" data-part="${name}"
       min="0" max="${most}" step="1" autocomplete="off"></label></div>`;
     root.insertAdjacentHTML("beforeend", `<div class="ln-draw-body">
       <div class="ln-draw-bar">
-        <fieldset><legend>The network</legend>
+        <fieldset class="ln-segments"><legend>The network</legend>
           ${chip("mode", 0, "reconstructs a digit", true)}${chip("mode", 1, "generates from noise")}</fieldset>
-        <fieldset><legend data-part="which"></legend>${data.bits.map((_, k) =>
+        <fieldset class="ln-draw-images"><legend data-part="which"></legend>${data.bits.map((_, k) =>
           chip("image", k, `<canvas aria-hidden="true"></canvas><i></i>`, k === state.image)).join("")}
         </fieldset>
       </div>

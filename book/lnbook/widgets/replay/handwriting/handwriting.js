@@ -33,8 +33,8 @@ const lnHandwriting = (() => {
     const N = data.points, last = data.updates.length - 1, letters = [...data.text];
     const state = { pen: N, point: last };
     const slide = (name, label, least, most) => `<div class="ln-handwriting-slide"${most > least ? "" : " hidden"}>
-      <button type="button" data-play="${name}" aria-pressed="false"></button><label><span>${label}
-      <output data-part="${name}-told"></output></span><input type="range" data-part="${name}"
+      <button type="button" class="ln-button" data-play="${name}" aria-pressed="false"></button><label><span>${label}
+      <output data-part="${name}-told"></output></span><input type="range" class="ln-slider" data-part="${name}"
       min="${least}" max="${most}" step="1" autocomplete="off"></label></div>`;
     root.insertAdjacentHTML("beforeend", `<div class="ln-handwriting-body">
       <div class="ln-handwriting-bar">${slide("pen", "Pen position", 0, N)}${slide("point", "Training", 0, last)}</div>
@@ -150,8 +150,8 @@ const lnHandwriting = (() => {
         return loss === null ? "diverged" : `${loss.toFixed(2).replace("-", "−")} nats per point`;
       });
       figures.forEach((figure, arm) => { $("loss", figure).textContent = losses[arm]; });
-      const said = `After ${after} updates, point ${state.pen} of ${N}. ` + data.arms.map((arm, k) =>
-        `${arm.name}, ${losses[k]}: ${place(k)}`).join("; ") + ".";
+      const said = `After ${after} updates, point ${state.pen} of ${N}: ` + data.arms.map((arm, k) =>
+        `${arm.name.toLowerCase()}, ${losses[k]}, ${place(k)}`).join("; ") + ".";
       $("says").textContent = said;
       clearTimeout(saying);
       if (!player.on()) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);

@@ -34,13 +34,13 @@ const lnSentenceNeighbors = (() => {
     const state = { point: last, sentence: Math.max(0, first), mark: 0 };
 
     root.insertAdjacentHTML("beforeend", `<div class="ln-sentence-neighbors-body">
-      <div class="ln-sentence-neighbors-bar"><div class="ln-sentence-neighbors-slide"><button type="button" data-part="play" aria-pressed="false"></button>
-        <label><span>Training: <output data-part="point-told"></output></span><input type="range"
+      <div class="ln-sentence-neighbors-bar"><div class="ln-sentence-neighbors-slide"><button type="button" class="ln-button" data-part="play" aria-pressed="false"></button>
+        <label><span>Training: <output data-part="point-told"></output></span><input type="range" class="ln-slider"
         data-part="point" min="0" max="${last}" step="1" autocomplete="off"></label></div>
-        <div class="ln-sentence-neighbors-pick"><label><span>Sentence</span><select data-part="sentence" autocomplete="off">${order.map((k) =>
+        <div class="ln-sentence-neighbors-pick"><label><span>Sentence</span><select class="ln-select" data-part="sentence" autocomplete="off">${order.map((k) =>
           `<option value="${k}">${escape(data.texts[k])}</option>`).join("")}</select></label>
-          <button type="button" data-part="any">Random</button></div></div>
-      <fieldset class="ln-sentence-neighbors-marks"><legend>Highlight</legend>${data.alike.map(({ name }, k) => `<label><input
+          <button type="button" class="ln-button" data-part="any">Random</button></div></div>
+      <fieldset class="ln-sentence-neighbors-marks ln-segments"><legend>Highlight</legend>${data.alike.map(({ name }, k) => `<label><input
         type="radio" name="${mine}-mark" value="${k}" autocomplete="off"${k ? "" : " checked"}>
         <span>${name}</span></label>`).join("")}</fieldset>
       <div class="ln-sentence-neighbors-arms">${data.arms.map((arm) => `<figure class="ln-sentence-neighbors-arm ln-sentence-neighbors-${arm.line}"

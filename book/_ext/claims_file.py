@@ -14,7 +14,7 @@ from lnlab.claims import figure_6, numbers
 
 PAGE = "claims"
 MARK = re.compile(r"^<!-- here: ([\w-]+) -->$", re.M)
-HEADS = ["measure", "paper, none", "paper, layer", "here, none", "here, layer"]
+HEADS = ["Measure", "Paper, none", "Paper, layer", "Here, none", "Here, layer"]
 
 
 def table(name, records):

@@ -9,6 +9,7 @@ import pytest
 
 from lnbook.chapters.order_embeddings import penalty
 from lnbook.figures import colors
+from lnbook.widgets.base import CONTROLS
 from lnbook.widgets.replay import caption_ranking
 from lnlab.datasets.coco_val2017_layout import Layouts, features
 from tests.cases.readouts import check_says
@@ -40,7 +41,7 @@ def folder(tmp_path_factory):
     (where / "page.html").write_text(
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Scene</title>'
         '<meta name="viewport" content="width=device-width">'
-        f"<style>{colors.css()} body {{ margin: 16px; background: #fff; color: #222; }}</style>"
+        f"<style>{colors.css()}{CONTROLS} body {{ margin: 16px; background: #fff; color: #222; }}</style>"
         '<link rel="stylesheet" href="caption_ranking/caption_ranking.css"></head>'
         f"<body><main><h1>Scene</h1>{caption_ranking.CaptionRanking().to_html()}</main>"
         '<script src="caption_ranking/caption_ranking.js"></script></body></html>',

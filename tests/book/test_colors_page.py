@@ -15,7 +15,7 @@ from lnbook.explorer import page as paged
 from lnbook.figures import colors
 from lnbook.figures.plots import NORMS, band, label_ends
 from lnbook.show import show
-from lnbook.widgets import norm_table
+from lnbook.widgets import base, norm_table
 from lnbook.widgets.norm_table import NORMS as SHEET_NORMS
 from lnbook.widgets.norm_table import NormTable
 from tools.browser import named
@@ -24,6 +24,7 @@ STATIC = Path(__file__).parents[2] / "book" / "_static"
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A page</title>
 <meta name="viewport" content="width=device-width"><link rel="stylesheet" href="colors.css">
 <link rel="stylesheet" href="custom.css">
+<link rel="stylesheet" href="controls.css">
 <link rel="stylesheet" href="explorer/explorer.css">
 <link rel="stylesheet" href="norm_table/norm_table.css">
 <script src="explorer/explorer.js" defer></script>
@@ -59,6 +60,7 @@ def page(browser, tmp_path_factory):
     (folder / "custom.css").symlink_to(STATIC / "custom.css")
     for widget in (explorer.WEB, norm_table.WEB):
         widget.write(folder)
+    (folder / "controls.css").symlink_to(base.HERE / "controls.css")
     (folder / "colors.css").write_text(colors.css(), "utf-8")
     shown = show([panel() for _ in range(4)], title="T", describe="D").to_html()
     shown += NormTable(np.eye(3), title="T", running=(np.ones(3), np.ones(3))).to_html()

@@ -38,6 +38,16 @@ def mark(text: str) -> str:
     return {f"{sign} {word}": kind for word, (sign, kind) in _SIGNS.items()}.get(text, "")
 
 
+def heading(column: str) -> str:
+    """Return a column's name as a heading: with a capital, unless it is a name of code.
+
+    Example:
+        >>> [heading(column) for column in ("no norm", "nn.LayerNorm")]
+        ['No norm', 'nn.LayerNorm']
+    """
+    return column if re.match(r"\w+\.\w", column) else column[:1].upper() + column[1:]
+
+
 class Table:
     """A small table that reads well as text and as HTML.
 
@@ -108,9 +118,9 @@ class Table:
         follow = all(k > 1 and k - 1 not in judged for k in judged)
         under = judged if follow and len(judged) > 1 else []
         shown = [k for k in range(1, len(cells)) if k not in under]
-        names = [esc(column) for column in self.columns]
+        names = [esc(heading(column)) for column in self.columns]
         for k in under:
-            names[k - 1] += f": {names[k]}" * names[k].endswith("?")
+            names[k - 1] += f": {esc(self.columns[k])}" * names[k].endswith("?")
         head = "".join(f'<th scope="col">{names[k]}</th>' for k in [0, *shown])
         body = "".join(
             f'<tr><th scope="row">{esc(row[0])}</th>{"".join(cell(row, k) for k in shown)}</tr>'

@@ -13,6 +13,7 @@ import pytest
 
 from lnbook.figures import colors
 from lnbook.show import NormTable
+from lnbook.widgets import base
 from lnbook.widgets.norm_table import WEB
 from lnbook.widgets.norm_table.state import EPS, TEST_TIME, State
 from lnbook.widgets.norm_table.words import WORDS
@@ -44,6 +45,7 @@ LOOK = [
     package("sphinx_book_theme", "theme/sphinx_book_theme/static/styles/sphinx-book-theme.css"),
     package("myst_nb", "static/mystnb.css"),
     STATIC / "custom.css",
+    base.HERE / "controls.css",
     WEB.folder / "norm_table.css",
 ]
 

@@ -46,7 +46,8 @@ def stays_narrow(page, width):
 # What is pressed, chosen, moved or opened, with its label; smaller than 32 pixels. An object in a
 # picture is as large as it is.
 SMALL = """() => [...document.querySelectorAll(
-  "article :is(button:not(.ln-caption-ranking-object), summary, select, input, textarea, .ln-grip)")]
+  "article :is(button:not(.ln-caption-ranking-object), summary, select, textarea), " +
+  "article :is(input, .ln-grip)")]
   .filter((e) => e.checkVisibility({ visibilityProperty: true })).flatMap((e) => {
     const boxes = [e, ...(e.type === "range" ? [] : e.labels ?? [])];
     const sides = boxes.map((box) => box.getBoundingClientRect());

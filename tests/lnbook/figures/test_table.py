@@ -24,7 +24,7 @@ def badge(kind, words):
 
 def test_one_verdict_has_a_column_of_its_own():
     table = Table(["claim", "points", "verdict"], [["faster", "+7 %", OPEN]], "One.")
-    assert columns(table) == ["claim", "points", "verdict"]
+    assert columns(table) == ["Claim", "Points", "Verdict"]
     assert row(table, 0) == ["+7\u00a0%", badge("mixed", OPEN)]
 
 
@@ -34,19 +34,19 @@ def test_several_verdicts_stand_each_under_what_is_judged():
         [["faster", "+7", FAILS, "80 %", HOLDS], ["lower", "not recorded", "–", "30 %", OPEN]],
         "Two.",
     )
-    assert columns(table) == ["claim", "points", "updates: fewer?"]
+    assert columns(table) == ["Claim", "Points", "Updates: fewer?"]
     assert row(table, 0) == [
         f"+7<br>{badge('fails', FAILS)}",
         f"80\u00a0%<br>{badge('holds', HOLDS)}",
     ]
     assert row(table, 1) == ["not recorded", f"30\u00a0%<br>{badge('mixed', OPEN)}"]
-    assert 'data-column="updates: fewer"' in table.to_html()  # before the cell, on a phone
+    assert 'data-column="Updates: fewer"' in table.to_html()  # before the cell, on a phone
     assert repr(table).splitlines()[1] == "claim   points        verdict          updates  fewer?"
 
 
 def test_verdicts_beside_each_other_stay_columns():
     table = Table(["norm", "here", "there"], [["layer", HOLDS, FAILS]], "Beside.")
-    assert columns(table) == ["norm", "here", "there"]
+    assert columns(table) == ["Norm", "Here", "There"]
     assert row(table, 0) == [badge("holds", HOLDS), badge("fails", FAILS)]
 
 
@@ -56,7 +56,7 @@ def test_verdicts_that_stand_before_their_numbers_stay_columns():
         [["0.1", HOLDS, "-0.2", OPEN, "+1"]],
         "Before.",
     )
-    assert columns(table) == table.columns
+    assert columns(table) == [name.capitalize() for name in table.columns]
 
 
 def test_a_row_of_another_length_is_refused():

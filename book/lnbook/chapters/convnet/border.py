@@ -12,8 +12,8 @@ from lnbook.widgets.replay import activation_maps
 
 SHOWN = {"fraction active": "on", "standard deviation": "deviation"}
 MARKERS = {"none": "circle", "batch": "square", "layer": "diamond"}
-_AXIS = {"on": "percentage points; left: less often active",
-         "deviation": "% of the interior; left: smaller"}  # fmt: skip
+_AXIS = {"on": "difference in percentage points",
+         "deviation": "difference in % of the interior"}  # fmt: skip
 
 
 def difference(

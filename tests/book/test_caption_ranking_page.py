@@ -41,7 +41,8 @@ def folder(tmp_path_factory):
     (where / "page.html").write_text(
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Scene</title>'
         '<meta name="viewport" content="width=device-width">'
-        f"<style>{colors.css()}{CONTROLS} body {{ margin: 16px; background: #fff; color: #222; }}</style>"
+        f"<style>{colors.css()}{CONTROLS}</style>"
+        "<style>body { margin: 16px; background: #fff; color: #222; }</style>"
         '<link rel="stylesheet" href="caption_ranking/caption_ranking.css"></head>'
         f"<body><main><h1>Scene</h1>{caption_ranking.CaptionRanking().to_html()}</main>"
         '<script src="caption_ranking/caption_ranking.js"></script></body></html>',

@@ -172,6 +172,28 @@ def extension(monkeypatch):
     return module
 
 
+@pytest.mark.parametrize(
+    ("kind", "columns", "named"),
+    [
+        ("table", 4, True),
+        ("ln-rows table", 3, True),
+        ("table", 3, False),
+        ("ln-own table", 4, False),
+    ],
+)
+def test_a_wide_table_names_the_column_before_each_cell_but_the_first(
+    extension, kind, columns, named
+):
+    heads = [f"{name} <code>&lt;</code>" for name in "ABCD"[:columns]]
+    rows = "".join(f"<{tag}>{{}}</{tag}>" for tag in ["th"] * columns).format(*heads)
+    cells = "".join(f"<td>{k}</td>" for k in range(columns))
+    html = f'<table class="{kind}"><tr>{rows}</tr><tr>{cells}</tr><tr>{cells}</tr></table>'
+    told = extension.TABLE.sub(extension.rows_on_a_phone, html)
+    expected = [f"{name} &lt;" for name in "BCD"[: columns - 1]] * 2 if named else []
+    assert re.findall('data-column="([^"]+)"', told) == expected
+    assert ("ln-rows" in told) == named
+
+
 def test_edit_of_a_record_does_what_an_edit_of_the_library_does(extension, tmp_path, monkeypatch):
     """Both name the cache anew: what ran under another name runs again."""
     monkeypatch.setenv("LNLIB_STATIC", "")  # put back afterwards

@@ -67,14 +67,14 @@ def test_an_address_opened_a_moment_ago_is_not_written_over(visit, built_book):
 def test_a_link_to_a_state_leads_to_its_figure(visit, http, payloads, viewport):
     """Also where figures above it are drawn after the page was scrolled."""
     size = dict(zip(("width", "height"), viewport, strict=True))
-    with visit(http, "fisher_information", "#explorer-4", viewport=size) as v:
+    with visit(http, "effective_learning_rate", "#explorer-4", viewport=size) as v:
         control = v.page.query_selector("#explorer-4 :is(input, select)")
         name = control.get_attribute("id").removeprefix("explorer-4-")
         texts = control.evaluate(
             "e => e.options ? [...e.options].map(o => o.textContent) : JSON.parse(e.dataset.texts)"
         )
     link = f"#explorer-4&{name}={texts[-1]}"
-    with visit(http, "fisher_information", link, viewport=size) as v:
+    with visit(http, "effective_learning_rate", link, viewport=size) as v:
         v.page.wait_for_function(
             "() => [...document.querySelectorAll('.ln-explorer')]"
             ".every(e => e.dataset.ready === 'yes')"

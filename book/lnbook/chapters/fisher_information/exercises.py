@@ -35,29 +35,6 @@ def _matrix_cases(rng):
         yield rng.normal(size=(cases, inputs)), rng.normal(size=inputs), 0.7
 
 
-def _product(X, w, b, v):
-    p = _mean(X, w, b)
-    ds = X @ v[:-1] + v[-1]
-    u = p * (1 - p) * ds / len(X)
-    return np.concatenate([X.T @ u, [u.sum()]])
-
-
-def _other_product(*, weigh=lambda p: p * (1 - p), total=False, moves=True):
-    def product(X, w, b, v):
-        ds = X @ v[:-1] + (v[-1] if moves else 0)
-        u = weigh(_mean(X, w, b)) * ds / (1 if total else len(X))
-        return np.concatenate([X.T @ u, [u.sum()]])
-
-    return product
-
-
-def _product_cases(rng):
-    yield np.array([[1.0], [2.0]]), np.array([0.5]), 0.0, np.array([1.0, -1.0])
-    for cases, inputs in ((5, 3), (6, 2000)):
-        X, w = rng.normal(size=(cases, inputs)), rng.normal(size=inputs) / inputs
-        yield X, w, 0.7, rng.normal(size=inputs + 1)
-
-
 EXERCISES = {
     "two-coins": Function(
         _kl,
@@ -109,30 +86,5 @@ EXERCISES = {
         },
         otherwise="count the directions in which W can move and no prediction does; Table 1 lists "
         "them.",
-    ),
-    "labels-for-one-percent": Value(
-        4000,
-        right="Twenty times the precision costs four hundred times the labels.",
-        wrong={
-            200: "that is in proportion; the error falls with the root of the number of labels.",
-            400: "that is the factor; you started with ten labels.",
-            45: "this is the inverse: the number of labels grows with the square of the precision.",
-        },
-        otherwise="the error is proportional to 1 / √labels.",
-    ),
-    "product-without-matrix": Function(
-        _product,
-        cases=_product_cases,
-        wrong={
-            "the variance p (1 - p) of the labels is missing.": _other_product(weigh=np.ones_like),
-            "the variance of a label that is 0 or 1 is p (1 - p).": _other_product(
-                weigh=lambda p: p
-            ),
-            "the expectation over x is a mean over the examples, not a sum.": _other_product(
-                total=True
-            ),
-            "the last number of v moves the bias, which moves s too.": _other_product(moves=False),
-        },
-        right="Out along v, times the variance, and back: nothing of size × size.",
     ),
 }

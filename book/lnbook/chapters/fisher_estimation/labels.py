@@ -7,53 +7,72 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.fisher_information.matrix import matrix
-from lnbook.chapters.fisher_information.models import CASES, UNITS, cases, glm
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import cursor, label_ends
 from lnlab.analysis import metric
+from lnlib.fisher import GLM
 
+UNITS, INPUTS, CASES = 3, 4, 40
 SAMPLES = [1, 3, 10, 30, 100, 300, 1000]
 TRUTHS = {"this model": "itself", "another model": "other", "all 1": "ones"}
 
 
 @cache
+def cases() -> np.ndarray:
+    """Return the inputs of 40 cases, ``(40, 4)``."""
+    return np.random.default_rng(1).normal(size=(CASES, INPUTS)) + 0.5
+
+
+@cache
+def model() -> GLM:
+    """Return the model whose Fisher information is estimated: three Bernoulli units, layer norm."""
+    rng = np.random.default_rng(18)
+    W, b = rng.normal(size=(UNITS, INPUTS)) / 2, 0.5 * rng.normal(size=UNITS)
+    return GLM(W, b, rng.uniform(0.5, 1.5, size=UNITS), norm="layer", family="bernoulli")
+
+
+@cache
+def exact() -> np.ndarray:
+    """Return its exact matrix."""
+    return model().fisher(cases())
+
+
+@cache
 def labels(truth: str, draws: int = 1) -> np.ndarray:
     """Return labels of the data, ``(40 * draws, 3)``, from a value of :data:`TRUTHS`."""
-    rng, model = np.random.default_rng(5), glm("layer", "bernoulli")
+    rng, source = np.random.default_rng(5), model()
     if truth == "ones":
         return np.ones((CASES * draws, UNITS))
     if truth == "other":
-        model = model.moved(2 * np.random.default_rng(6).normal(size=model.size))
-    return rng.binomial(1, np.tile(model.mean(cases()), (draws, 1))).astype(float)
+        source = source.moved(2 * np.random.default_rng(6).normal(size=source.size))
+    return rng.binomial(1, np.tile(source.mean(cases()), (draws, 1))).astype(float)
 
 
 @cache
 def empirical(truth: str, draws: int) -> np.ndarray:
     """Return the empirical matrix from so many labels of the data for each case."""
     X = np.tile(cases(), (draws, 1))
-    return glm("layer", "bernoulli").fisher(X, "empirical", y=labels(truth, draws))
+    return model().fisher(X, "empirical", y=labels(truth, draws))
 
 
 @cache
 def sampled(draws: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the sampled matrix and its standard errors."""
     rng = np.random.default_rng(draws)
-    return glm("layer", "bernoulli").sampled_fisher(cases(), samples=draws, rng=rng)
+    return model().sampled_fisher(cases(), samples=draws, rng=rng)
 
 
 def error(F: np.ndarray) -> float:
     """Return how far a matrix is from the exact one, in Frobenius norms of that."""
-    return metric.distance(F, matrix("layer", "bernoulli", "exact"))
+    return metric.distance(F, exact())
 
 
 @cache
 def standard_error(draws: int) -> float:
     """Return what :func:`error` of a sampled matrix is to be, from the errors of its numbers."""
     _, errors = sampled(SAMPLES[-1])
-    exact = matrix("layer", "bernoulli", "exact")
-    return float(np.linalg.norm(errors) / np.linalg.norm(exact) * np.sqrt(SAMPLES[-1] / draws))
+    return float(np.linalg.norm(errors) / np.linalg.norm(exact()) * np.sqrt(SAMPLES[-1] / draws))
 
 
 def draw_labels(truth: str, draws: int) -> list[go.Figure]:
@@ -67,9 +86,9 @@ def draw_labels(truth: str, draws: int) -> list[go.Figure]:
         line={"color": COLORS["gray"], "width": 1.5, "dash": "dot"},
         hovertemplate="%{x} labels: %{y:.1%}<extra>standard error</extra>",
     )
-    exact = matrix("layer", "bernoulli", "exact")
-    above = np.triu_indices(len(exact))
-    size = 1.1 * np.abs(exact).max()
+    F = exact()
+    above = np.triu_indices(len(F))
+    size = 1.1 * np.abs(F).max()
     numbers.add_scatter(
         x=[-size, size],
         y=[-size, size],
@@ -92,7 +111,7 @@ def draw_labels(truth: str, draws: int) -> list[go.Figure]:
             hovertemplate=f"%{{x}} labels: %{{y:.1%}}<extra>{label}</extra>",
         )
         numbers.add_scatter(
-            x=exact[above].round(3),
+            x=F[above].round(3),
             y=result(draws)[above].round(3),
             mode="markers",
             name=label,

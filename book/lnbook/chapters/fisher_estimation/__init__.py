@@ -1,0 +1,1 @@
+"""Figures and exercises of the chapter ``fisher_estimation``."""

@@ -1,0 +1,91 @@
+"""Estimate the Fisher information: what is drawn is what the estimates are."""
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.fisher_estimation import figures, labels, networks
+from lnbook.show import Explorer, choice, slider
+from lnlib.fisher import trace_estimates
+
+
+def lines(figure):
+    return {t.name: np.array(t.y, float) for t in figure.data if t.name}
+
+
+def test_labels_of_the_data_come_from_where_they_are_said_to():
+    model = figures.model()
+    y = figures.labels("itself", 1000).reshape(1000, 40, 3)
+    expected = model.mean(figures.cases())
+    error = np.sqrt(expected * (1 - expected) / 1000)
+    assert (np.abs(y.mean(0) - expected) < 5 * error).all()
+    assert (
+        np.abs(figures.labels("other", 1000).reshape(1000, 40, 3).mean(0) - expected)
+    ).max() > 0.3
+    assert figures.labels("ones", 2).all()
+
+
+def test_errors_of_drawn_labels_are_about_their_standard_error():
+    for draws in (1, 10, 100):
+        repeats = [
+            figures.error(
+                figures.model().sampled_fisher(
+                    figures.cases(), samples=draws, rng=np.random.default_rng(seed)
+                )[0]
+            )
+            for seed in range(40 if draws < 100 else 8)
+        ]
+        rms = np.sqrt(np.mean(np.square(repeats)))
+        assert 0.6 < rms / figures.standard_error(draws) < 1.5
+
+
+def test_labels_are_drawn_and_described():
+    errors, numbers = labels.draw_labels("other", 100)
+    at = figures.SAMPLES.index(100)
+    gap = figures.error(figures.empirical("other", 100))
+    assert lines(errors)["empirical"][at] == pytest.approx(gap, rel=0.01)
+    assert f"{gap:.1%} for the empirical matrix" in labels.describe_labels("other", 100)
+    F = figures.sampled(100)[0]
+    np.testing.assert_allclose(lines(numbers)["sampled"], F[np.triu_indices(18)], atol=6e-4)
+
+
+def test_a_trace_is_drawn_with_its_error():
+    A = np.diag([1.0, 2.0, 4.0]) + 0.5
+    results = list(trace_estimates(lambda v: A @ v, 3, 50))
+    mean, errors = networks.running(results)
+    assert mean[-1] == pytest.approx(np.mean(results))
+    assert errors[-1] == pytest.approx(np.std(results, ddof=1) / np.sqrt(50))
+    assert abs(mean[-1] - np.trace(A)) < 4 * errors[-1]
+    drawn = lines(networks.draw_trace({"layer": A}, results, "layer"))
+    assert drawn["estimate"][-1] == pytest.approx(mean[-1], rel=1e-3)
+    np.testing.assert_allclose(
+        drawn["two standard errors"],
+        [*(mean - 2 * errors)[1:], *(mean + 2 * errors)[:0:-1]],
+        rtol=1e-3,
+    )
+    text = networks.describe_trace({"layer": A}, results, "layer")
+    assert f"give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}" in text
+    assert "One vector" in networks.describe_trace({"layer": A}, results[:1], "layer")
+    assert networks.draw_trace({"layer": A}, results[:1], "layer").data[1].y == (
+        float(f"{results[0]:.4g}"),
+    )
+
+
+def test_spectra_are_drawn_and_described():
+    spectra = {"none": {0: np.array([2.0, 1.0])}, "layer": {0: np.array([5.0, 3.0])}}
+    drawn = lines(networks.draw_spectra(spectra, 0))
+    assert list(drawn["layer norm"]) == [5, 3]
+    text = networks.describe_spectra(spectra, 0)
+    assert "2 with no norm and 5 with layer norm" in text
+
+
+def test_every_control_moves_something():
+    controls = {
+        "truth": choice("Truth", figures.TRUTHS),
+        "draws": slider("Labels", figures.SAMPLES),
+    }
+    explorer = Explorer(labels.draw_labels, controls, title="t", describe=labels.describe_labels)
+    start = [f.to_json() for f in explorer.figures(**explorer.start)]
+    for name, control in controls.items():
+        for value in control.values[1:]:
+            params = explorer.start | {name: value}
+            assert [f.to_json() for f in explorer.figures(**params)] != start, (name, value)

@@ -15,5 +15,6 @@ from lnbook.chapters.fisher_estimation.labels import (
 from lnbook.chapters.fisher_estimation.networks import SPECTRA, TRACE
 
 __all__ = [
-    "LABELS", "SAMPLES", "SPECTRA", "TRACE", "TRUTHS", "cases", "empirical", "error", "labels", "model", "sampled", "standard_error",
+    "LABELS", "SAMPLES", "SPECTRA", "TRACE", "TRUTHS", "cases", "empirical", "error", "labels",
+    "model", "sampled", "standard_error",
 ]  # fmt: skip

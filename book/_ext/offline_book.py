@@ -192,8 +192,8 @@ def rows_on_a_phone(table):
 
 def finish_page(app, pagename, templatename, context, doctree):
     """Set right what the theme gets wrong, and add what the page's widgets load."""
-    hold_mathjax(context)
     if 'class="ln-explorer"' in context.get("body", ""):
+        hasten(context)
         context["body"] = apart(context["body"], Path(app.outdir, "_static", "states"), pagename)
     for widget in WIDGETS:
         if widget.on(context.get("body", "")):
@@ -259,8 +259,11 @@ def apart(body, folder, pagename):
     return EXPLORER.sub(write, body)
 
 
-def hold_mathjax(context):
-    """Let a page be usable soon: MathJax, as busy as a figure, waits for ``page.js``."""
+def hasten(context):
+    """Let the first figure come soon: MathJax, as busy as plotly.js, is held back.
+
+    ``explorer.js`` starts MathJax when the figures in reach are drawn.
+    """
     for script in context.get("script_files", []):
         if "mathjax/" in str(getattr(script, "filename", "")):
             script.attributes.pop("defer", None)

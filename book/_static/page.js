@@ -14,19 +14,6 @@
   });
   addEventListener("afterprint", () => { html.dataset.theme = theme; });
 
-  /* MathJax, which is as much work for line and browser as a figure, is held back in the page's
-     head until the page can be used: its first figures are drawn, or everything else is there. */
-  function typeset() {
-    for (const held of document.querySelectorAll("script[type='text/later']")) {
-      const script = document.createElement("script");
-      script.src = held.src;
-      held.replaceWith(script);
-    }
-  }
-  if (document.querySelector(".ln-explorer")) {
-    document.addEventListener("ln-figures-drawn", typeset, { once: true });
-  } else addEventListener("load", () => requestAnimationFrame(() => setTimeout(typeset)));
-
   /* A formula wider than its place scrolls, and the keyboard has to reach it. */
   function focusable(formulas) {
     for (const target of formulas) {

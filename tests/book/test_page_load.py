@@ -18,7 +18,7 @@ import page_load
 import plotly_bundle
 
 sys.path.pop(0)
-LATER = ("plotly/", "states/", "search/sections")  # what comes when it is needed
+LATER = ("mathjax/tex", "plotly/", "states/", "search/sections")  # what comes when it is needed
 KILOBYTES = 260  # compressed: 1.3 s on a line of 1.6 Mbit/s
 LARGEST = {  # megabytes, of what the built book is made of
     "_static/mathjax": 1.9,
@@ -141,8 +141,6 @@ def asked_at_once(path, page):
     """What a browser asks for with a page, but for what comes when it is needed."""
     yield path
     for tag, attributes in page.found:
-        if attributes.get("type") == "text/later":  # MathJax
-            continue
         source = attributes.get("src" if tag == "script" else "href", "").partition("?")[0]
         sheet = tag == "link" and attributes.get("rel") in ("stylesheet", "preload")
         if (sheet or tag == "script") and source and not any(late in source for late in LATER):

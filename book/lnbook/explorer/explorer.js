@@ -381,6 +381,15 @@
       + " (This is the start. The controls cannot work here: " + error.message + ".)";
   };
 
+  /* MathJax, held back in the page's head, is as much work for line and browser as a figure. */
+  function typeset() {
+    for (const held of document.querySelectorAll("script[type='text/later']")) {
+      const script = document.createElement("script");
+      script.src = held.src;
+      held.replaceWith(script);
+    }
+  }
+
   function find() {
     const roots = [...document.querySelectorAll(".ln-explorer")];
     roots.forEach((root) => sentences.set(root, root.querySelector(".ln-text").textContent));
@@ -399,11 +408,10 @@
       return seen && top - from < innerHeight + REACH && bottom - from > -REACH;
     };
     const first = roots.filter(inReach);
-    const drawn = () => document.dispatchEvent(new Event("ln-figures-drawn"));
     roots.forEach((root) => first.includes(root) || near.observe(root));
     const loaded = document.readyState === "complete" ? null
       : new Promise((done) => addEventListener("load", done));
-    Promise.all([loaded, ...first.map(go)]).then(() => requestAnimationFrame(() => setTimeout(drawn)));
+    Promise.all([loaded, ...first.map(go)]).then(() => requestAnimationFrame(() => setTimeout(typeset)));
     // Those further down when there is time, so that scrolling and paper find them drawn.
     const idle = window.requestIdleCallback ?? ((f) => setTimeout(f, 200));
     const rest = () => {

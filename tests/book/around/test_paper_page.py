@@ -43,7 +43,6 @@ def test_every_name_of_the_library_on_these_pages_exists():
 
 def test_no_formula_of_the_paper_is_cut_off_on_a_phone(visit, built_book):
     with visit(built_book.as_uri(), "equations", viewport={"width": 390, "height": 844}) as v:
-        v.page.wait_for_function("window.MathJax?.startup?.promise")
         v.page.evaluate("MathJax.startup.promise")
         cut = v.page.evaluate(
             "() => [...document.querySelectorAll('.ln-eq mjx-container[display]')]"

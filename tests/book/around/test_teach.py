@@ -53,7 +53,7 @@ def test_the_blocks_of_each_plan_take_the_minutes_that_the_page_promises():
     assert lecture == "lecture"
     promised = re.search(r"^## One lecture of (\d+) minutes$", SOURCE, re.M)[1]
     assert sum(minutes[lecture]) == int(promised)
-    each = re.search(r"^Four times (\d+) minutes\.", SOURCE, re.M)[1]
+    each = re.search(r"^The seminar has four meetings of (\d+) minutes\.", SOURCE, re.M)[1]
     assert [sum(minutes[name]) for name in meetings] == 4 * [int(each)]
     assert len(re.findall(r"^:::::\{block\}", SOURCE, re.M)) == sum(map(len, minutes.values()))
 

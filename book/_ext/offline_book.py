@@ -155,6 +155,7 @@ MENDED = [
     # Names and tags that no style or script asks for, some eighty a page.
     ('class="cell_input docutils container"', 'class="cell_input"'),
     ('class="cell_output docutils container"', 'class="cell_output"'),
+    ('<code class="docutils literal notranslate">', '<code class="literal notranslate">'),
     ("<pre><span></span>", "<pre>"),
 ]
 

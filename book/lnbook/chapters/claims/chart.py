@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from lnlab.comparison import Evidence
 
 SOURCE = Path(__file__).with_suffix(".css")
 STYLE = SOURCE.read_text("utf-8")
+esc = partial(html.escape, quote=False)  # what stands between tags: quotes may stay
 #: From a kind of evidence to a word for choices, what stands above its lines, and in the choice.
 KINDS = {
     Evidence.EXACT: ("exact", "Exact: computed or proved", "exact"),
@@ -171,7 +173,7 @@ def _heading(kind: Evidence, of: Sequence[ClaimResult]) -> str:
 
 
 def _line(one: ClaimResult, suffix: str) -> str:
-    claim, esc, text = one.claim, html.escape, badge(one.label)
+    claim, text = one.claim, badge(one.label)
     section = f'<i class="ln-sec">{esc(claim.section)}</i>' if claim.section[0].isdigit() else (
         '<i class="ln-sec"></i>')  # fmt: skip
     return (
@@ -183,7 +185,7 @@ def _line(one: ClaimResult, suffix: str) -> str:
 
 
 def _behind(one: ClaimResult, suffix: str) -> str:
-    claim, esc = one.claim, html.escape
+    claim = one.claim
     where = f"section {claim.section}" if claim.section[0].isdigit() else "a tutorial"
     here = f"{claim.here}; {one.scale}" if one.scale else claim.here
     parts = [f"<p>“{esc(claim.quote)}”, {where}. <em>In the paper:</em> {esc(claim.there)}. "
@@ -258,7 +260,7 @@ def _mark(finding: Finding, y: int) -> str:
     known = shares[np.isfinite(shares)]
     color = mark(_badge(finding)) if finding.counts else "count"
     kind = f"ln-{color}" + ("" if finding.counts else " ln-beside")
-    title = f"<title>{html.escape(_title(finding))}</title>"
+    title = f"<title>{esc(_title(finding))}</title>"
     if len(known) < len(shares):  # never, or without a number, in some seeds
         never = np.isinf(shares).any()
         dots = "".join(f'<circle cx="{_place(v)}%" cy="{y}" r="2"/>' for v in known)

@@ -88,6 +88,13 @@ def test_the_cell_of_each_exercise_runs_in_a_kernel_that_was_just_restarted(name
             assert printed.getvalue().startswith("Not yet"), source
 
 
+def test_a_branch_needs_what_it_does_not_bind_itself():
+    branch = "if a:\n    b = 1\n    print(b)"
+    assert chapters.used(ast.parse(branch).body) == {"a"}
+    other = "\nelse:\n    print(b, c)"
+    assert chapters.used(ast.parse(branch + other).body) == {"a", "b", "c"}
+
+
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_copy_needs_nothing_of_the_checks_that_it_leaves_out(name):
     _, *code = sources(copied(name), "code")  # after the one that installs

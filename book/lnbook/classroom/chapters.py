@@ -206,6 +206,11 @@ def used(statements: Iterable[ast.stmt]) -> set[str]:
             names |= (used(heads) | (used(statement.body) - own)) - have
             have |= bound(statement)
             continue
+        if isinstance(statement, ast.If):  # each branch stands on what it binds itself
+            parts = ([ast.Expr(statement.test)], statement.body, statement.orelse)
+            names |= set().union(*map(used, parts)) - have
+            have |= bound(statement)
+            continue
         every = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
         inner = {n.id for n in every if isinstance(n.ctx, ast.Store)} - bound(statement)
         inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}

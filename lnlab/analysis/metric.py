@@ -31,6 +31,31 @@ def distance(F: np.ndarray, exact: np.ndarray, *, units: int | None = None) -> f
     return float(np.linalg.norm((F - exact) * mask) / np.linalg.norm(exact * mask))
 
 
+def random_inputs(rng: np.random.Generator, cases: int = 40, inputs: int = 4) -> np.ndarray:
+    """Return inputs that are normal about 1/2 with variance 1, ``(cases, inputs)``."""
+    return rng.normal(size=(cases, inputs)) + 0.5
+
+
+def random_glm(
+    rng: np.random.Generator, norm: str, family: str, *, units: int = 3, inputs: int = 4
+) -> GLM:
+    """Return a model drawn at random.
+
+    Weights are normal with variance 1/4, biases too, and gains uniform between 1/2 and 3/2.
+    Weights and biases do not depend on the norm.
+
+    Args:
+        rng: Draws the parameters.
+        norm: One of :data:`lnlib.fisher.NORMS`.
+        family: Of the labels, one of :data:`lnlib.fisher.FAMILIES`.
+        units: Of the model.
+        inputs: Numbers that its units share.
+    """
+    W, b = rng.normal(size=(units, inputs)) / 2, 0.5 * rng.normal(size=units)
+    g = None if norm == "none" else rng.uniform(0.5, 1.5, size=units)
+    return GLM(W, b, g, norm=norm, family=family)
+
+
 def missed(
     norm: str,
     family: str,
@@ -43,8 +68,8 @@ def missed(
 ) -> np.ndarray:
     """Return what eq. 13 misses of the exact matrix, :func:`distance`, in models drawn at random.
 
-    Weights are normal with variance 1/4, biases too, gains uniform between 1/2 and 3/2, and inputs
-    normal about 1/2 with variance 1; each draw has a seed of its own, 0, 1, 2, ...
+    They are those of :func:`random_glm` on :func:`random_inputs`; each draw has a seed of its own,
+    0, 1, 2, ...
 
     Args:
         norm: Of the models, one of :data:`lnlib.fisher.NORMS`.
@@ -61,10 +86,8 @@ def missed(
     results = []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
-        X = rng.normal(size=(cases, inputs)) + 0.5
-        W, b = rng.normal(size=(units, inputs)) / 2, 0.5 * rng.normal(size=units)
-        g = None if norm == "none" else rng.uniform(0.5, 1.5, size=units)
-        model = GLM(W, b, g, norm=norm, family=family)
+        X = random_inputs(rng, cases, inputs)
+        model = random_glm(rng, norm, family, units=units, inputs=inputs)
         printed, exact = model.fisher(X, "paper"), model.fisher(X)
         results.append(distance(printed, exact, units=units if own else None))
     return np.array(results)

@@ -21,15 +21,14 @@ TRUTHS = {"this model": "itself", "another model": "other", "all 1": "ones"}
 @cache
 def cases() -> np.ndarray:
     """Return the inputs of 40 cases, ``(40, 4)``."""
-    return np.random.default_rng(1).normal(size=(CASES, INPUTS)) + 0.5
+    return metric.random_inputs(np.random.default_rng(1), CASES, INPUTS)
 
 
 @cache
 def model() -> GLM:
     """Return the model whose Fisher information is estimated: three Bernoulli units, layer norm."""
     rng = np.random.default_rng(18)
-    W, b = rng.normal(size=(UNITS, INPUTS)) / 2, 0.5 * rng.normal(size=UNITS)
-    return GLM(W, b, rng.uniform(0.5, 1.5, size=UNITS), norm="layer", family="bernoulli")
+    return metric.random_glm(rng, "layer", "bernoulli", units=UNITS, inputs=INPUTS)
 
 
 @cache

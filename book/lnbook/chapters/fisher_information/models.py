@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from lnbook.figures.plots import NORMS
+from lnlab.analysis import metric
 from lnlib.fisher import GLM
 
 UNITS, INPUTS, CASES = 3, 4, 40
@@ -26,16 +27,14 @@ ZERO = 1e-12  # relative: what float64 leaves of a number that is 0
 @cache
 def cases() -> np.ndarray:
     """Return the inputs of 40 cases, ``(40, 4)``."""
-    return np.random.default_rng(1).normal(size=(CASES, INPUTS)) + 0.5
+    return metric.random_inputs(np.random.default_rng(1), CASES, INPUTS)
 
 
 @cache
 def glm(norm: str, family: str) -> GLM:
     """Return a model of three units with four inputs; the weights do not depend on the norm."""
     rng = np.random.default_rng(18)
-    W, b = rng.normal(size=(UNITS, INPUTS)) / 2, 0.5 * rng.normal(size=UNITS)
-    g = rng.uniform(0.5, 1.5, size=UNITS)
-    return GLM(W, b, None if norm == "none" else g, norm=norm, family=family)
+    return metric.random_glm(rng, norm, family, units=UNITS, inputs=INPUTS)
 
 
 def power(exponent: int) -> str:

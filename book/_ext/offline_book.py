@@ -193,8 +193,9 @@ def rows_on_a_phone(table):
 
 def finish_page(app, pagename, templatename, context, doctree):
     """Set right what the theme gets wrong, and add what the page's widgets load."""
-    if 'class="ln-explorer"' in context.get("body", ""):
-        hasten(context)
+    drawn = 'class="ln-explorer"' in context.get("body", "")
+    hasten(context, drawn)
+    if drawn:
         context["body"] = apart(context["body"], Path(app.outdir, "_static", "states"), pagename)
     for widget in WIDGETS:
         if widget.on(context.get("body", "")):
@@ -260,15 +261,17 @@ def apart(body, folder, pagename):
     return EXPLORER.sub(write, body)
 
 
-def hasten(context):
-    """Let the first figure come soon: MathJax, as busy as plotly.js, is held back.
+def hasten(context, drawn):
+    """Let a page be usable soon, although MathJax is as much to load and run as plotly.js.
 
-    ``explorer.js`` starts MathJax when the figures in reach are drawn.
+    Where figures are drawn it is held back, and ``explorer.js`` starts it after those in reach.
+    Elsewhere it comes when it comes, and no other script waits for it.
     """
     for script in context.get("script_files", []):
         if "mathjax/" in str(getattr(script, "filename", "")):
             script.attributes.pop("defer", None)
-            script.attributes["type"] = "text/later"
+            late = {"type": "text/later"} if drawn else {"async": "async", "fetchpriority": "low"}
+            script.attributes.update(late)
 
 
 def stay_failed(app, exception):

@@ -85,7 +85,8 @@ def choose(app, pagename, templatename, context, doctree):
     scripts = [s for s in context["script_files"] if s.filename and needed(s, body)]
     scripts = [s for s in scripts if not name_of(s).startswith(PLACED)]
     for script in scripts:
-        if script.attributes.get("type") != "text/later":
+        # MathJax comes after the figures, or at any time: its settings have to be there by then.
+        if not (name_of(script).startswith("mathjax/tex") or name_of(script) == MATHJAX):
             script.attributes["defer"] = "defer"
     order = [
         OPTIONS,

@@ -19,6 +19,7 @@ import plotly_bundle
 
 sys.path.pop(0)
 LATER = ("mathjax/tex", "plotly/", "states/", "search/sections")  # what comes when it is needed
+MATHJAX_SETTINGS = "_static/mathjax/settings.js"
 KILOBYTES = 260  # compressed: 1.3 s on a line of 1.6 Mbit/s
 LARGEST = {  # megabytes, of what the built book is made of
     "_static/mathjax": 1.9,
@@ -130,11 +131,35 @@ def test_no_script_keeps_a_page_waiting_but_the_one_that_chooses_the_theme(every
     for name, page in every_page.items():
         scripts = [attributes for tag, attributes in page.found if tag == "script"]
         scripts = [one for one in scripts if "src" in one and "type" not in one]
-        waiting = [one["src"] for one in scripts if "defer" not in one]
-        assert waiting == ["_static/first/first.js"] * bool(scripts), name
+        waiting = [one["src"] for one in scripts if not {"defer", "async"} & set(one)]
+        assert waiting[:1] == ["_static/first/first.js"] * bool(scripts), name
+        # A line that MathJax, which comes at any time, has to find.
+        assert all(source.startswith(MATHJAX_SETTINGS) for source in waiting[1:]), name
         loaded = [one["src"] for one in scripts]
         assert len(loaded) == len(set(loaded)), name
         assert any("_static/search/" in source for source in loaded) == (name == "search"), name
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_formula_is_hidden_until_it_is_set_and_readable_where_mathjax_does_not_come(
+    visit, built_book, comes
+):
+    def without(page):
+        page.route("**/mathjax/tex-chtml.js*", lambda r: r.continue_() if comes else r.abort())
+
+    with visit(built_book.as_uri(), "glossary", before=without) as v:
+        formula = v.page.locator(".bd-article span.math").first
+        if comes:
+            formula.locator("mjx-container").wait_for()
+        else:
+            style = "e => { const s = getComputedStyle(e); return [s.visibility, s.fontSize]; }"
+            visible, size = formula.evaluate(style)
+            assert visible == "hidden"
+            formula.evaluate("e => e.getAnimations().forEach((a) => a.finish())")
+            visible, full = formula.evaluate(style)
+            assert visible == "visible"
+            assert float(size[:-2]) < float(full[:-2]) / 2
+        assert formula.is_visible()
 
 
 def asked_at_once(path, page):

@@ -140,7 +140,7 @@ def test_the_library_stays_small_and_no_file_is_long():
         paths = [path for name in folders for path in sorted((ROOT / name).rglob("*.py"))]
         return {path: len(path.read_text().splitlines()) for path in paths}
 
-    assert sum(lines("lnlib").values()) < 9_700
+    assert sum(lines("lnlib").values()) < 10_100
     house = lines("lnlib", "lnlab", "book/lnbook", "book/_ext", "bench", "tests", "tools")
     assert [path.name for path, n in house.items() if n > 500] == []
 

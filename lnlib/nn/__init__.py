@@ -9,8 +9,9 @@ if find_spec("torch") is None:
     raise ImportError(f"lnlib.nn needs PyTorch; install it with: {_install.command()}")
 
 from lnlib.nn.adaptive import AdaptiveLayerNorm, DynamicTanh
-from lnlib.nn.convert import from_fastrnns, rms_from_layer_norm, to_fastrnns
+from lnlib.nn.convert import fold_norm, from_fastrnns, rms_from_layer_norm, to_fastrnns
 from lnlib.nn.norm import LayerNorm, RMSNorm
+from lnlib.nn.parallel import ParallelLayerNorm, ParallelRMSNorm
 from lnlib.nn.parameters import no_decay_groups, to_torch_names
 from lnlib.nn.recurrent import (
     LayerNormGRU,
@@ -31,7 +32,10 @@ __all__ = [
     "LayerNormLSTMCell",
     "LayerNormRNN",
     "LayerNormRNNCell",
+    "ParallelLayerNorm",
+    "ParallelRMSNorm",
     "RMSNorm",
+    "fold_norm",
     "from_fastrnns",
     "no_decay_groups",
     "rms_from_layer_norm",

@@ -1,4 +1,4 @@
-"""Weights of layer-normalized networks from and to other code, and from layer norm to RMS norm."""
+"""Weights from and to other code, from layer norm to RMS norm, and from a norm to linear layers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from lnlib.nn.norm import RMSNorm
+from lnlib.nn.norm import LayerNorm, RMSNorm
 from lnlib.nn.recurrent import LayerNormLSTM
 
 
@@ -181,16 +181,130 @@ def rms_from_layer_norm(
             _center(layer.weight if isinstance(layer, nn.Embedding) else layer, -1)
     if norm.bias is not None:
         for layer in after:
-            moved = layer.weight.double() @ norm.bias.double()
-            if layer.bias is None:
-                layer.bias = nn.Parameter(moved.to(layer.weight))
-            else:
-                layer.bias.copy_(layer.bias.double() + moved)
+            _move(norm.bias, layer)
     weight = norm.weight
     result = RMSNorm(norm.normalized_shape, norm.eps, weight is not None)
     if weight is not None:
         result.to(weight).weight.copy_(weight)
     return result.train(norm.training)
+
+
+@torch.no_grad()
+def fold_norm(
+    norm: nn.LayerNorm | nn.RMSNorm, *linears: nn.Linear, model: nn.Module | None = None
+) -> None:
+    """Fold gain and bias of a norm into the linear layers that read it, in place.
+
+    ::
+
+        W (gain * x_hat + bias) + c  =  (W * gain) x_hat + (c + W bias)
+
+    The columns of ``W`` are multiplied by the gain, and ``norm`` loses its parameters: its
+    ``weight`` and ``bias`` become ``None``. The layers compute the same to rounding. This is for
+    inference, and for what needs a norm without a gain: rotations of the residual stream, or
+    quantization, in which the folded weights are rounded (Ashkboos et al., 2024; Wei et al., 2022).
+
+    ``linears`` must be *all* that read the norm's output, such as the layers of Q, K and V. If
+    something else reads it, as the residual path of a post-norm network does, or if there is a
+    nonlinearity in between, the outputs change, and this function cannot see it. Make the optimizer
+    after folding.
+
+    Batch norm in eval mode is folded into the layer *before* it, which needs no function of ours:
+    ``torch.nn.utils.fusion.fuse_conv_bn_eval`` and ``fuse_linear_bn_eval``.
+
+    Args:
+        norm: Over one axis, of ``H`` features. One without parameters is left as it is.
+        *linears: Each with ``H`` inputs. One without a bias gets one, if the norm has a bias that
+            is not 0.
+        model: Where given, it is checked that no other module of it has a weight of ``linears``, as
+            an embedding has whose weight is also that of the output layer: it would be changed.
+
+    Raises:
+        TypeError: If ``norm`` or a layer is of another type, or of a subclass with a ``forward`` of
+            its own, which may use the gain or the weight in another way.
+        ValueError: If a size does not fit, ``norm`` is over several axes, there is no layer, a
+            weight is parametrized (as by ``weight_norm``) or tied. Nothing is changed then.
+
+    Example:
+        >>> norm, q, k = nn.LayerNorm(4), nn.Linear(4, 3), nn.Linear(4, 3, bias=False)
+        >>> _ = nn.init.uniform_(norm.weight), nn.init.uniform_(norm.bias)
+        >>> x = torch.randn(5, 4)
+        >>> before = q(norm(x)), k(norm(x))
+        >>> fold_norm(norm, q, k)
+        >>> norm.weight, k.bias.shape
+        (None, torch.Size([3]))
+        >>> all(torch.allclose(f(norm(x)), y, atol=1e-5) for f, y in zip((q, k), before))
+        True
+    """
+    linears = tuple(dict.fromkeys(linears))
+    _check_fold(norm, linears, model)
+    bias = getattr(norm, "bias", None)
+    for layer in linears:
+        if bias is not None and bias.any():
+            _move(bias, layer)  # with the weight from before the gain
+        if norm.weight is not None:
+            layer.weight.copy_(layer.weight.double() * norm.weight.double())
+    norm.weight = None
+    if bias is not None:
+        norm.bias = None
+    norm.elementwise_affine = False
+
+
+def _move(bias: Tensor, layer: nn.Linear) -> None:
+    """Add to the bias of a layer what the bias of the norm before it contributes, in float64."""
+    moved = layer.weight.double() @ bias.double()
+    if layer.bias is None:
+        layer.bias = nn.Parameter(moved.to(layer.weight), layer.weight.requires_grad)
+    else:
+        layer.bias.copy_(layer.bias.double() + moved)
+
+
+def _check_fold(norm: nn.Module, linears: tuple, model: nn.Module | None) -> None:
+    """Refuse what cannot be folded, before anything is changed."""
+    name, own = "fold_norm", (nn.LayerNorm, nn.RMSNorm, LayerNorm, RMSNorm)
+    if type(norm).forward not in [kind.forward for kind in own]:
+        raise TypeError(
+            f"{name}: norm must be an nn.LayerNorm or nn.RMSNorm with their forward, got "
+            f"{type(norm).__name__}; fold batch norm by torch.nn.utils.fusion.fuse_conv_bn_eval, "
+            "and another norm by hand: multiply the columns of each weight by its gain"
+        )
+    if len(norm.normalized_shape) != 1:
+        raise ValueError(
+            f"{name}: norm must be over one axis, got normalized_shape={norm.normalized_shape}; a "
+            "linear layer has one weight for all but the last axis"
+        )
+    (features,) = norm.normalized_shape
+    if not linears:
+        raise ValueError(
+            f"{name}: there must be a layer to fold into, got none; pass all nn.Linear that read "
+            "the norm's output"
+        )
+    for layer in linears:
+        if not isinstance(layer, nn.Linear) or type(layer).forward is not nn.Linear.forward:
+            raise TypeError(
+                f"{name}: layers must be nn.Linear with its forward, got {type(layer).__name__}; "
+                "fold by hand: multiply the columns of its weight by the norm's gain"
+            )
+        if layer.in_features != features:
+            raise ValueError(
+                f"{name}: layers must read the {features} features of the norm, got one that reads "
+                f"{layer.in_features}; is it the layer before the norm?"
+            )
+        if "weight" not in layer._parameters:
+            raise ValueError(
+                f"{name}: the weight of a layer must be a parameter, got one that is computed from "
+                "others; remove the parametrization first "
+                "(torch.nn.utils.parametrize.remove_parametrizations)"
+            )
+    modules = [*linears, *(model.modules() if model is not None else ())]
+    for module in dict.fromkeys(modules):
+        for layer in linears:
+            if module is not layer and any(p is layer.weight for p in module._parameters.values()):
+                raise ValueError(
+                    f"{name}: the weight of a layer must not be shared, got one of shape "
+                    f"{tuple(layer.weight.shape)} that {type(module).__name__} has, too; untie it "
+                    "first: layer.weight = nn.Parameter(layer.weight.detach().clone())"
+                )
 
 
 def _center(tensor: Tensor, axis: int) -> None:

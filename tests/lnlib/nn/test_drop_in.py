@@ -7,7 +7,14 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from lnlib.nn import AdaptiveLayerNorm, DynamicTanh, LayerNorm, RMSNorm
+from lnlib.nn import (
+    AdaptiveLayerNorm,
+    DynamicTanh,
+    LayerNorm,
+    ParallelLayerNorm,
+    ParallelRMSNorm,
+    RMSNorm,
+)
 from lnlib.nn.baselines import BatchNorm
 from lnlib.nn.functional import (
     layer_norm_function,
@@ -105,6 +112,8 @@ def complex_calls():
     yield "adaptive", lambda: adaptive(z, x)
     yield "adaptive condition", lambda: adaptive(x, z)
     yield "adaptive weight", lambda: AdaptiveLayerNorm(5, 5, dtype=torch.complex64)(x, x)
+    for kind in (ParallelLayerNorm, ParallelRMSNorm):
+        yield kind.__name__, lambda kind=kind: kind(5)(z)
     yield "dynamic tanh", lambda: DynamicTanh(5)(z)
     yield "dynamic tanh weight", lambda: DynamicTanh(5, dtype=torch.complex64)(x)
     for kind in KINDS:
@@ -142,6 +151,8 @@ def test_a_wrong_eps_is_refused_by_every_module(eps):
     for build in (
         lambda: LayerNorm(5, eps),
         lambda: RMSNorm(5, eps),
+        lambda: ParallelLayerNorm(5, eps),
+        lambda: ParallelRMSNorm(5, eps),
         lambda: AdaptiveLayerNorm(5, 3, eps),
         lambda: BatchNorm(5, eps),
         lambda: Transformer(65, eps=eps),

@@ -89,7 +89,7 @@ def test_what_is_beyond_the_limits_is_left_out_and_said(reader):
     x = np.arange(20 * 10.0).reshape(20, 10)
     reader.paste(write(x))
     assert np.array_equal(np.array(reader.texts(), float), x[:16, :8])
-    assert reader.said("note").endswith("What is beyond 16 examples or 8 features was left out.")
+    assert reader.said("note").endswith("Numbers beyond 16 examples or 8 features were left out.")
     reader.paste_at(15, 7, "1 2\n3 4")
     assert np.shape(reader.texts()) == (16, 8)
     assert reader.texts()[15][7] == "1"
@@ -118,7 +118,7 @@ def test_a_cut_is_said_of_rows_alone_and_of_columns_alone(reader, shape, at, cut
     texts = reader.said("note")
     B, F = (min(size, 2 if at else most) for size, most in zip(shape, (16, 8), strict=True))
     assert texts.startswith(f"Pasted {B} by {F} numbers")
-    assert texts.endswith("What is beyond 16 examples or 8 features was left out.") == cut
+    assert texts.endswith("Numbers beyond 16 examples or 8 features were left out.") == cut
 
 
 def test_pasting_nothing_changes_nothing_and_says_so(reader):

@@ -23,7 +23,7 @@ from tests.book.norm_table.conftest import TABLE, assert_page_is_right, set_by_t
         ),
         (
             "-1e999",
-            "Example 2, feature 3 holds “-1e999”, beyond the largest number of a computer, "
+            "Example 2, feature 3 holds “-1e999”, beyond the largest float64 number, "
             "1.8e308. Until then, outputs that need it show “?”.",
         ),
         (

@@ -23,10 +23,10 @@ def test_every_question_of_a_chapter_answers_to_the_keyboard(opened):
             assert (status.text_content() == f"{verdict} {why[0]}") == right
             assert status.get_attribute("role") == "status"
     for line in opened.page.locator(".ln-score").all_inner_texts():
-        assert re.fullmatch(r"(\d+) of \1 answered, 0 right at the first try\.", line)
+        assert re.fullmatch(r"(\d+) of \1 answered, 0 right on the first try\.", line)
     assert opened.outside == []
     assert opened.complaints == []
-    for forget in opened.page.get_by_role("button", name="Forget my answers").all():
+    for forget in opened.page.get_by_role("button", name="Delete my answers").all():
         forget.click()  # as the next test would have it
 
 

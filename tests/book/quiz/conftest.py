@@ -50,8 +50,11 @@ STEPS = order(
     wrong={("1", "*a half*", "`1/4`"): "You began with the largest."},
     otherwise="Compare two at a time.",
 )
-KEPT = "Your answers stay in this browser and are sent nowhere."
-LOST = "This browser keeps no answers: they last as long as this page, and go nowhere."
+KEPT = "Your answers stay in this browser and are not sent anywhere."
+LOST = (
+    "This browser cannot store answers: they last until you leave this page and are not sent "
+    "anywhere."
+)
 NO_NUMBER = "Write a number, such as 0.25, 1/4, −3 or 2e-3."
 
 

@@ -31,20 +31,20 @@ def test_a_form_takes_the_place_of_the_answers(page):
     assert page.get_by_role("textbox", name="Your answer (ms)").is_visible()
     assert not page.locator("details, .ln-how, .ln-items").filter(visible=True).count()
     assert page.locator(".ln-ask code").filter(visible=True).all_inner_texts() == ["x[:32]", "ms"]
-    assert score(page) == "0 of 3 answered, 0 right at the first try."
+    assert score(page) == "0 of 3 answered, 0 right on the first try."
     assert page.locator(".ln-kept").inner_text() == KEPT
 
 
 @pytest.mark.every_browser
 def test_each_option_gets_its_explanation_as_often_as_one_likes(page):
     assert check(page, 0) == "Choose an option first."
-    assert score(page) == "0 of 3 answered, 0 right at the first try."
+    assert score(page) == "0 of 3 answered, 0 right on the first try."
     for i in (0, 1, 2, 1):
         page.get_by_role("radio").nth(i).check()
         assert check(page, 0) == spoken(MEANS, i)
         marks = page.locator(".ln-option").evaluate_all("es => es.map(e => e.dataset.verdict)")
         assert marks == ["right" if i == j == 1 else "wrong" if i == j else "" for j in range(3)]
-        assert score(page) == "1 of 3 answered, 0 right at the first try."
+        assert score(page) == "1 of 3 answered, 0 right on the first try."
     assert page.locator(".ln-said em, .ln-option code").count() == 1
 
 
@@ -118,16 +118,16 @@ def test_a_text_that_is_no_number_gets_a_sentence_and_does_not_count(page):
     field.fill("<b>much</b>")
     field.press("Enter")
     assert said(page, 1) == NO_NUMBER
-    assert score(page) == "0 of 3 answered, 0 right at the first try."
+    assert score(page) == "0 of 3 answered, 0 right on the first try."
     field.fill("1.155")
     field.press("Enter")
     assert said(page, 1) == spoken(LAST, "1.155")
-    assert score(page) == "1 of 3 answered, 1 right at the first try."
+    assert score(page) == "1 of 3 answered, 1 right on the first try."
     field.fill("?")
     field.press("Enter")
     assert said(page, 1) == NO_NUMBER
     assert "verdict" not in form(page, 1).locator(".ln-said").inner_html()
-    assert score(page) == "1 of 3 answered, 1 right at the first try."
+    assert score(page) == "1 of 3 answered, 1 right on the first try."
 
 
 def test_a_phone_offers_digits_and_a_minus_where_one_may_be_needed(reader, write):

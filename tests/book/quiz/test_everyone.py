@@ -103,7 +103,7 @@ def test_the_focus_is_seen_and_nothing_moves_by_itself(reader, write):
             "radio",
             "Check",
             "text",
-            "Forget my answers",
+            "Delete my answers",
             *(f"Move {way}: {bare(item)}" for way in ("up", "down") for item in STEPS.items),
         }
         moving = page.locator(".ln-quiz *").evaluate_all(

@@ -39,7 +39,7 @@ def test_a_reload_keeps_answers_and_what_was_right_at_first(page):
     fresh = as_answered(page)
     answer_all(page)
     answered = as_answered(page)
-    assert answered[-1] == "3 of 3 answered, 1 right at the first try."
+    assert answered[-1] == "3 of 3 answered, 1 right on the first try."
     reload(page)
     assert as_answered(page) == answered
     to_order(page, range(3))
@@ -48,9 +48,9 @@ def test_a_reload_keeps_answers_and_what_was_right_at_first(page):
     assert items(page) == ["1/4", "a half", "1"]
     assert said(page, 2) == spoken(STEPS, (0, 1, 2))
     assert score(page) == answered[-1]
-    page.get_by_role("button", name="Forget my answers").click()
+    page.get_by_role("button", name="Delete my answers").click()
     assert as_answered(page) == fresh
-    assert page.locator(".ln-kept").inner_text() == "Your answers are forgotten."
+    assert page.locator(".ln-kept").inner_text() == "Your answers have been deleted."
     assert page.evaluate("localStorage.length") == 0
     reload(page)
     assert as_answered(page) == fresh
@@ -105,7 +105,7 @@ def test_a_changed_question_forgets_and_its_neighbors_do_not(reader, write):
             spoken(STEPS, STEPS.start),
         ]
         assert page.get_by_role("textbox").input_value() == ""
-        assert score(page) == "2 of 3 answered, 0 right at the first try."
+        assert score(page) == "2 of 3 answered, 0 right on the first try."
         check(page, 2)
         (saved_entries,) = page.evaluate("Object.values(localStorage)")
         assert len(json.loads(saved_entries)) == 2, "the old answer is still there"
@@ -119,8 +119,8 @@ def test_quizzes_on_a_page_are_kept_apart(reader, write):
         reload(page)
         assert [said(page, 0), said(page, 1)] == ["", spoken(MEANS, 0)]
         assert page.locator(".ln-score").all_inner_texts() == [
-            "0 of 1 answered, 0 right at the first try.",
-            "1 of 1 answered, 0 right at the first try.",
+            "0 of 1 answered, 0 right on the first try.",
+            "1 of 1 answered, 0 right on the first try.",
         ]
         page.get_by_role("button", name="Forget").first.click()
         assert said(page, 1) == spoken(MEANS, 0)
@@ -142,10 +142,10 @@ def test_where_nothing_can_be_kept_it_works_and_says_so(reader, write, fault):
         page.goto(write(Quiz(MEANS, LAST, STEPS)))
         answer_all(page)
         assert said(page, 0) == spoken(MEANS, 1)
-        assert score(page) == "3 of 3 answered, 1 right at the first try."
+        assert score(page) == "3 of 3 answered, 1 right on the first try."
         assert page.locator(".ln-kept").inner_text() == LOST
         page.get_by_role("button", name="Forget").click()
-        assert score(page) == "0 of 3 answered, 0 right at the first try."
+        assert score(page) == "0 of 3 answered, 0 right on the first try."
 
 
 @pytest.mark.parametrize("room", [0, 60], ids=["from the start", "later"])
@@ -161,9 +161,9 @@ def test_a_storage_that_is_full_by_now_is_told_and_what_it_held_is_still_shown(p
     assert page.locator(".ln-kept").inner_text() == (KEPT if room else LOST)
     answer_all(page)
     assert page.locator(".ln-kept").inner_text() == LOST
-    assert score(page) == "3 of 3 answered, 2 right at the first try."
+    assert score(page) == "3 of 3 answered, 2 right on the first try."
     page.get_by_role("button", name="Forget").click()
-    assert page.locator(".ln-kept").inner_text() == "Your answers are forgotten."
+    assert page.locator(".ln-kept").inner_text() == "Your answers have been deleted."
     check(page, 2)
     assert page.locator(".ln-kept").inner_text() == (KEPT if room else LOST)
 
@@ -191,7 +191,7 @@ def test_what_is_not_ours_in_the_storage_does_no_harm(page, write):
         WHOLES,
     )
     reload(page)
-    fresh = "0 of 3 answered, 0 right at the first try."
+    fresh = "0 of 3 answered, 0 right on the first try."
     assert [shown["score"] for shown in quizzes(page)] == [fresh] * len(WHOLES)
     page.get_by_role("radio").nth(1).check()
     check(page, 0)

@@ -396,7 +396,7 @@ def test_live_paste_says_what_is_left_out_of_rows_or_of_columns(widget, shape, c
     text = [w.value for w in widget.find(ipywidgets.HTML)][-1]
     B, F = min(shape[0], 16), min(shape[1], 8)
     assert f"Pasted {B} by {F} numbers" in text
-    assert ("What is beyond 16 examples or 8 features was left out." in text) == cut
+    assert ("Numbers beyond 16 examples or 8 features were left out." in text) == cut
     assert [float(f) for f in widget.fields] == x[:16, :8].ravel().tolist()
 
 

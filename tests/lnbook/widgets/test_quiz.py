@@ -377,12 +377,12 @@ def test_live_choice_is_judged_as_often_as_one_likes():
     (radio,) = page.find(ipywidgets.RadioButtons)
     assert [label for label, _ in radio.options] == ["1", "32", "100"]
     assert page.check() == "Choose an option first."
-    assert page.score.value == "0 of 2 answered, 0 right at the first try."
+    assert page.score.value == "0 of 2 answered, 0 right on the first try."
     radio.index = 0
     assert page.check() == "✗ Not yet. One mean over the table would mix examples."
     radio.index = 1
     assert page.check() == "✓ Right. One for each example, if x &lt; 2 &amp; y."
-    assert page.score.value == "1 of 2 answered, 0 right at the first try."
+    assert page.score.value == "1 of 2 answered, 0 right on the first try."
 
 
 def test_live_number_is_judged_and_no_number_gets_a_sentence():
@@ -391,13 +391,13 @@ def test_live_number_is_judged_and_no_number_gets_a_sentence():
     assert field.description == "Your answer (ms)"
     field.value = "<much>"
     assert page.check(1) == "Write a number, such as 0.25, 1/4, −3 or 2e-3."
-    assert page.score.value == "0 of 2 answered, 0 right at the first try."
+    assert page.score.value == "0 of 2 answered, 0 right on the first try."
     field.value = "1,155"
     assert page.check(1) == "✓ Right. The deviation divides by H."
-    assert page.score.value == "1 of 2 answered, 1 right at the first try."
+    assert page.score.value == "1 of 2 answered, 1 right on the first try."
     field.value = "1.333"
     assert page.check(1) == "✗ Not yet. That is the ratio of the variances."
-    assert page.score.value == "1 of 2 answered, 1 right at the first try."
+    assert page.score.value == "1 of 2 answered, 1 right on the first try."
 
 
 def test_live_order_is_moved_by_buttons_and_the_moved_item_stays_selected():

@@ -56,7 +56,7 @@ WORDS = {
         "text": "{Cell} holds “{text}”, where a number such as 1.5, −2, 1e3 or 1/3 is expected.",
         "empty": "{Cell} is empty, where a number such as 1.5, −2, 1e3 or 1/3 is expected.",
         "two": "{Cell} holds “{text}”, which could be {first} or {second}: type the one you mean.",
-        "huge": "{Cell} holds “{text}”, beyond the largest number of a computer, 1.8e308.",
+        "huge": "{Cell} holds “{text}”, beyond the largest float64 number, 1.8e308.",
         "more": ["One more cell holds no number.", "{n} more cells hold no number."],
         "then": "Until then, outputs that need it show “?”.",
     },
@@ -78,7 +78,7 @@ WORDS = {
         "equal": "The numbers of {set} are equal: x − μ is 0 and the output is the bias.",
         "equal, eps 0": "The numbers of {set} are equal: x − μ and σ are both 0, and 0/0 is not a "
         "number.",
-        "equal RMS": "The numbers of {set} are all 0, so is their root mean square, and 0/0 is "
+        "equal RMS": "The numbers of {set} are all 0, and so is their root mean square; 0/0 is "
         "not a number.",
         "too big": "“too big”: the number, or a square on the way to it, is beyond 1.8e308, the "
         "largest that float64 holds.",
@@ -101,7 +101,7 @@ WORDS = {
         "bias": "the bias of {feature}",
     },
     "pasted": "Pasted {rows} by {columns} numbers, read with {separator} between them.",
-    "left out": "What is beyond 16 examples or 8 features was left out.",
+    "left out": "Numbers beyond 16 examples or 8 features were left out.",
     "nothing": "There is no number to paste.",
 }
 

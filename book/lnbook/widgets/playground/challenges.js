@@ -39,7 +39,7 @@ const LN_CHALLENGES = [
     updates: 1500,
     why: "A well-chosen initialization preserves the scale of the signal through twelve layers "
       + "without any normalization. Normalization makes the initialization matter less; it is not "
-      + "the only cure.",
+      + "the only solution.",
   },
   {
     name: "30 layers",
@@ -65,7 +65,7 @@ const LN_CHALLENGES = [
     settings: { data: "spiral", depth: 3, activation: "relu", size: 1, rate: 0.1, a: "batch" },
     updates: 1500,
     why: "Without a bias before it, layer norm divides out a point’s distance from the origin. "
-      + "The first layer only sees the direction, so the decision regions are wedges. Table 1 of "
+      + "The first layer receives only the direction, so the decision regions are wedges. Table 1 of "
       + "the paper calls this invariance to re-scaling a single training case.",
   },
   {
@@ -76,8 +76,8 @@ const LN_CHALLENGES = [
     },
     updates: 1500,
     why: "A bias that is added before the norm does not grow with the distance of the point. "
-      + "Relative to it, the network can tell near from far: the invariance is broken, and here "
-      + "that helps.",
+      + "Relative to it, the network can distinguish near points from distant ones: "
+      + "the invariance is broken, and here that helps.",
   },
   {
     name: "Nonlinear boundary",

@@ -83,7 +83,7 @@ class Quiz:
         """Build the live widget: for each question its controls, a button, the explanation."""
         import ipywidgets as widgets
 
-        first: dict[int, bool] = {}  # of the questions answered: whether at the first try
+        first: dict[int, bool] = {}  # of the questions answered: whether on the first try
         score = widgets.HTML()
 
         def question(i, item):
@@ -153,4 +153,4 @@ def feedback(right: bool | None, why: str) -> str:
 
 def scored(first: Mapping[int, bool], count: int) -> str:
     """Say how far the reader is."""
-    return f"{len(first)} of {count} answered, {sum(first.values())} right at the first try."
+    return f"{len(first)} of {count} answered, {sum(first.values())} right on the first try."

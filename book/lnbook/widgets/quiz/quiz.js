@@ -4,8 +4,9 @@
 (() => {
   "use strict";
   const WORDS = { right: "✓ Right.", wrong: "✗ Not yet." };
-  const KEPT = "Your answers stay in this browser and are sent nowhere.";
-  const LOST = "This browser keeps no answers: they last as long as this page, and go nowhere.";
+  const KEPT = "Your answers stay in this browser and are not sent anywhere.";
+  const LOST = "This browser cannot store answers: they last until you leave this page and are "
+    + "not sent anywhere.";
 
   const make = (tag, attributes = {}, ...children) => {
     const element = document.createElement(tag);
@@ -138,7 +139,7 @@
     const count = () => {
       const first = [...answers.values()].filter(([, right]) => right).length;
       score.textContent =
-        `${answers.size} of ${questions.length} answered, ${first} right at the first try.`;
+        `${answers.size} of ${questions.length} answered, ${first} right on the first try.`;
     };
 
     const forgetters = questions.map((question, i) => {
@@ -175,10 +176,10 @@
       return () => { input.write(""); show(); };
     });
 
-    const forget = make("button", { type: "button", class: "ln-forget" }, "Forget my answers");
+    const forget = make("button", { type: "button", class: "ln-forget" }, "Delete my answers");
     forget.addEventListener("click", () => {
       answers.clear();
-      keep("Your answers are forgotten.");
+      keep("Your answers have been deleted.");
       forgetters.forEach((clear) => clear());
       count();
     });

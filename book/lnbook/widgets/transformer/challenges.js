@@ -11,7 +11,7 @@ const LN_TRANSFORMER_CHALLENGES = [
     name: "Norm 1 off", norms: "ollll", asks: "loss",
     what: "The first norm is removed. Its input has a standard deviation of about 0.4.",
     why: "At the first norm all characters have nearly the same standard deviation, and the norm’s gain "
-      + "is about as large: dividing by the one and multiplying by the other nearly cancel.",
+      + "is about as large: dividing by the standard deviation and multiplying by the gain nearly cancel.",
   },
   {
     name: "Norm 3 off", norms: "lloll", asks: "loss",
@@ -37,7 +37,7 @@ const LN_TRANSFORMER_CHALLENGES = [
   {
     name: "All off", norms: "ooooo", asks: "loss",
     what: "All five norms are removed.",
-    why: "Each block amplifies what the block before made too large. The weights are unchanged, but "
-      + "they were trained for normalized inputs, with a standard deviation of 1.",
+    why: "Each block amplifies the output of the block before, which is already too large. The weights are "
+      + "unchanged, but they were trained for normalized inputs, with a standard deviation of 1.",
   },
 ];

@@ -58,7 +58,7 @@ def test_axe_finds_nothing(reader, write, violations, theme, state):
             check(page, 0)
             page.get_by_role("textbox").first.fill("1.155")
             check(page, 1)
-            page.get_by_role("button", name="Forget").last.click()
+            page.get_by_role("button", name="Delete my answers").last.click()
         if state == "plain":
             page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
         assert violations(page) == []

@@ -122,7 +122,7 @@ def test_quizzes_on_a_page_are_kept_apart(reader, write):
             "0 of 1 answered, 0 right on the first try.",
             "1 of 1 answered, 0 right on the first try.",
         ]
-        page.get_by_role("button", name="Forget").first.click()
+        page.get_by_role("button", name="Delete my answers").first.click()
         assert said(page, 1) == spoken(MEANS, 0)
 
 
@@ -144,7 +144,7 @@ def test_where_nothing_can_be_kept_it_works_and_says_so(reader, write, fault):
         assert said(page, 0) == spoken(MEANS, 1)
         assert score(page) == "3 of 3 answered, 1 right on the first try."
         assert page.locator(".ln-kept").inner_text() == LOST
-        page.get_by_role("button", name="Forget").click()
+        page.get_by_role("button", name="Delete my answers").click()
         assert score(page) == "0 of 3 answered, 0 right on the first try."
 
 
@@ -162,7 +162,7 @@ def test_a_storage_that_is_full_by_now_is_told_and_what_it_held_is_still_shown(p
     answer_all(page)
     assert page.locator(".ln-kept").inner_text() == LOST
     assert score(page) == "3 of 3 answered, 2 right on the first try."
-    page.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Delete my answers").click()
     assert page.locator(".ln-kept").inner_text() == "Your answers have been deleted."
     check(page, 2)
     assert page.locator(".ln-kept").inner_text() == (KEPT if room else LOST)

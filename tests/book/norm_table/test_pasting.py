@@ -93,7 +93,7 @@ def test_what_is_beyond_the_limits_is_left_out_and_said(reader):
     reader.paste_at(15, 7, "1 2\n3 4")
     assert np.shape(reader.texts()) == (16, 8)
     assert reader.texts()[15][7] == "1"
-    assert reader.said("note").endswith("was left out.")
+    assert reader.said("note").endswith("were left out.")
 
 
 @pytest.mark.parametrize(

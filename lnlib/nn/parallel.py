@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 import torch
@@ -35,6 +36,12 @@ class _SplitNorm(nn.Module):
             nn.init.ones_(self.weight)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
+
+    def __deepcopy__(self, memo: dict) -> _SplitNorm:
+        memo[id(self.group)] = self.group  # the same ranks; a process group cannot be copied
+        memo[id(self)] = result = self.__new__(type(self))
+        result.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return result
 
     def _call(self, input: Tensor, eps: float | None, centered: bool) -> Tensor:
         name = type(self).__name__
@@ -137,8 +144,8 @@ class ParallelRMSNorm(_SplitNorm):
 
     Zhang & Sennrich (2019), with the mean over the features of *all* ranks; everything else is as
     in :class:`ParallelLayerNorm`. Each pass needs one all-reduce of one number per example: the sum
-    of squares in the forward pass, the sum of ``weight * dy * x`` over ``sqrt`` in the backward
-    pass.
+    of squares in the forward pass, and in the backward pass the sum of ``weight * dy * x_hat``,
+    where ``x_hat`` is the normalized input.
 
     Args:
         features: On this rank. Ranks may have different numbers.

@@ -1,5 +1,6 @@
 """Norms over features that are split over gloo processes, against PyTorch's norm in one process."""
 
+import copy
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
@@ -45,6 +46,7 @@ def run(norm, x, dy, gain, bias, slices, rank, group):
     module = NORMS[norm](slices[rank], EPS, dtype=gain.dtype, group=group)
     state = {"weight": gain, "bias": bias} if norm == "layer" else {"weight": gain}
     module.load_state_dict(state)
+    module = copy.deepcopy(module)  # with its group
     x = x.clone().requires_grad_()
     y = module(x)
     y.backward(dy)

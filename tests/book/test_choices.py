@@ -23,6 +23,8 @@ FILTERS = [
     {"which": "all"},
     {"which": "all", "data": "language", "norm": "rms", "place": "sandwich"},
     {"which": "all", "data": "images", "place": "post"},  # none
+    {"which": "all", "data": "proteins", "norm": "layer"},
+    {"which": "all", "norm": "other", "place": "other"},
 ]
 
 

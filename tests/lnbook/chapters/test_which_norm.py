@@ -110,10 +110,44 @@ def test_a_question_mark_says_what_is_not_known(model):
         assert (short == "?") == (unknown or doubted), column
 
 
-def test_the_dozen_is_a_dozen_and_has_the_great_ones():
+def test_the_models_shown_first_are_few_and_well_known():
     models_asked = {model.model for model in models.MODELS if model.asked}
-    assert len(models_asked) == 12
-    assert {"BERT", "GPT-2", "T5", "ViT", "Llama 3", "OLMo 2"} <= models_asked
+    assert len(models_asked) == 13
+    wanted = {"ResNet (torchvision)", "BERT", "GPT-2", "T5", "ViT", "Llama 3", "OLMo 2"}
+    assert wanted <= models_asked
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_row_is_shown_under_its_own_option_of_each_group(model):
+    own = {group: set(model.conditions[group]) - {"any", "all"} for group in models.GROUPS}
+    for group, choice in models.GROUPS.items():
+        assert own[group] <= set(choice.options), group
+    assert len(own["norm"]) == len(own["place"]) == 1
+    assert own["data"] == set(model.data.split()) != set()
+    assert own["which"] == ({"asked"} if model.asked else set())
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"),
+    [
+        ("ResNet (torchvision)", {"data": "images", "norm": "other", "place": "other"}),
+        ("MiniMax-M1", {"data": "language", "norm": "rms", "place": "post"}),
+        ("AlphaFold 3", {"data": "proteins", "norm": "layer", "place": "pre"}),
+    ],
+)
+def test_choices_show_a_model_that_meets_all_of_them(name, chosen):
+    for group, value in chosen.items():
+        for option in models.GROUPS[group].options:
+            shown = [m.model for m in models.MODELS if css_filter.shown(
+                m.conditions, {"which": "all"} | chosen | {group: option})]  # fmt: skip
+            assert (name in shown) == (option in ("any", value))
+
+
+def test_the_residual_factor_of_minimax_is_that_of_deepnorm():
+    (model,) = (model for model in models.MODELS if model.model == "MiniMax-M1")
+    lines = dict(re.findall(r'"(\w+)": ([\d.]+),', " ".join(s["line"] for s in model.sources)))
+    blocks = int(lines["num_hidden_layers"])
+    assert float(lines["layernorm_mlp_alpha"]) == pytest.approx((2 * blocks) ** 0.25, rel=1e-12)
 
 
 def test_a_style_sheet_has_a_rule_for_every_value_of_every_group():
@@ -153,7 +187,7 @@ def test_each_year_and_each_half_counts_every_line_in_one_class(question, data):
     lines = [line for line in RAW if data in ("any", line["data"])]
     panel = by_year.draw_by_year(question, data)
     columns = {bar.name: dict(zip(bar.x, bar.y, strict=True)) for bar in panel.data}
-    for year in range(2017, 2027):
+    for year in range(2015, 2027):
         of_year = [line for line in lines if line["year"] == year]
         assert sum(column[year] for column in columns.values()) == len(of_year)
         if answer(question, RAW[0]):
@@ -162,7 +196,7 @@ def test_each_year_and_each_half_counts_every_line_in_one_class(question, data):
     for bar in panel.data:
         assert list(bar.text) == [str(n) if n else "" for n in bar.y]
     before, since = by_year.describe_by_year(question, data).split(". ")[0].split("; since: ")
-    halves = ((before.removeprefix("Before 2023: "), range(2017, 2023)), (since, range(2023, 2027)))
+    halves = ((before.removeprefix("Before 2023: "), range(2015, 2023)), (since, range(2023, 2027)))
     for text, years in halves:
         counts = {name: int(n) for n, name in
                 (part.split(" ", 1) for part in re.split(r", (?=\d)", text))}  # fmt: skip

@@ -23,15 +23,16 @@ def ideas(counted: Callable[..., Counter], share: str) -> Table:
     return Table(
         ["idea of 2016", "use in November 2026", "source"],
         [
-            ["statistics of one example", f"used in {in_use} of {norm.total()} models", "counted"],
+            ["statistics of one example", f"layer norm or RMS norm in {in_use} of {norm.total()} "
+             "models", "counted"],
             ["subtract the mean", f"omitted in {late['rms']} of {late.total()} language models "
              "since 2023", "counted"],
             ["learn gain and bias", f"only the gain in {learned['gain']} of these models, both in "
              f"{learned['both']}", "counted"],
             ["normalize the summed inputs", "in a transformer the norm is applied to the residual "
              "stream, so the paper's proofs about weights do not apply directly", "inferred"],
-            ["for recurrent networks", "none of the models in our table is recurrent",
-             "inferred"],
+            ["for recurrent networks", "no LSTM or GRU in our table; the linear recurrences of "
+             "Mamba-2 and Qwen3.5 have RMS norm before and after them", "read"],
             ["for small batches", "ConvNeXt (2022) is a convolutional network with layer norm in "
             "place of batch norm",
              "read"],

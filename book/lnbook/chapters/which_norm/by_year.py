@@ -80,6 +80,7 @@ def counted(question: str, data: str = "any", since: int = 0, until: int = 9999)
 def draw_by_year(question: str, data: str) -> go.Figure:
     """Draw a column a year, one piece for each answer."""
     years = list(range(MODELS[0].year, MODELS[-1].year + 1))
+    most = max(Counter(m.year for m in MODELS).values())
     figure = go.Figure()
     for answer, (label, color, pattern) in QUESTIONS[question].items():
         results = [counted(question, data, year, year)[answer] for year in years]
@@ -107,7 +108,7 @@ def draw_by_year(question: str, data: str) -> go.Figure:
     figure.update_layout(
         barmode="stack",
         xaxis={"title": "year of publication", "tick0": 2018, "dtick": 2, "tickangle": 0},
-        yaxis={"title": "models in the table", "range": [0, 15]},
+        yaxis={"title": "models in the table", "range": [0, most + 1]},
         legend={"traceorder": "normal"},
     )
     return figure
@@ -134,6 +135,6 @@ def _whose(data: str) -> str:
 BY_YEAR = Picture(
     draw_by_year,
     describe_by_year,
-    alt="A column for each year from 2017 to 2026, as high as the table has models of that year, "
+    alt="A column for each year from 2015 to 2026, as high as the table has models of that year, "
     "in pieces: one for each answer to the chosen question.",
 )

@@ -28,7 +28,7 @@ COLUMNS = {
     "gain": "gain",
     "bias": "bias",
     "qk_norm": "QK norm",
-    "final_norm": "last",
+    "final_norm": "final norm",
 }
 #: What stays beside a value on a phone, where the columns have no heads.
 NAMED = ("gain", "bias", "qk_norm", "final_norm")
@@ -44,9 +44,9 @@ class Model:
     Args:
         model: Its name.
         year: Of its first publication.
-        data: ``"language"``, ``"text"`` (encoders, translation), ``"images"``, ``"speech"`` or
-            ``"any"``.
-        asked: Whether it is among the dozen shown first.
+        data: ``"language"``, ``"text"`` (encoders, translation), ``"images"`` (and video),
+            ``"speech"``, ``"proteins"``, or several of them with blanks between.
+        asked: Whether it is among those shown first.
         short: From a column of :data:`COLUMNS` to a word or two; ``"?"`` where nothing is verified.
         full: The same, in full.
         note: What else there is to know.
@@ -89,22 +89,23 @@ class Model:
         """Under which choices the line is shown."""
         return {
             "which": ("asked", "all") if self.asked else ("all",),
-            "data": ("any", self.data) if self.data != "any" else tuple(GROUPS["data"].options),
+            "data": ("any", *self.data.split()),
             "norm": ("any", self.norm),
             "place": ("any", self.place),
         }
 
 
 GROUPS = {
-    "which": Group("Rows", {"asked": "12 most asked about", "all": "all"}, "asked"),
+    "which": Group("Rows", {"asked": "most asked about", "all": "all"}, "asked"),
     "data": Group(
         "Data",
         {
             "any": "any",
             "language": "language",
             "text": "other text",
-            "images": "images",
+            "images": "images, video",
             "speech": "speech",
+            "proteins": "proteins",
         },
         "any",
     ),
@@ -168,9 +169,9 @@ class ModelTable:
         )
         days = sorted({m.read for m in MODELS})
         note = (
-            f" of {len(MODELS)} rows, read on {' and '.join(days)}. An asterisk: the default of "
-            "the model's class, which its weights may override. A question mark: not published, "
-            "or not verified. Open a row for the details and their sources."
+            f" of {len(MODELS)} rows, read on {' and '.join(days)}. An asterisk marks the default "
+            "of the model's class; the configuration of a checkpoint can override it. A question "
+            "mark means not published or not verified. Open a row for the details and sources."
         )
         lines = "".join(_line(model, page) for model in MODELS)
         none = '<p class="ln-none">No row contains this word.</p>'
@@ -228,7 +229,7 @@ def _behind(model: Model, page: str) -> str:
     if page:
         many = len(model.sources)
         link = f'<a href="{page}#{model.anchor}">{many} source{"s" * (many > 1)}</a>'
-        return "".join([*parts, f"<p>Read on {model.read}: {link}, with their words.</p>"])
+        return "".join([*parts, f"<p>Read on {model.read}: {link} with quotations.</p>"])
     return "".join([*parts, f"<p>Read on {model.read}:</p>{sources(model)}"])
 
 

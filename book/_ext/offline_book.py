@@ -48,9 +48,12 @@ def prepare(app, config):
     os.environ["LNLIB_STATIC"] = "1"
     # Jupyter Book passes --toc on as typed, Sphinx would look for it in book/.
     config.external_toc_path = str(Path(config.external_toc_path).resolve())
-    code = [path for name in ("lnlib", "lnlab", "lnbook") for path in package(name).rglob("*.py")]
-    code = [path for path in code if "classroom" not in path.parts]  # no chapter needs it
-    read = [*code, *Path(app.srcdir, "runs").rglob("*.json")]
+    files = [path for name in ("lnlib", "lnlab", "lnbook") for path in package(name).rglob("*")]
+    read = [
+        *(path for path in files if path.suffix in (".py", ".json")),
+        *Path(app.srcdir, "runs").rglob("*.json"),
+    ]
+    read = [path for path in read if "classroom" not in path.parts]  # no chapter needs it
     computed_by = [f"{name} {version(name)}" for name in ("numpy", "torch", "plotly")]
     digest = hashlib.sha256(" ".join(["LNLIB_STATIC=1", *computed_by]).encode())
     for path in sorted(read):

@@ -224,6 +224,9 @@ def test_edit_of_a_record_does_what_an_edit_of_the_library_does(extension, tmp_p
         code.parent.mkdir(parents=True)
         code.write_text("ANSWER = 42")
         assert cache() not in names
+        names.append(cache())
+        code.with_name("models.json").write_text("42")  # data that a chapter shows
+        assert cache() not in names
 
 
 def test_plotly_loses_its_wrapper_and_keeps_its_license_and_its_name(extension):

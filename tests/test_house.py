@@ -65,7 +65,7 @@ NUMPY_ALONE = {
 # What may import torch: what trains, and a chapter that asks PyTorch itself.
 TRAINS = {"lnlib.nn", "lnlab.experiments", "lnlab.cli", *ENGINE}
 TRAINS |= {"lnbook.mixed_precision", "lnbook.memory_kernels", "lnbook.outlier_features"}
-TRAINS |= {"lnbook.residual_scaling"}
+TRAINS |= {"lnbook.residual_scaling", "lnbook.rl_federated_private"}
 COMPUTES = {name for name in MAY_IMPORT if name.startswith("lnlib.")} - {"lnlib.nn"}
 COMPUTES |= {"lnlab.analysis", "lnlab.comparison", "lnlab.claims"}
 SHOWS = {"show", "display", "explorer", "figures", "diagrams", "widgets"}  # of lnbook

@@ -212,6 +212,7 @@ def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch
         "conditional_normalization",
         "memory_kernels",
         "outlier_features",
+        "rl_federated_private",
         "residual_scaling",
         "export",
     }

@@ -1,0 +1,74 @@
+"""Test errors under a shift, against networks that are evaluated in the plain way."""
+
+import numpy as np
+import pytest
+import torch
+
+from lnbook.chapters.rl_federated_private import shifted
+
+STATES = [(shift, batches) for shift in shifted.SHIFTS.values() for batches in ("many", "class")]
+
+
+def test_errors_are_those_of_a_plain_evaluation():
+    pixels, labels = shifted.digits()
+    model, x, y = shifted.trained(0)["batch"], pixels[1::2], labels[1::2]
+    images = shifted.shifted(x, "blur", 1.0)
+    before = model[1].running_mean.clone()
+    result = shifted.errors("blur", "many")
+    assert torch.equal(before, model[1].running_mean)
+    assert not model[1].training
+    assert model[1].track_running_stats
+    with torch.no_grad():
+        running = (model.eval()(images).argmax(1) != y).double().mean().item()
+        assert result["running"][-1] == pytest.approx(running)
+        wrong = 0
+        for part in shifted.split(y, "many"):
+            h = images[part]
+            for k in (0, 3):  # batch norm by hand
+                h = model[k](h)
+                h = (h - h.mean(0)) / (h.var(0, unbiased=False) + 1e-5).sqrt()
+                h = (model[k + 1].weight * h + model[k + 1].bias).relu()
+            wrong += (model[6](h).argmax(1) != y[part]).sum().item()
+    assert result["batch"][-1] == pytest.approx(wrong / len(y), abs=2 / len(y))
+
+
+@pytest.mark.parametrize("batches", shifted.BATCHES.values())
+def test_every_test_image_is_in_one_batch(batches):
+    labels = shifted.digits()[1][1::2]
+    parts = shifted.split(labels, batches)
+    assert sorted(torch.cat(parts).tolist()) == list(range(len(labels)))
+    assert min(map(len, parts)) > 1
+    if batches == "class":
+        assert all(len(labels[part].unique()) == 1 for part in parts)
+
+
+def test_only_statistics_of_the_test_batch_depend_on_what_shares_it():
+    many, one = (shifted.errors("brightness", batches) for batches in ("many", "class"))
+    for name in ("running", "layer", "image"):
+        np.testing.assert_array_equal(many[name], one[name])
+    assert (one["batch"] > many["batch"] + 0.5).all()
+
+
+@pytest.mark.parametrize("shift", ["contrast", "brightness"])
+def test_shared_affine_changes_are_removed_by_the_batch_and_by_a_norm_on_the_image(shift):
+    result = shifted.errors(shift, "many")
+    for name in ("batch", "image"):
+        assert np.ptp(result[name]) < 0.01
+    assert result["running"][-1] > result["running"][0] + 0.5
+    assert result["layer"][-1] > result["image"][-1]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_other_seeds_lead_to_the_same_order_under_brightness(seed):
+    last = {name: v[-1] for name, v in shifted.errors("brightness", "many", seed).items()}
+    assert max(last["batch"], last["image"]) < 0.1 < 0.5 < min(last["running"], last["layer"])
+
+
+@pytest.mark.parametrize(("shift", "batches"), STATES)
+def test_lines_and_sentence_state_the_measured_errors(shift, batches):
+    result = shifted.errors(shift, batches)
+    figure, text = shifted.draw(shift, batches), shifted.describe(shift, batches)
+    for line, (name, values) in zip(figure.data, result.items(), strict=True):
+        assert line.name == shifted.LINES[name][0]
+        np.testing.assert_allclose(line.y, 100 * values, atol=0.06)
+        assert f"{values[-1]:.0%}" in text

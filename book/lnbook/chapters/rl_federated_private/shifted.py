@@ -24,9 +24,9 @@ SHIFTS = {
 }
 AMOUNTS = {  # the amount of a shift at its strength, and what it is called
     "contrast": (lambda s: 1 - 0.9 * s, "contrast factor"),
-    "brightness": (lambda s: s, "added brightness (1: from black to white)"),
-    "blur": (lambda s: s, "share of the blurred image (mean of 3 × 3 pixels)"),
-    "noise": (lambda s: 0.6 * s, "standard deviation of the noise (1: from black to white)"),
+    "brightness": (lambda s: s, "added brightness (white is 1)"),
+    "blur": (lambda s: s, "share of the blurred image"),
+    "noise": (lambda s: 0.6 * s, "std of the noise (white is 1)"),
 }
 BATCHES = {
     "64 images, all classes": "many",

@@ -85,6 +85,7 @@ def wheel(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_wheel_holds_the_library_and_the_records_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         held = {n: archive.read(n) for n in archive.namelist() if ".dist-info/" not in n}
@@ -164,6 +165,7 @@ def cells(chapter):
     return [ast.parse(cell.source) for cell in notebook.cells if cell.cell_type == "code"]
 
 
+@pytest.mark.slow
 def test_all_that_a_chapter_imports_and_the_library_finds_is_that_of_the_wheel(elsewhere):
     folder, env = elsewhere
     results = [node for chapter in CHAPTERS for cell in cells(chapter) for node in ast.walk(cell)]
@@ -208,6 +210,7 @@ def test_no_module_and_no_chapter_finds_a_file_by_its_place_that_is_not_tried_he
     assert reading <= set(WHOLE)
 
 
+@pytest.mark.slow
 def test_guard_refuses_a_file_of_the_clone(elsewhere):
     folder, env = elsewhere
     code = f"import numpy; open({str(ROOT / 'README.md')!r})"

@@ -8,7 +8,10 @@ from pypdf import PdfReader
 
 from tools import pdf
 
-pytestmark = pytest.mark.not_in("firefox", "webkit", reason="Chromium alone prints a PDF")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.not_in("firefox", "webkit", reason="Chromium alone prints a PDF"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,6 @@ def links(reader, number):
     return inside, [a["/A"]["/URI"] for a in results if "/A" in a]
 
 
-@pytest.mark.slow
 def test_bookmarks_lead_to_tracks_chapters_and_their_sections(printed):
     text = texts(printed)
     marks = list(bookmarks(printed))
@@ -173,7 +175,6 @@ def test_no_page_has_one_line_where_smaller_letters_save_it(browser):
     assert pdf.thin(PdfReader(BytesIO(result))) == 0
 
 
-@pytest.mark.slow
 def test_a_playground_is_printed_after_training(browser, built_book):
     page = browser.new_page(viewport={"width": pdf.WIDTH, "height": 1123})
     page.set_default_timeout(pdf.PATIENCE)

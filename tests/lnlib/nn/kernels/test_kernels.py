@@ -185,7 +185,11 @@ def test_torch_compile_takes_a_module_as_one_graph(built):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @each_kind
-@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, pytest.param({"num_layers": 2, "bidirectional": True}, marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_an_exported_module_takes_batches_of_any_size(built, kind, options):
     module = make(kind, **options)
     sizes = ({1: torch.export.Dim("batch")},)

@@ -390,6 +390,7 @@ def test_the_name_chooses_who_computes_the_gradient(built, kind, implementation,
 # Without the library.
 
 
+@pytest.mark.slow
 def test_where_it_cannot_be_built_torch_takes_its_place_and_one_line_says_so(tmp_path):
     code = """
 import torch

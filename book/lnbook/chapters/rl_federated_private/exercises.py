@@ -74,7 +74,7 @@ def _averaged(means, variances, counts):
     return means.mean(axis=0), variances.mean(axis=0)
 
 
-def _of_deviations(means, variances, counts):
+def _of_stds(means, variances, counts):
     mean, _ = _pooled(means, variances, counts)
     between = np.average((means - mean) ** 2, axis=0, weights=counts)
     return mean, np.average(np.sqrt(variances), axis=0, weights=counts) ** 2 + between
@@ -103,7 +103,7 @@ EXERCISES = {
             "all clients have the same weight; weight them by their counts.": _unweighted,
             "clients are averaged with equal weights, and the variance of their means is "
             "missing.": _averaged,
-            "standard deviations are averaged; average the variances.": _of_deviations,
+            "standard deviations are averaged; average the variances.": _of_stds,
         },
         right="The server gets the statistics of all examples without seeing one.",
     ),

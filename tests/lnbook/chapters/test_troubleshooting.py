@@ -1,0 +1,93 @@
+"""Batch norm under DistributedDataParallel with two forward passes, on two gloo processes."""
+
+import contextlib
+import itertools
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from datetime import timedelta
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+
+CASES = list(itertools.product((True, False), ("train", "eval"), ("two", "joint", "in turn")))
+
+
+def gradients(rank, broadcast, mode, passes):
+    """The gradients of the parameters, and the running mean, after two batches."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1)).double()
+    parallel = nn.parallel.DistributedDataParallel(model, broadcast_buffers=broadcast)
+    fake, real = torch.randn(2, 2, 16, 4, dtype=torch.float64)[rank]
+    parallel.train(mode == "train")
+    if passes == "joint":
+        y = parallel(torch.cat([fake, real]))
+        (y[:16].square().mean() - y[16:].mean()).backward()
+    elif passes == "two":
+        (parallel(fake).square().mean() - parallel(real).mean()).backward()
+    else:
+        parallel(fake).square().mean().backward()
+        (-parallel(real).mean()).backward()
+    return [p.grad.clone() for p in model.parameters()], model[1].running_mean.clone()
+
+
+def work(rank, store):
+    torch.set_num_threads(1)
+    wait = timedelta(minutes=2)
+    dist.init_process_group("gloo", f"file://{store}", wait, rank=rank, world_size=2)
+    results = {case: gradients(rank, *case) for case in CASES}
+    hidden = torch.autograd._unsafe_preserve_version_counter
+    torch.autograd._unsafe_preserve_version_counter = lambda *_: contextlib.nullcontext()
+    try:  # as in versions of PyTorch before the change
+        for case in CASES:
+            try:
+                gradients(rank, *case)
+                results["before", *case] = "no error"
+            except RuntimeError as error:
+                results["before", *case] = str(error)
+    finally:
+        torch.autograd._unsafe_preserve_version_counter = hidden
+    dist.barrier()
+    dist.destroy_process_group()
+    return results
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    store = tmp_path_factory.mktemp("ranks") / "store"
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])  # PyTorch is loaded once
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        return list(pool.map(work, range(2), [store] * 2))
+
+
+@pytest.mark.parametrize("passes", ["two", "joint", "in turn"])
+def test_broadcasting_buffers_leaves_the_gradients_of_train_mode_unchanged(ranks, passes):
+    pairs = [(r[True, "train", passes][0], r[False, "train", passes][0]) for r in ranks]
+    for broadcast, local in pairs:
+        torch.testing.assert_close(broadcast, local, rtol=1e-12, atol=1e-12)
+
+
+def test_two_passes_and_one_after_the_other_have_the_same_gradients(ranks):
+    for result in ranks:
+        two, in_turn = (result[True, "train", name][0] for name in ("two", "in turn"))
+        torch.testing.assert_close(two, in_turn, rtol=1e-12, atol=1e-12)
+        joint = result[True, "train", "joint"][0]
+        assert (two[0] - joint[0]).abs().max() > 0.01  # its statistics are those of both batches
+
+
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_without_the_change_only_two_passes_with_a_copy_before_each_fail(ranks, mode):
+    for result in ranks:
+        for broadcast, passes in itertools.product((True, False), ("two", "joint", "in turn")):
+            message = result["before", broadcast, mode, passes]
+            fails = broadcast and passes == "two"
+            assert ("modified by an inplace operation" in message) == fails
+            assert fails or message == "no error"
+
+
+def test_running_statistics_differ_between_devices_until_they_are_copied(ranks):
+    for broadcast in (True, False):
+        first, second = (r[broadcast, "train", "joint"][1] for r in ranks)
+        assert (first - second).abs().max() > 0.01

@@ -85,3 +85,72 @@ def test_the_older_exporter_refuses_rms_norm_in_the_words_of_the_page():
     message = "Exporting the operator 'aten::rms_norm' to ONNX opset version 20 is not supported"
     with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match=message):
         torch.onnx.export(nn.RMSNorm(8), (torch.ones(2, 8),), io.BytesIO(), dynamo=False)
+
+
+def exported(model, x, dynamo=True):
+    """The names of the nodes, the last node, and what onnxruntime computes."""
+    onnx, runtime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
+    file = io.BytesIO()
+    program = torch.onnx.export(model, (x,), None if dynamo else file, dynamo=dynamo, verbose=False)
+    graph = program.model_proto if dynamo else onnx.load_from_string(file.getvalue())
+    session = runtime.InferenceSession(graph.SerializeToString())
+    (y,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    nodes = [node for node in graph.graph.node if node.op_type != "Constant"]
+    return [node.op_type for node in nodes], nodes[-1], torch.tensor(y)
+
+
+@pytest.fixture
+def images():
+    g = torch.Generator().manual_seed(0)
+    return 1 + 2 * torch.randn(8, 4, 6, 6, generator=g), 2 + torch.randn(3, 4, 6, 6, generator=g)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dynamo", [True, False])
+@pytest.mark.parametrize("train", [True, False])
+def test_batch_norm_is_folded_into_the_convolution_with_its_running_statistics(
+    images, train, dynamo
+):
+    seen, x = images
+    model = nn.Sequential(nn.Conv2d(4, 6, 3), nn.BatchNorm2d(6))
+    model(seen)
+    names, _, y = exported(model.train(train), x, dynamo)
+    assert names == ["Conv"]
+    torch.testing.assert_close(y, model.eval()(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dynamo", [True, False])
+def test_without_running_statistics_the_graph_computes_those_of_the_batch(images, dynamo):
+    seen, x = images
+    norm = nn.BatchNorm2d(4, track_running_stats=False).eval()
+    names, last, y = exported(norm, x, dynamo)
+    assert {"ReduceMean", "BatchNormalization"} < set(names)
+    torch.testing.assert_close(y, norm.train()(x), rtol=1e-4, atol=1e-4)
+    assert (norm.eval()(x)[:1] - norm(x[:1])).abs().max() > 0.1
+    attributes = {a.name: a.i for a in last.attribute}
+    assert dynamo or attributes["training_mode"] == 1
+    collected = nn.BatchNorm2d(4, momentum=None)  # the page's way to a layer for inference
+    collected.load_state_dict(norm.state_dict(), strict=False)
+    collected(seen)
+    _, _, y = exported(collected.eval(), x, dynamo)
+    scale = (seen.var((0, 2, 3), correction=1, keepdim=True) + 1e-5).sqrt()
+    expected = (x - seen.mean((0, 2, 3), keepdim=True)) / scale
+    torch.testing.assert_close(y, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_instance_norm_is_exported_with_running_statistics_only_from_eval_mode(images):
+    seen, x = images
+    norm = nn.InstanceNorm2d(4, track_running_stats=True)
+    norm(seen)
+    batch = nn.BatchNorm2d(4, affine=False).eval()
+    batch.load_state_dict(norm.state_dict())
+    names, _, y = exported(norm.eval(), x)
+    assert names == ["Reshape", "BatchNormalization", "Reshape"]
+    torch.testing.assert_close(y, batch(x), rtol=1e-4, atol=1e-4)
+    names, _, y = exported(norm.train(), x)
+    assert names == ["InstanceNormalization"]
+    torch.testing.assert_close(y, F.instance_norm(x), rtol=1e-4, atol=1e-4)
+    names, _, _ = exported(nn.InstanceNorm2d(4).eval(), x)
+    assert names == ["InstanceNormalization"]

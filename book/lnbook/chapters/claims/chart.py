@@ -232,12 +232,13 @@ def _strip(one: ClaimResult) -> str:
         return f'<span class="ln-strip ln-words">{html.escape(_words(one))}</span>'
     counted = [finding for finding in drawn if finding.counts]
     rows = _rows(counted)
-    marks = [_mark(finding, 11 + y) for finding, y in zip(counted, rows, strict=True)]
+    text = one.evidence
+    marks = [_mark(finding, 11 + y, text) for finding, y in zip(counted, rows, strict=True)]
     svgs = _svg("".join(marks), LOW + rows[-1])
     beside = [finding for finding in drawn if not finding.counts]
     if beside:
         rows = _rows(beside)
-        more = "".join(_mark(finding, 7 + y) for finding, y in zip(beside, rows, strict=True))
+        more = "".join(_mark(finding, 7 + y, text) for finding, y in zip(beside, rows, strict=True))
         svgs += f'<span data-beside="all">{_svg(more, rows[-1] + 15)}</span>'
     summary = html.escape(_summary(counted))
     return f'<span class="ln-strip" role="img" aria-label="{summary}">{svgs}</span>'
@@ -255,12 +256,12 @@ def _svg(marks: str, height: int) -> str:
     return f'<svg height="{height}">{zero}{marks}</svg>'
 
 
-def _mark(finding: Finding, y: int) -> str:
+def _mark(finding: Finding, y: int, evidence: str) -> str:
     shares = finding.shares
     known = shares[np.isfinite(shares)]
     color = mark(_badge(finding)) if finding.counts else "count"
     kind = f"ln-{color}" + ("" if finding.counts else " ln-beside")
-    title = f"<title>{esc(_title(finding))}</title>"
+    title = f"<title>{esc(_title(finding, evidence))}</title>"
     if len(known) < len(shares):  # never, or without a number, in some seeds
         never = np.isinf(shares).any()
         dots = "".join(f'<circle cx="{_place(v)}%" cy="{y}" r="2"/>' for v in known)
@@ -280,10 +281,11 @@ def _mark(finding: Finding, y: int) -> str:
     return f'<g class="{kind}">{title}{line}<circle cx="{at}%" cy="{y}" r="{size}"/></g>'
 
 
-def _title(finding: Finding) -> str:
-    """Say of a dot what it is, its seeds, the size against the paper, and its evidence."""
-    size = relative(finding.runs) if finding.runs else "computed"
-    return f"{_upper(finding.what)}; {finding.seeds} seeds; {size}; {finding.label.evidence.value}"
+def _title(finding: Finding, evidence: str) -> str:
+    """Say of a dot what it is and its seeds, and the size of runs that are not as in its line."""
+    title = f"{_upper(finding.what)}; {finding.seeds} seeds"
+    size = relative(finding.runs) if finding.runs else ""
+    return title if size in evidence else f"{title}; {size}"
 
 
 def _words(one: ClaimResult) -> str:

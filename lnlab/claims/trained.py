@@ -55,17 +55,19 @@ class RunGroup(NamedTuple):
 
 
 def run_groups(
-    records: Records, experiment: str, *arms: str, metric: str | None = None
-) -> list[RunGroup]:
+    records: Records, experiment: str, *arms: str, metric: str | None = None,
+    rate: float | None = None,
+) -> list[RunGroup]:  # fmt: skip
     """Return the groups of runs that have these arms, the default settings first.
 
     Without ``arms``, the groups must have an arm without norm and one with layer norm. Learning
-    rates are chosen by ``metric``, one of the task's ``scores``; by default the main one.
+    rates are chosen by ``metric``, one of the task's ``scores``; by default the main one. With a
+    ``rate``, all arms are at this learning rate.
     """
-    task = TASKS[experiment]
+    task, given = TASKS[experiment], {} if rate is None else {"learning_rate": rate}
     results = [
         RunGroup(experiment, changed, task.at_best_rates(runs, metric))
-        for changed, runs in task.run_groups(records.of(experiment))
+        for changed, runs in task.run_groups(records.of(experiment, **given))
     ]
     return [group for group in results if group.has(*(arms or (NONE, LAYER)))]
 

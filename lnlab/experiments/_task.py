@@ -102,7 +102,8 @@ class Task:
     """Definition of the comparison of an experiment's runs.
 
     Args:
-        settings: The experiment's settings class, whose defaults define the main group of runs.
+        settings: Returns the settings of the main group of runs: the experiment's settings class,
+            or a function of other values than its defaults.
         score: The score of a run at each measuring point; lower is better. Learning rates are
             chosen by its minimum, and updates to targets are counted on it.
         score_name: Name of the score.
@@ -162,9 +163,10 @@ class Task:
         """
         defaults, result = self.settings().as_dict(), {}
         for run in records:
+            settings = dict.fromkeys(defaults) | run["settings"]  # older records may lack some
             changed = {
                 k: v
-                for k, v in run["settings"].items()
+                for k, v in settings.items()
                 if k not in _ARM_SETTINGS | _OUTPUT_SETTINGS and v != defaults.get(k)
             }
             result.setdefault(json.dumps(changed, sort_keys=True), []).append(run)

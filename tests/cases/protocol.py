@@ -133,6 +133,13 @@ def no_plateau(at, values):
     return "stopped before a plateau" if before > last else "gets worse before it levels off"
 
 
+def at_one_rate(runs, experiment):
+    """The runs at the rate at which layer norm is best; at the paper's rate there are none."""
+    layer = arm(runs, experiment, "layer", "usual")
+    rate = next(iter(layer.values()))["settings"]["learning_rate"]
+    return [run for run in runs if run["settings"].get("learning_rate") == rate]
+
+
 def reason(arms, of, axis):
     """Why one of some arms has not leveled off."""
     results = [no_plateau(axis(next(iter(arm.values()))), mean_curve(arm.values(), of))

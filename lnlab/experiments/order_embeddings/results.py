@@ -12,7 +12,7 @@ import numpy as np
 
 from lnlab.experiments._arms import Arm, Record
 from lnlab.experiments._task import LAYER, NONE, Measure, Row, Task, curve
-from lnlab.experiments.order_embeddings import CUTS, Settings, updates_per_epoch
+from lnlab.experiments.order_embeddings import BOOK, CUTS, Settings, updates_per_epoch
 
 WAYS = {"image": "image retrieval", "caption": "caption retrieval"}
 
@@ -38,7 +38,7 @@ def _measures() -> list[Measure]:
 
 
 TASK = Task(
-    Settings,
+    lambda: Settings(**BOOK),
     lambda run: -scores(run),
     "recall on validation",
     {NONE: {"norm": "none"}, LAYER: {"norm": "layer", "gain": 1.0}},

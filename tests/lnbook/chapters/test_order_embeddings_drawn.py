@@ -106,6 +106,32 @@ def test_table_2_has_means_of_pairs_their_difference_and_a_count_of_those_that_a
         assert label == (f"not testable here: {why}" if late else f"{better} of {len(seeds)} seeds")
 
 
+@pytest.mark.parametrize("case", ["better", "later"])
+def test_updates_to_the_targets_are_counted_at_the_best_rates_and_at_one_rate(case):
+    runs = records(case)
+    same = [results.at_best_rates([r for r in runs if r["settings"]["learning_rate"] == rate])
+            for rate in RATES]  # fmt: skip
+    table = claims.updates(results.TASK, results.at_best_rates(runs), same)
+    rates = {norm: best(case, norm)[0] for norm in LABELS}
+    others = [(norm, rate) for rate in RATES for norm in LABELS if rate != rates[norm]]
+    assert [tuple(row[:2]) for row in table.rows] == [
+        (LABELS[norm], f"{rate:g}") for norm, rate in [*rates.items(), *others]
+    ]
+    mean = protocol.mean_curve(best(case, "none")[1], oracle.score)
+    targets = [mean[0] + part * (protocol.end(mean) - mean[0]) for part in (0.5, 0.75, 0.9)]
+    for (norm, rate), row in zip([*rates.items(), *others], table.rows, strict=True):
+        of = at_rate(case, norm, rate)
+        for target, cell in zip(targets, row[2:5], strict=True):
+            steps = [protocol.steps(oracle.updates(run), oracle.score(run), target) for run in of]
+            if never := sum(map(np.isinf, steps)):
+                assert cell == f"never in {never} of {len(steps)} seeds"
+            else:
+                wanted = [fmean(steps), min(steps), max(steps)]
+                np.testing.assert_allclose(parsed(cell), wanted, atol=0.51)
+        score = fmean(-min(oracle.score(run)) / 3 for run in of)
+        assert float(row[5]) == pytest.approx(score, abs=0.051)
+
+
 @pytest.mark.parametrize("caption", range(6))
 @pytest.mark.parametrize("picture", range(3))
 def test_violations_are_drawn_counted_squared_and_ranked(picture, caption):

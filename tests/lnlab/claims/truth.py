@@ -11,6 +11,7 @@ from tests.cases.protocol import (
     NAN,
     Answer,
     arm,
+    at_one_rate,
     both_kinds,
     common,
     end,
@@ -46,9 +47,9 @@ def of_end(name):
     return lambda run: end(numbers(run, name))
 
 
-def sum_of_recalls(run):
-    return sum(end(numbers(run, f"test_{way}_recall_{k}"))
-               for way in ("image", "caption") for k in (1, 5, 10))  # fmt: skip
+def sum_of_recalls(run, value=lambda run, name: end(numbers(run, name))):
+    names = [f"test_{way}_recall_{k}" for way in ("image", "caption") for k in (1, 5, 10)]
+    return sum(value(run, name) for name in names)
 
 
 def generalization(runs):
@@ -259,13 +260,13 @@ def figure_6_gains(size):
 # Section 6.1.
 
 
-def recall_speedup(runs):
+def recall_speedup(runs, name="order_embeddings"):
     def recall(k):
         return lambda run: [-value for value in numbers(run, f"val_image_recall_{k}")]
 
-    return both_kinds("order_embeddings", lambda kind: [
-        one for k in (1, 5, 10) for one in faster(runs, "order_embeddings", kind, of=recall(k))
-    ])  # fmt: skip
+    return both_kinds(name, lambda kind: [
+        one for k in (1, 5, 10) for one in faster(runs, name, kind, of=recall(k))
+    ]) + faster(at_one_rate(runs, name), name, counts=False)  # fmt: skip
 
 
 def own_best(runs):
@@ -279,15 +280,16 @@ def own_best(runs):
     return [final(runs, "order_embeddings", when, "updates", early=True)]
 
 
-def table_2(runs):
+def table_2(runs, name="order_embeddings"):
     results = []
     for way in ("image", "caption"):
         for measure in ("recall_1", "recall_5", "recall_10", "mean_rank"):
-            name = f"test_{way}_{measure}"
+            of = f"test_{way}_{measure}"
             unit, factor = ("places", 1) if measure == "mean_rank" else ("points", -100)
-            results.append(final(runs, "order_embeddings", lambda r, name=name: at_best(r, name),
+            results.append(final(runs, name, lambda r, of=of: at_best(r, of),
                                  unit, factor=factor, early=True))  # fmt: skip
-    return results
+    runs, total = at_one_rate(runs, name), functools.partial(sum_of_recalls, value=at_best)
+    return [*results, final(runs, name, total, "points", factor=-100, early=True, counts=False)]
 
 
 # Sections 6.2 to 6.5.
@@ -397,10 +399,9 @@ def higher_rates(runs):
     for name in ("landscape", *RECURRENT, "convnet"):
         of = [[run for run in matching(runs, name, **ARMS[name][norm]) if usual(run)]
               for norm in ("none", "layer")]  # fmt: skip
-        seeds = common(*({run["seed"] for run in arm(runs, name, norm, "usual").values()}
-                         for norm in ("none", "layer")))  # fmt: skip
+        arms = [arm(runs, name, norm, "usual") for norm in ("none", "layer")]
+        seeds, why = common(*arms), reason(arms, score, updates)
         d = [math.log10(best_rate(of[0], s, score) / best_rate(of[1], s, score)) for s in seeds]
-        why = reason([arm(runs, name, norm, "usual") for norm in ("none", "layer")], score, updates)
         results.append(Answer(d, "powers of ten", untestable=why, runs=of[0] + of[1]))
     for cell in ("lstm", "gru", "rnn"):
         of = [matching(runs, "sequence", cell=cell, norm=norm, held_out=True)

@@ -298,8 +298,8 @@ def test_what_is_kept_ranks_captions_as_the_network_does_and_changes_no_run(layo
 
 def test_a_run_that_keeps_nothing_is_called_and_recorded_as_before():
     settings = Settings(keep=500)
-    assert EXPERIMENT.stem(settings, 0) == "order_embeddings-layer-rate0.03-keep-500-seed0"
-    assert EXPERIMENT.stem(Settings(), 0) == "order_embeddings-layer-rate0.03-seed0"
+    assert EXPERIMENT.stem(settings, 0) == "order_embeddings-layer-rate0.01-keep-500-seed0"
+    assert EXPERIMENT.stem(Settings(), 0) == "order_embeddings-layer-rate0.01-seed0"
     assert "keep" not in Settings().as_dict()
     assert settings.as_dict() == Settings().as_dict() | {"keep": 500}
-    assert " --keep 500 --seeds 0" in " ".join(EXPERIMENT.command(settings, 0))
+    assert " --keep 500 --clip none --seeds 0" in " ".join(EXPERIMENT.command(settings, 0))

@@ -1,14 +1,18 @@
-"""Table 2 of the paper and of the recorded runs."""
+"""Table 2 of the paper and of the recorded runs, and the updates to the targets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from lnbook.figures import claims
+from lnbook.figures.plots import NORMS as LOOKS
 from lnbook.figures.plots import difference
 from lnbook.figures.table import Table
 from lnlab.claims.numbers import PAPER_TABLE_2
+from lnlab.claims.trained import NONE
 from lnlab.comparison import limits_name
 
 EXPERIMENT = "order_embeddings"
@@ -48,3 +52,25 @@ def table_2(rows: Sequence[Any], records: Sequence[Record]) -> Table:
         f"Test results at the point of best validation recall. Differences are means of {count} "
         f"pairs of runs with the same seed; in parentheses: {limits_name(count)}.",
     )  # fmt: skip
+
+
+def updates(judge: Any, best: Mapping[str, Any], same: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the updates to the targets at the best rates, and with both models at one rate.
+
+    Args:
+        judge: Compares the runs, ``lnlab.experiments.order_embeddings.results.TASK``.
+        best: Both models at their best learning rates.
+        same: Both models at one learning rate, for each such rate.
+    """
+    arms = {(norm, arm.rate): arm for norm, arm in best.items()}
+    arms |= {(norm, arm.rate): arm for both in same for norm, arm in both.items()}
+    plain = {NONE: best[NONE]}  # defines the targets
+    result = claims.targets(judge, plain | arms, {name: "" for name in plain} | {
+        (norm, rate): LOOKS[norm][0] for norm, rate in arms
+    })  # fmt: skip
+    scores = [[-judge.score(run).min() / 3 for run in arm.runs.values()] for arm in arms.values()]
+    return Table(
+        [*result.columns, "best score (%)"],
+        [[*row, f"{np.mean(of):.1f}"] for row, of in zip(result.rows[1:], scores, strict=True)],
+        f"{result.caption} The first two rows are the models at their best learning rates.",
+    )

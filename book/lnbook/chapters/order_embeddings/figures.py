@@ -1,6 +1,6 @@
 """Figures and tables of the notebook, from the files in this folder."""
 
-from lnbook.chapters.order_embeddings.claims import PAPER, table_2
+from lnbook.chapters.order_embeddings.claims import PAPER, table_2, updates
 from lnbook.chapters.order_embeddings.curves import CURVES, RATES
 from lnbook.chapters.order_embeddings.penalty import (
     PENALTY,
@@ -23,5 +23,6 @@ __all__ = [
     "penalties",
     "penalty_matrix",
     "table_2",
+    "updates",
     "vectors",
 ]

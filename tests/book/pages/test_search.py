@@ -72,6 +72,16 @@ ANSWERS = {
     "federated": "federated",
     "differential privacy": "differential privacy",
     "SmoothQuant": "SmoothQuant",
+    "bf16": "bfloat16",
+    "RoPE": "RoPE",
+    "LayerNormFp32": "LayerNormFp32",
+    "Core ML": "Core ML",
+    "target network": "arget network",
+    "Polyak": "arget network",
+    "inplace operation": "inplace operation",
+    "tiled VAE": "tiles",
+    "masked batch norm": "Padding",
+    "track_running_stats": "Batch norm is lost",
     "batch norm vs layer norm": "Batch norm and layer norm compared",
 }
 TYPE = """word => {

@@ -134,3 +134,27 @@ def test_compiled_norms_are_one_kernel_and_keep_one_input():
         same = ("operators", "kernels", "backward", "eager", "compiled")
         assert {key: run[key] for key in same} == {key: before[name][key] for key in same}
         assert run["error"] < 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_compiled_code_leaves_out_casts_unless_they_are_emulated(dtype):
+    from torch._inductor import config
+
+    g = torch.Generator().manual_seed(0)
+    x = torch.randn(64, WIDTH, generator=g).to(dtype)
+    gain = (1 + 0.3 * torch.randn(WIDTH, generator=g)).to(dtype)
+    eager, differ, errors = compiled.rms_norm(x, gain), [], []
+    wide = x.double()
+    exact = gain.double() * wide * (wide.square().mean(-1, keepdim=True) + 1e-6).rsqrt()
+    for emulate in (False, True):
+        torch._dynamo.reset()
+        with config.patch(emulate_precision_casts=emulate):
+            y = torch.compile(compiled.rms_norm)(x, gain)
+        differ.append((y != eager).float().mean().item())
+        errors.append((y - exact).abs().max().item())
+    torch._dynamo.reset()
+    assert 0.2 < differ[0] < 0.35
+    assert differ[1] < 1e-3
+    assert errors[0] < 0.8 * errors[1]

@@ -1,4 +1,4 @@
-"""Batch norm under DistributedDataParallel with two forward passes, on two gloo processes."""
+"""Batch norm under DDP with two forward passes, and autocast in FSDP, on two gloo processes."""
 
 import contextlib
 import itertools
@@ -10,8 +10,11 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 CASES = list(itertools.product((True, False), ("train", "eval"), ("two", "joint", "in turn")))
+POLICIES = torch.float32, torch.float16
 
 
 def gradients(rank, broadcast, mode, passes):
@@ -32,11 +35,25 @@ def gradients(rank, broadcast, mode, passes):
     return [p.grad.clone() for p in model.parameters()], model[1].running_mean.clone()
 
 
+def autocast_inside(param_dtype):
+    """The dtypes of the gain, of the weight and of what norm and linear layer return."""
+    model = nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 4))
+    mesh, policy = init_device_mesh("cpu", (2,)), MixedPrecisionPolicy(param_dtype=param_dtype)
+    fully_shard(model, mesh=mesh, mp_policy=policy)
+    seen = []
+    for layer in model:
+        layer.register_forward_hook(lambda m, _, y: seen.extend((m.weight.dtype, y.dtype)))
+    with torch.autocast("cpu", torch.bfloat16):
+        model(torch.randn(2, 4))
+    return seen
+
+
 def work(rank, store):
     torch.set_num_threads(1)
     wait = timedelta(minutes=2)
     dist.init_process_group("gloo", f"file://{store}", wait, rank=rank, world_size=2)
     results = {case: gradients(rank, *case) for case in CASES}
+    results["autocast"] = {policy: autocast_inside(policy) for policy in POLICIES}
     hidden = torch.autograd._unsafe_preserve_version_counter
     torch.autograd._unsafe_preserve_version_counter = lambda *_: contextlib.nullcontext()
     try:  # as in versions of PyTorch before the change
@@ -91,3 +108,11 @@ def test_running_statistics_differ_between_devices_until_they_are_copied(ranks):
     for broadcast in (True, False):
         first, second = (r[broadcast, "train", "joint"][1] for r in ranks)
         assert (first - second).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_autocast_inside_fsdp_takes_precedence_over_the_policy(ranks, policy):
+    for result in ranks:
+        gain, _, weight, output = result["autocast"][policy]
+        assert gain == weight == policy
+        assert output == torch.bfloat16

@@ -87,8 +87,8 @@ EXERCISES = {
         wrong={
             "the sum is clipped. One example can then still dominate it: clip each row "
             "first.": _of_the_sum,
-            "rows that are shorter than the bound are made longer. Clipping leaves them "
-            "alone.": _all_to_the_bound,
+            "rows with a norm below the bound are scaled up. Clipping leaves them "
+            "unchanged.": _all_to_the_bound,
             "each number is clipped. The bound is on the norm of the whole row.": _each_number,
             "return the sum; with the mean, one example moves the result by less.": _mean,
         },

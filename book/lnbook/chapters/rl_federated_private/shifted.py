@@ -37,7 +37,7 @@ LINES = {  # name, color, dash, marker
     "running": ("batch norm, running statistics", COLORS["batch"], "solid", "circle"),
     "batch": ("batch norm, statistics of the test batch", COLORS["kept"], "dash", "square"),
     "layer": ("layer norm", COLORS["layer"], "solid", "diamond"),
-    "image": ("layer norm, and one on the image", COLORS["variant"], "dot", "triangle-up"),
+    "image": ("layer norm, also on the image", COLORS["variant"], "dot", "triangle-up"),
 }
 
 
@@ -191,7 +191,7 @@ def describe(shift: str, batches: str) -> str:
     first, last = ({name: f"{v[k]:.0%}" for name, v in result.items()} for k in (0, -1))
     text = partial(
         "batch norm {running} with running statistics, {batch} with those of the test batch; "
-        "layer norm {layer}, and {image} with one more on the image".format
+        "layer norm {layer}, and {image} with another one on the image".format
     )
     return (
         f"Test error with {size[batches]} and {strongest}: {text(**last)}. "

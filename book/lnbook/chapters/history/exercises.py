@@ -109,6 +109,6 @@ EXERCISES = {
         },
         right="Updates to the same score and updates to its own best score are two different "
         "numbers. "
-        "The sentence in the paper is about the second.",
+        "The sentence in the paper refers to the second.",
     ),
 }

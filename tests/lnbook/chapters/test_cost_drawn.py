@@ -68,7 +68,7 @@ def test_the_sentence_has_the_numbers_of_the_roofline(which, N, H):
     work, other = norm_work("layer", which, N, H, 2), product(which, N, H)
     intensity = other[0] / other[1]
     assert f"layer norm needs {work[0] / work[1]:.2f} operations" in text
-    assert "the machine could do 20." in text  # 60 Tflop/s by 3 TB/s
+    assert "the machine could perform 20." in text  # 60 Tflop/s by 3 TB/s
     waits = "arithmetic" if intensity > 300 else "memory bandwidth"
     assert f"product needs {written.digits(intensity)} and is limited by {waits}" in text
     time, percent = text.partition("takes at least ")[2].removesuffix(

@@ -66,7 +66,9 @@ class Bench:
             for r in rows
         ]
         return Table(
-            ["what", "path", "time", "compared with", "ratio", "ratio to floor"], text, caption
+            ["operation", "implementation", "time", "compared with", "ratio", "ratio to floor"],
+            text,
+            caption,
         )
 
 

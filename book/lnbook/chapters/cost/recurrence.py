@@ -17,10 +17,10 @@ PATH_NAMES = {
     "loop over gx[t]": "indexed loop",
     "loop over gx.unbind(0)": "unbound loop",
     "lnlib.nn, plain": "unbound loop",
-    "lnlib.nn, function": "by hand",
+    "lnlib.nn, function": "manual gradient",
     "lnlib.nn, compiled": "compiled",
     "lnlib.nn, cuda": "CUDA",
-    CALLED: "as called",
+    CALLED: "lnlib default",
 }
 
 
@@ -80,7 +80,7 @@ def same_loop(bench: Bench) -> Table:
                 [f"MNIST step, {shape}, {r['path']}", "step", "no norm", r["ms"], none["ms"]]
             )
     return Table(
-        ["the same loop", "pass", "compared with", "with norms", "without", "ratio"],
+        ["loop or step", "pass", "compared with", "with norms", "without", "ratio"],
         [[*r[:3], duration(r[3]), duration(r[4]), ratio(r[3] / r[4])] for r in rows],
         f"The same code with and without layer norm, {bench.device}.",
         folded=True,

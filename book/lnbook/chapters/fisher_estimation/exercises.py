@@ -39,7 +39,7 @@ EXERCISES = {
         4000,
         right="Twenty times the precision costs four hundred times the labels.",
         wrong={
-            200: "that is in proportion; the error falls with the root of the number of labels.",
+            200: "the error is not proportional to 1 / labels, but to 1 / √labels.",
             400: "that is the factor; you started with ten labels.",
             45: "this is the inverse: the number of labels grows with the square of the precision.",
         },
@@ -56,8 +56,10 @@ EXERCISES = {
             "the expectation over x is a mean over the examples, not a sum.": _other_product(
                 total=True
             ),
-            "the last number of v moves the bias, which moves s too.": _other_product(moves=False),
+            "the last number of v changes the bias, and the summed input with it.": _other_product(
+                moves=False
+            ),
         },
-        right="Out along v, times the variance, and back: nothing of size × size.",
+        right="The derivative along v, times the variance, and back: the matrix is never formed.",
     ),
 }

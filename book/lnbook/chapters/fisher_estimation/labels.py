@@ -138,10 +138,10 @@ def draw_labels(truth: str, draws: int) -> list[go.Figure]:
         shapes=[cursor(draws)],
     )
     numbers.update_layout(
-        title="Number by number",
+        title="Entries of the matrices",
         height=340,
-        xaxis={"title": "exact", "range": [-size, size], "zeroline": False},
-        yaxis={"title": "from labels", "range": [-size, size], "zeroline": False},
+        xaxis={"title": "entry of the exact matrix", "range": [-size, size], "zeroline": False},
+        yaxis={"title": "estimated entry", "range": [-size, size], "zeroline": False},
     )
     return [label_ends(errors), numbers]
 
@@ -159,5 +159,5 @@ LABELS = Picture(
     draw_labels,
     describe_labels,
     alt="Left, the distance of the sampled and the empirical matrix from the exact one, over the "
-    "number of labels for each example. Right, their numbers against the exact ones.",
+    "number of labels for each example. Right, their entries against those of the exact matrix.",
 )

@@ -113,7 +113,7 @@ def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> 
     figure.update_layout(
         title=f"Largest eigenvalues after {step} steps",
         height=340,
-        xaxis={"title": "largest first", "dtick": 1, "zeroline": False},
+        xaxis={"title": "eigenvalue, largest first", "tickvals": [1, 4, 8, 12], "zeroline": False},
         yaxis={
             "type": "log",
             "range": [np.log10(every.min()) - 0.15, np.log10(every.max()) + 0.15],

@@ -17,7 +17,7 @@ if (PerformanceObserver.supportedEntryTypes.includes("layout-shift")) {
 }"""
 TO_THE_END = """async () => {
   const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight / 2) {
+  for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
     scrollTo({ top: y, behavior: "instant" });
     await frame(), await frame();
   }

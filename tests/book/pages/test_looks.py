@@ -113,6 +113,15 @@ def test_figures_follow_the_theme_and_axe_finds_nothing_in_light_and_dark(opened
 
 
 @pytest.mark.slow
+def test_axe_finds_nothing_in_the_colors_of_any_text(opened, violations):
+    opened.explorers()
+    for theme in ("dark", "light"):
+        opened.page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+        opened.page.wait_for_timeout(200)  # the theme fades in
+        assert violations(opened.page, colors=True, every=True) == []
+
+
+@pytest.mark.slow
 def test_axe_finds_nothing_on_a_phone(phone, violations):
     assert violations(phone.page, colors=False) == []
 
@@ -128,7 +137,9 @@ def test_a_phone_has_another_layout_but_no_colors_of_its_own():
 
 
 PLANTED = """<!doctype html><html lang="en"><title>t</title><main><h1>h</h1><img src="data:,">
-<button aria-label="Go">Stop</button><p style="color: #999; background: #fff">pale</p></main>"""
+<button aria-label="Go">Stop</button><p>dark</p><p style="color: #999">pale</p>
+<div style="background: #222"><p>dark, too</p></div><p>one <a style="color: #222" href="#x">link</a>
+</p><p style="opacity: 0.3">faint</p><p style="color: #999; display: none">unseen</p></main>"""
 
 
 def test_axe_finds_what_is_planted(browser, violations):
@@ -137,7 +148,12 @@ def test_axe_finds_what_is_planted(browser, violations):
     wrong = dict(violations(page))
     assert set(wrong) == {"image-alt", "label-content-name-mismatch", "color-contrast"}
     assert wrong["image-alt"] == ['<img src="data:,">']
-    assert [rule for rule, _ in violations(page, colors=True)] == ["color-contrast"]
+    one_of_each, every = violations(page, colors=True), violations(page, colors=True, every=True)
+    ((rule, pale),) = one_of_each
+    assert (rule, len(pale)) == ("color-contrast", 3)
+    assert one_of_each == every
+    page.evaluate("document.querySelector('div').style.background = '#fff'")
+    assert len(violations(page, colors=True)[0][1]) == 2
     page.close()
 
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 DIGITS = 4
 ARROWS = " ←→↑↓"  # which way an axis runs; in a table of its numbers it runs no way
-LONGEST = 3  # texts: the longest by letters need not be the longest by lines
+LONGEST = 4  # texts that keep room for all
+WIDTHS = range(24, 110, 3)  # letters in a line, from a phone to a wide page
+NARROW, WIDE = frozenset(" ijlft.,;:'|!()[]-"), frozenset("mwMW%@—")  # letters
 PHONE, LINE, TITLE = 760, 50, 28  # pixels: of a screen, below its head; of a control; of a title
 LEAST = 140  # pixels, of a panel on a phone
 CHOICE = 18  # letters that a choice shows on a phone beside its label
@@ -324,17 +326,43 @@ def told_apart(states: list[dict], controls: Mapping[str, Control]) -> list[dict
 
 
 def room(texts: list[str]) -> str:
-    """Keep the room of the longest of the texts that a place will hold, whatever the width.
+    """Keep the room of the texts that take most lines, whatever the width.
 
     Args:
         texts: One a state.
 
     Returns:
-        An unseen ``<span>`` for each of the longest, which the style sheet lays behind the place.
+        An unseen ``<span>`` for each of them, which the style sheet lays behind the place and
+        spaces a little wider, as the letters of a browser are not those of :func:`lines`.
     """
-    different = sorted(set(texts), key=len)
-    longest = different[-LONGEST:] if len(different) > 1 else []
+    different = sorted(set(texts), key=len)[-40:]
+    if len(different) == 1:
+        return ""
+    most = Counter(max(different, key=lambda text: lines(text, width)) for width in WIDTHS)
+    longest = [text for text, _ in most.most_common(LONGEST)]
     return "".join(f'<span data-text="{html.escape(t)}"></span>' for t in longest)
+
+
+def lines(text: str, width: int) -> tuple[int, float]:
+    """Count the lines of a text that is broken between words, about as a browser breaks it.
+
+    Args:
+        text: Words.
+        width: Of a line, in letters of usual width.
+
+    Returns:
+        The number of lines, and how wide the last one is.
+
+    Example:
+        >>> lines("one two three", 8)
+        (2, 4.6)
+    """
+    number, filled = 1, 0.0
+    for word in text.split():
+        wide = sum(0.6 if c in NARROW else 1.5 if c in WIDE else 1.0 for c in word)
+        after = filled + 0.6 + wide if filled else wide
+        number, filled = (number, after) if after <= width else (number + 1, wide)
+    return number, filled
 
 
 def _row(uid: str, control: Control) -> str:

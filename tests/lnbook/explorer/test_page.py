@@ -124,6 +124,15 @@ def test_panel_keeps_the_room_of_its_highest_state():
     assert [room["style"] for room in rooms] == ["--h:500", "--h:320"]
 
 
+def test_a_sentence_keeps_the_room_of_the_texts_with_most_lines():
+    few, most, least = "it is " * 60, "unnormalized " * 25, "short"
+    assert len(few) > len(most)
+    assert page.lines(few, 40) < page.lines(most, 40)
+    assert most in page.room([few, least, most])
+    assert least not in page.room([few, least, most])
+    assert page.room([least, least]) == ""
+
+
 def test_page_carries_no_template_of_plotly():
     for state in payload(explorer()):
         assert all("template" not in panel["layout"] for panel in state["panels"])

@@ -134,7 +134,11 @@ def compile_kernel(name, H, dtype, centered, added, chip):
 @in_this_process
 @each_kind
 @pytest.mark.parametrize("name", ["_forward", "_backward"])
-@pytest.mark.parametrize("chip", [75, 80, 90, 100], ids="sm_{}".format)
+@pytest.mark.parametrize(
+    "chip",
+    [80, *(pytest.param(chip, marks=pytest.mark.slow) for chip in (75, 90, 100))],
+    ids="sm_{}".format,
+)
 def test_kernels_compile(monkeypatch, tmp_path, centered, name, chip):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     shapes = [(768, "bf16", True)]

@@ -82,6 +82,7 @@ ANSWERS = {
     "tiled VAE": "tiles",
     "masked batch norm": "Padding",
     "track_running_stats": "Batch norm is lost",
+    "RMSNormGated": "ated RMSNorm",
     "batch norm vs layer norm": "Batch norm and layer norm compared",
 }
 TYPE = """word => {

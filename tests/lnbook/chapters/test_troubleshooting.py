@@ -1,8 +1,9 @@
-"""Batch norm under DDP with two forward passes, and autocast in FSDP, on two gloo processes."""
+"""Batch norm under DDP and SyncBatchNorm, and autocast in FSDP, on two gloo processes."""
 
 import contextlib
 import itertools
 import multiprocessing
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 
@@ -14,6 +15,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 CASES = list(itertools.product((True, False), ("train", "eval"), ("two", "joint", "in turn")))
+ARGUMENTS = "broadcast_buffers", "forward_sync_buffers"
 POLICIES = torch.float32, torch.float16
 
 
@@ -35,6 +37,31 @@ def gradients(rank, broadcast, mode, passes):
     return [p.grad.clone() for p in model.parameters()], model[1].running_mean.clone()
 
 
+def running_means(rank, argument):
+    """After construction, after one batch, and averaged over the ranks, with DDP's copies off."""
+    torch.manual_seed(0)
+    norm = nn.BatchNorm1d(4)
+    norm.running_mean += 10 * rank
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):
+        parallel = nn.parallel.DistributedDataParallel(norm, **{argument: False})
+    means = [norm.running_mean.clone()]
+    parallel(torch.randn(2, 16, 4)[rank])
+    means.append(norm.running_mean.clone())
+    for buffer in norm.buffers():
+        if buffer.is_floating_point():
+            dist.all_reduce(buffer)
+            buffer /= dist.get_world_size()
+    return [*means, norm.running_mean.clone()], norm.running_var.clone()
+
+
+def synchronized_on_cpu(mode):
+    norm = nn.SyncBatchNorm(4).train(mode == "train")
+    try:
+        return norm(torch.ones(2, 4)).shape
+    except ValueError as error:
+        return str(error)
+
+
 def autocast_inside(param_dtype):
     """The dtypes of the gain, of the weight and of what norm and linear layer return."""
     model = nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 4))
@@ -53,6 +80,8 @@ def work(rank, store):
     wait = timedelta(minutes=2)
     dist.init_process_group("gloo", f"file://{store}", wait, rank=rank, world_size=2)
     results = {case: gradients(rank, *case) for case in CASES}
+    results["means"] = {name: running_means(rank, name) for name in ARGUMENTS}
+    results["sync"] = {mode: synchronized_on_cpu(mode) for mode in ("train", "eval")}
     results["autocast"] = {policy: autocast_inside(policy) for policy in POLICIES}
     hidden = torch.autograd._unsafe_preserve_version_counter
     torch.autograd._unsafe_preserve_version_counter = lambda *_: contextlib.nullcontext()
@@ -108,6 +137,35 @@ def test_running_statistics_differ_between_devices_until_they_are_copied(ranks):
     for broadcast in (True, False):
         first, second = (r[broadcast, "train", "joint"][1] for r in ranks)
         assert (first - second).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("argument", ARGUMENTS)
+def test_without_copies_ranks_keep_their_own_statistics_until_these_are_averaged(ranks, argument):
+    ((start, own, mean), var), ((other_start, other, other_mean), other_var) = (
+        r["means"][argument] for r in ranks
+    )
+    copied = argument == "forward_sync_buffers"  # at construction
+    assert torch.equal(start, other_start) == copied
+    assert (own - other).abs().max() > 0.01
+    torch.testing.assert_close(mean, (own + other) / 2)
+    assert torch.equal(mean, other_mean)
+    assert torch.equal(var, other_var)
+
+
+def test_syncbatchnorm_needs_an_accelerator_in_train_mode_with_a_process_group_only(ranks):
+    for result in ranks:
+        assert result["sync"]["train"].startswith(
+            "SyncBatchNorm expected input tensor to be on GPU"
+        )
+        assert result["sync"]["eval"] == (2, 4)
+    assert synchronized_on_cpu("train") == synchronized_on_cpu("eval") == (2, 4)
+
+
+def test_the_mean_of_variances_leaves_out_the_differences_between_the_means():
+    first, second = torch.randn(2, 1000, generator=torch.Generator().manual_seed(0))
+    second = second + 4
+    mean_of_two = (first.var() + second.var()) / 2
+    assert torch.cat([first, second]).var() > 4 * mean_of_two
 
 
 @pytest.mark.parametrize("policy", POLICIES)

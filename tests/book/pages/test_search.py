@@ -83,6 +83,8 @@ ANSWERS = {
     "masked batch norm": "Padding",
     "track_running_stats": "Batch norm is lost",
     "RMSNormGated": "ated RMSNorm",
+    "MC dropout": "Monte Carlo dropout",
+    "frozen teacher": "frozen teachers",
     "expected input tensor to be on GPU": "convert SyncBatchNorm back",
     "forward_sync_buffers": "DDP",
     "batch norm vs layer norm": "Batch norm and layer norm compared",

@@ -85,6 +85,8 @@ ANSWERS = {
     "RMSNormGated": "ated RMSNorm",
     "MC dropout": "Monte Carlo dropout",
     "frozen teacher": "frozen teachers",
+    "NaN gradient": "NaN gradient although eps is set",
+    "F.normalize": "NaN gradient although eps is set",
     "expected input tensor to be on GPU": "convert SyncBatchNorm back",
     "forward_sync_buffers": "DDP",
     "batch norm vs layer norm": "Batch norm and layer norm compared",

@@ -94,6 +94,8 @@ ANSWERS = {
     "spatial element": "Expected more than 1 spatial element",
     "OrderedDict mutated": "OrderedDict mutated",
     "must be divisible by num_groups": "divisible by num_groups",
+    "weight_norm": "weight_norm of",
+    "weight_g": "weight_g and weight_v",
     "expected input tensor to be on GPU": "convert SyncBatchNorm back",
     "forward_sync_buffers": "DDP",
     "batch norm vs layer norm": "Batch norm and layer norm compared",

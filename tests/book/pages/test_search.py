@@ -74,6 +74,8 @@ ANSWERS = {
     "SmoothQuant": "SmoothQuant",
     "bf16": "bfloat16",
     "RoPE": "RoPE",
+    "contrastive": "Contrastive losses",
+    "gradient penalty": "gradient penalties",
     "QK-clip": "QK-clip",
     "softcapping": "soft-capping",
     "RevIN": "RevIN",

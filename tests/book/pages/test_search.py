@@ -74,6 +74,7 @@ ANSWERS = {
     "SmoothQuant": "SmoothQuant",
     "bf16": "bfloat16",
     "RoPE": "RoPE",
+    "norm after modulation": "norm after the modulation",
     "contrastive": "Contrastive losses",
     "gradient penalty": "gradient penalties",
     "QK-clip": "QK-clip",

@@ -1,12 +1,25 @@
 """What tests in several folders need."""
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from lnlab.datasets.bible_cloze import Cloze, Question
 from lnlab.datasets.coco_val2017_layout import Layouts
+
+_cases = Counter()  # of each test that is marked one_in, those that are not slow anyway
+
+
+def pytest_itemcollected(item):
+    """Of a test that is marked ``one_in(k)`` leave every k-th case to `make test`."""
+    mark = item.get_closest_marker("one_in")
+    if mark and not item.get_closest_marker("slow"):
+        name = item.nodeid.partition("[")[0]
+        if _cases[name] % mark.args[0]:
+            item.add_marker("slow")
+        _cases[name] += 1
 
 
 @pytest.hookimpl(trylast=True)  # after pytest has put together what shares a fixture

@@ -129,6 +129,7 @@ def test_a_selector_of_a_widget_names_a_class_that_no_other_widget_has(browser):
                 assert own & set(re.findall(r"\.([a-z][\w-]*)", selector)), selector
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_styles_of_other_widgets_leave_every_box_as_large_as_it_is(page, name):
     rendered(page, name)
@@ -137,6 +138,7 @@ def test_the_styles_of_other_widgets_leave_every_box_as_large_as_it_is(page, nam
     assert together == alone
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_widget_comes_to_life_in_a_notebook_and_its_names_stay_its_own(page, name):
     wrong = []

@@ -72,6 +72,7 @@ def gradient_norms(net, x, y):
     return [float(parts(layer)["W"].grad.norm()) for layer in net]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(map(str, c.values())))
 def test_activity_gradients_and_answer_are_those_of_pytorch(scripts, case):
     settings = BASE | case

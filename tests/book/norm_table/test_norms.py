@@ -94,6 +94,7 @@ def test_what_float64_cannot_do_has_no_number(shared, x, eps, note):
     assert np.isnan(np.array(r["y"], float)).all()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", NORMS)
 def test_every_norm_shows_the_numbers_of_lnlib_norm(reader, name):
     rng = np.random.default_rng(NORMS.index(name))

@@ -83,6 +83,7 @@ def test_random_states_are_drawn_as_python_computed_them(opened, payloads, chapt
             assert_drawn(root, states)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.every_browser
 def test_a_card_on_a_phone_draws_its_states_and_keeps_its_height(phone, payloads, chapter):
     rng = random.Random(chapter)

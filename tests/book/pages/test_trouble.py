@@ -5,6 +5,7 @@ import pytest
 from tests.book.pages.conftest import index
 
 
+@pytest.mark.one_in(4)
 def test_page_reads_without_javascript(visit, built_book, payloads, chapter):
     with visit(built_book.as_uri(), chapter, java_script_enabled=False) as v:
         assert v.page.locator("article h1").first.is_visible()
@@ -67,6 +68,7 @@ def test_card_keeps_its_height_when_the_figure_comes(visit, http, explored):
         assert abs(root.evaluate(height) - before) <= 1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "state",
     [

@@ -89,6 +89,7 @@ def test_a_product_is_that_of_the_matrix(norm, family):
     np.testing.assert_allclose(model.fisher_product(X, v), F @ v, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.one_in(2)
 @each_norm
 @each_family
 def test_drawn_labels_give_the_matrix_within_five_standard_errors(norm, family):

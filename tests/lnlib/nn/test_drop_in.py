@@ -176,6 +176,7 @@ def test_a_traced_graph_has_no_operation_that_the_older_onnx_exporter_gets_wrong
     assert "aten::tensor_split" not in str(graph)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::FutureWarning")
 @each_form

@@ -52,6 +52,7 @@ def compile_kernel(name, form, H, dtype, masked, chip, relu=False):
     return triton.compile(source, target=GPUTarget("cuda", chip, 32), options=options)
 
 
+@pytest.mark.one_in(3)
 @in_this_process
 @each_kind
 @pytest.mark.parametrize("direction", ["forward", "backward"])

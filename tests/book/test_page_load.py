@@ -32,9 +32,9 @@ LARGEST = {  # megabytes, of what the built book is made of
     "_static/scripts": 0.2,
     "_static/search": 1.05,
     "_static/vendor": 0.05,
-    "_static": 13.1,
+    "_static": 12.8,
     "_downloads": 3.0,  # the library's wheel, and all chapters with it
-    "": 22.5,
+    "": 22.2,
 }
 
 

@@ -3,10 +3,7 @@
 import contextlib
 import itertools
 import math
-import multiprocessing
 import warnings
-from concurrent.futures import ProcessPoolExecutor
-from datetime import timedelta
 
 import pytest
 import torch
@@ -15,6 +12,8 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn import functional as F
+
+from tests.cases.ranks import in_ranks
 
 CASES = list(itertools.product((True, False), ("train", "eval"), ("two", "joint", "in turn")))
 ARGUMENTS = "broadcast_buffers", "forward_sync_buffers"
@@ -77,10 +76,7 @@ def autocast_inside(param_dtype):
     return seen
 
 
-def work(rank, store):
-    torch.set_num_threads(1)
-    wait = timedelta(minutes=2)
-    dist.init_process_group("gloo", f"file://{store}", wait, rank=rank, world_size=2)
+def work(rank):
     results = {case: gradients(rank, *case) for case in CASES}
     results["means"] = {name: running_means(rank, name) for name in ARGUMENTS}
     results["sync"] = {mode: synchronized_on_cpu(mode) for mode in ("train", "eval")}
@@ -96,18 +92,12 @@ def work(rank, store):
                 results["before", *case] = str(error)
     finally:
         torch.autograd._unsafe_preserve_version_counter = hidden
-    dist.barrier()
-    dist.destroy_process_group()
     return results
 
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory):
-    store = tmp_path_factory.mktemp("ranks") / "store"
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])  # PyTorch is loaded once
-    with ProcessPoolExecutor(2, mp_context=context) as pool:
-        return list(pool.map(work, range(2), [store] * 2))
+    return in_ranks(work, 2, tmp_path_factory.mktemp("ranks"))
 
 
 @pytest.mark.parametrize("passes", ["two", "joint", "in turn"])

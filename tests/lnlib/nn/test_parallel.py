@@ -1,9 +1,6 @@
 """Norms over features that are split over gloo processes, against PyTorch's norm in one process."""
 
 import copy
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
-from datetime import timedelta
 
 import pytest
 import torch
@@ -12,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from lnlib.nn import ParallelLayerNorm, ParallelRMSNorm
+from tests.cases.ranks import in_ranks
 
 H, EPS = 11, 1e-3
 SLICES = {2: (6, 5), 3: (5, 2, 4)}  # uneven
@@ -53,11 +51,8 @@ def run(norm, x, dy, gain, bias, slices, rank, group):
     return [t.detach() for t in (y, x.grad, *(p.grad for p in module.parameters()))]
 
 
-def work(rank, store):
+def work(rank):
     """All that a test asks of three ranks, in one start of the processes."""
-    torch.set_num_threads(1)
-    wait = timedelta(minutes=2)
-    dist.init_process_group("gloo", f"file://{store}", wait, rank=rank, world_size=3)
     pair = dist.new_group([0, 1])
     results = {}
     for case in CASES:
@@ -70,8 +65,6 @@ def work(rank, store):
     if rank == 2:
         with pytest.raises(RuntimeError, match="group must contain this process, got one without"):
             ParallelRMSNorm(3, group=pair)(torch.randn(4, 3))
-    dist.barrier()
-    dist.destroy_process_group()
     return results
 
 
@@ -98,11 +91,7 @@ def messages(norm, rank):
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory):
-    store = tmp_path_factory.mktemp("ranks") / "store"
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])  # PyTorch is loaded once
-    with ProcessPoolExecutor(3, mp_context=context) as pool:
-        return list(pool.map(work, range(3), [store] * 3))
+    return in_ranks(work, 3, tmp_path_factory.mktemp("ranks"))
 
 
 @pytest.mark.parametrize(("norm", "count", "dtype", "offset"), CASES)

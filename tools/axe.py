@@ -13,7 +13,7 @@ OPTIONS = {
 SCRIPT = Axe().axe_script
 COLORS = ["color-contrast", "link-in-text-block"]
 # Marks one visible text of each look: its color, size and weight, and all that lies behind it.
-# For all texts of a page axe takes five times as long to find the same.
+# For all texts axe takes three to six times as long on most pages.
 ONE_OF_EACH = """(part) => {
   const behind = new Map([[null, ""]]), looks = new Set();
   const grounds = (e) => {
@@ -53,15 +53,15 @@ def violations(
     off = {rule: {"enabled": False} for rule in COLORS}
     broken = []
     if not colors:
-        broken += run(page, part, OPTIONS | {"rules": OPTIONS["rules"] | off})
+        broken += _run(page, part, OPTIONS | {"rules": OPTIONS["rules"] | off})
     if colors is not False:
         looks = every or page.evaluate(ONE_OF_EACH, part or "body")
         where = part if every else {"include": [["[data-look]"]]}
-        broken += run(page, where, OPTIONS | {"runOnly": COLORS}) if looks else []
+        broken += _run(page, where, OPTIONS | {"runOnly": COLORS}) if looks else []
     return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]
 
 
-def run(page: Page, where: str | dict | None, options: dict) -> list[dict]:
-    """What axe says is broken there."""
+def _run(page: Page, where: str | dict | None, options: dict) -> list[dict]:
+    """Return the rules that axe says are broken there."""
     call = "([where, options]) => axe.run(where ?? document, options).then(r => r.violations)"
     return page.evaluate(call, [where, options])

@@ -21,7 +21,11 @@ from tracks import read_tracks  # noqa: E402
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 # With questions and exercises.
-LESSONS = [path for path in CHAPTERS if path.stem not in ("playground", "troubleshooting")]
+LESSONS = [
+    path
+    for path in CHAPTERS
+    if path.stem not in ("playground", "error_messages", "troubleshooting")
+]
 SECTIONS = ["Summary", "Quiz", "Exercises", "Notes"]
 
 

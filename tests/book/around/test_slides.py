@@ -206,6 +206,7 @@ def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch
     shown = {slide.page for deck in decks.values() for slide in deck}
     chapters = {name for name in pages() if (ROOT / "book" / f"{name}.ipynb").exists()}
     assert shown == chapters - {
+        "error_messages",
         "troubleshooting",
         "mixed_precision",
         "distributed_training",

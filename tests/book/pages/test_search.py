@@ -139,7 +139,7 @@ def test_a_result_leads_to_the_words_in_their_section(visit, built_book):
         )
         v.page.locator(RESULT).first.click()
         v.page.wait_for_url(
-            "**/troubleshooting.html?highlight=convert_sync_batchnorm#syncbatchnorm-expected*"
+            "**/error_messages.html?highlight=convert_sync_batchnorm#syncbatchnorm-expected*"
         )
         v.page.wait_for_function("CSS.highlights?.get('ln-search')?.size > 0")
         word = v.page.get_by_text("convert_sync_batchnorm").first

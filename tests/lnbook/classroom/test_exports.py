@@ -65,7 +65,7 @@ def test_each_chapter_is_a_category_in_the_order_of_the_book(files):
     titles = [
         re.search(r"^# (.+)$", nbformat.read(path, 4).cells[0].source, re.M)[1]
         for path in BOOK.glob("*.ipynb")
-        if path.stem not in ("playground", "troubleshooting")
+        if path.stem not in ("playground", "error_messages", "troubleshooting")
     ]
     assert sorted(p.removeprefix("$course$/top/Layer normalization/") for p in paths) == sorted(
         titles

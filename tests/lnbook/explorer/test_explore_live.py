@@ -15,7 +15,7 @@ from lnbook.show import Explorer, LiveRun, choice, slider
 from tests.lnbook.conftest import names
 
 BOOK = Path(__file__).parents[3] / "book"
-WITHOUT = ("playground", "troubleshooting", "mixed_precision")  # an explorer
+WITHOUT = ("playground", "error_messages", "troubleshooting", "mixed_precision")  # an explorer
 CHAPTERS = [path for path in sorted(BOOK.glob("*.ipynb")) if path.stem not in WITHOUT]
 PLOTLY = "application/vnd.plotly.v1+json"
 VIEW = "application/vnd.jupyter.widget-view+json"

@@ -39,7 +39,7 @@ class Sweep:
         self.initial_norm: dict[tuple[str, int], np.ndarray] = {}
         for depth in DEPTHS:
             for norm in LOOKS:
-                self._train(norm, depth, np.asarray(x, np.float32), np.asarray(y))
+                self._train(norm, depth, np.asarray(x, np.float64), np.asarray(y))
 
     def _train(self, norm: str, depth: int, x: np.ndarray, y: np.ndarray) -> None:
         """Train all rates and seeds at once, each a copy of the network."""
@@ -47,8 +47,8 @@ class Sweep:
         rngs = [np.random.default_rng(seed) for seed in range(SEEDS)]
         drawn = [he_weights(sizes, 1.0, rng) for rng in rngs]
         stacked = [np.stack(layer * len(RATES)) for layer in map(list, zip(*drawn, strict=True))]
-        network = Network([W.astype(np.float32) for W in stacked], norm)
-        rates = np.repeat(RATES, SEEDS).astype(np.float32)[:, None, None]
+        network = Network([W.astype(np.float64) for W in stacked], norm)
+        rates = np.repeat(RATES, SEEDS).astype(np.float64)[:, None, None]
         self.initial_norm[norm, depth] = _norms(network.weights[0])
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for _ in range(UPDATES):

@@ -5,13 +5,13 @@ runs had been recorded and compared by another rule. Only records with a later d
 were not known then.
 
 **Labels.** An exact statement *holds* or *does not hold*. For paired runs with ten seeds or more,
-a claim is *supported*, *contradicted* or *undecided* at the 5 % level: by a paired t test, or by a
+a claim is *supported*, *contradicted* or *undecided* at the 5% level: by a paired t test, or by a
 sign test if a target was never reached, with Holm's correction over all findings of a page that
-count and have as many seeds. The 95 % interval next to the label is not corrected. With fewer seeds
+count and have as many seeds. The 95% interval next to the label is not corrected. With fewer seeds
 there is no test: *3 of 3 seeds* counts those that agree with the claim. *Not testable here* comes
 with a reason.
 
-**Faster.** Three targets are 50, 75 and 90 % of the way from the baseline's initial value to its
+**Faster.** Three targets are 50, 75 and 90% of the way from the baseline's initial value to its
 plateau. Both are means over the baseline's seeds, so that all seeds have the same targets. Curves
 are smoothed over three measuring points, and the first crossing is interpolated. The result is the
 ratio of updates, method to baseline, for each seed.
@@ -19,8 +19,8 @@ ratio of updates, method to baseline, for each seed.
 **The end** is the mean of the last quarter of the measuring points, at least three of them.
 
 **Plateau.** The mean curve over seeds has leveled off if its mean over the last eighth of the
-updates differs from that over the eighth before by less than 2 % of its total improvement. A drift
-of 2 % moves the last target, which leaves 10 % of the way, by a fifth of the remaining distance; a
+updates differs from that over the eighth before by less than 2% of its total improvement. A drift
+of 2% moves the last target, which leaves 10% of the way, by a fifth of the remaining distance; a
 larger drift would make it another target. Without a plateau, neither the end nor the targets can be
 tested. It is a plateau at the scale of this run, not of the paper's training; the paper's number of
 updates is shown next to it.
@@ -263,7 +263,7 @@ def t_tails(t: float, df: int) -> float:
 
 
 def t_interval(differences: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % confidence interval of a mean by Student's t distribution."""
+    """Return the 95% confidence interval of a mean by Student's t distribution."""
     d = _check_differences("t_interval", differences)
     high = _t_quantile(len(d) - 1)
     scale = max(np.abs(d).max(), 1e-300)  # so that squares do not overflow
@@ -310,7 +310,7 @@ def interval(
 
     For up to six differences, all n^n resamples are enumerated, and the result is deterministic.
     For few differences, the coverage is below ``level``: for samples from a normal distribution,
-    the 95 % interval contains the true mean in about 90 % of cases for n = 10, 75 % for n = 3.
+    the 95% interval contains the true mean in about 90% of cases for n = 10, 75% for n = 3.
 
     Args:
         differences: One per seed, shape ``(n,)``, in any unit.
@@ -353,7 +353,7 @@ def interval(
 
 
 def limits(differences: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % t interval of ten or more differences, else their minimum and maximum.
+    """Return the 95% t interval of ten or more differences, else their minimum and maximum.
 
     The minimum and maximum are also returned if a difference is infinite.
 
@@ -376,6 +376,6 @@ def limits_name(n: int) -> str:
 
     Example:
         >>> limits_name(3), limits_name(10)
-        ('lowest to highest', '95 % interval')
+        ('lowest to highest', '95% interval')
     """
-    return "95 % interval" if n >= MIN_SEEDS else "lowest to highest"
+    return "95% interval" if n >= MIN_SEEDS else "lowest to highest"

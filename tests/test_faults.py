@@ -96,7 +96,7 @@ def test_a_fault_is_caught_or_survives_and_one_that_cannot_be_planted_says_why(t
     assert anyway["state"] == "fails anyway"
     assert "tests/test_broken.py::test_broken, without the fault too" in anyway["by"]
     assert "7 faults: 4 not planted, 1 caught, " in (text := capsys.readouterr().out)
-    assert text.rstrip().endswith("14.3 % are caught.")
+    assert text.rstrip().endswith("14.3% are caught.")
     assert (toy / "lnlib" / "toy.py").read_text() == CODE
 
 

@@ -8,7 +8,7 @@ instead, and what that is. It is planted in a copy, never here; then come the te
 its notebook. What fails is run once more without the fault, so that a test that fails anyway
 catches nothing. What was tried is kept in ``_build/faults.json`` for as long as the file, the fault
 and the tests stay as they are, so an interrupted run goes on where it was. The exit code is 1 if
-less than 95 % are caught.
+less than 95% are caught.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def table(found: list[tuple[Fault, Outcome]]) -> str:
     summary = ", ".join(f"{count} {state}" for state, count in counts.most_common())
     share = counts[CAUGHT] / len(found)
     return "\n".join(
-        [*lines, "", f"{len(found)} faults: {summary}; {100 * share:.1f} % are caught."]
+        [*lines, "", f"{len(found)} faults: {summary}; {100 * share:.1f}% are caught."]
     )
 
 

@@ -30,10 +30,7 @@ from lnlab.config import Settings
 from lnlab.experiment import Experiment, Grid
 
 # A name takes the next planned grid of its experiment, the last of several all that are left.
-ORDER = (
-    "attentive_reader", "transformer", "mnist", "handwriting", "draw", "mnist",
-    "skip_thoughts", "order_embeddings", "convnet",
-)  # fmt: skip
+ORDER = ("attentive_reader", "handwriting", "draw", "mnist", "skip_thoughts")
 PENDING = Path(__file__).parents[1] / "pending_runs"
 TIMED_S, FIRST = 4.0, 20  # seconds of a kind of run, after so many updates
 

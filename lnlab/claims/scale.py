@@ -55,12 +55,12 @@ def relative(runs: Sequence[Record]) -> str:
     paper, run = PAPER[names[0]], runs[0]
     hidden = run["settings"]["hidden"]
     units = hidden[0] if isinstance(hidden, list) else hidden
-    parts = [f"{100 * units / paper.units:.0f} % of the paper's units"]
+    parts = [f"{100 * units / paper.units:.0f}% of the paper's units"]
     if paper.trained:
         word, there, here = paper.trained
         shares = {_percent(here(run) / there) for run in runs}
         ends = " to ".join(dict.fromkeys((min(shares, key=float), max(shares, key=float))))
-        parts.append(f"{ends} % of its {word}")
+        parts.append(f"{ends}% of its {word}")
     else:
         parts.append("length of its training not given")
     parts.append("the same data" if paper.same_data else "other data")

@@ -90,7 +90,7 @@ class Text:
 
     Attributes:
         name: Name of the data set, as for :func:`load`.
-        train: The first 90 %.
+        train: The first 90%.
         val: The rest.
         sha256: Of the whole text, in UTF-8.
     """
@@ -102,7 +102,7 @@ class Text:
 
     @classmethod
     def split(cls, name: str, text: str) -> Text:
-        """Split a text into the first 90 % for training and the rest for validation."""
+        """Split a text into the first 90% for training and the rest for validation."""
         count = len(text) * 9 // 10
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         return cls(name, text[:count], text[count:], sha256)

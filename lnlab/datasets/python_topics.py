@@ -13,7 +13,7 @@ def load() -> Text:
     """Load the reference, its topics by the alphabet and a line between two.
 
     Returns:
-        Some 470,000 characters, of which the first 90 % are for training. ``sha256`` is of them
+        Some 470,000 characters, of which the first 90% are for training. ``sha256`` is of them
         all, in UTF-8.
 
     Raises:

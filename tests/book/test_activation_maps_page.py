@@ -23,7 +23,7 @@ def recorded():
 
 
 def number(v, statistic):
-    text = f"{100 * v:.0f} %" if statistic == "on" else f"{v:.2f}"
+    text = f"{100 * v:.0f}%" if statistic == "on" else f"{v:.2f}"
     return text.replace("-", "−")
 
 

@@ -143,9 +143,9 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     )
     agrees(page, 2, w, h, placed, 68)
     counted = page.locator("[data-part='all']").inner_text().replace("\u00a0", " ")
-    assert "for 32 % without normalization and for 42 % with" in counted
+    assert "for 32% without normalization and for 42% with" in counted
 
-    # The keyboard: right by 2 % of the canvas, then larger, then gone.
+    # The keyboard: right by 2% of the canvas, then larger, then gone.
     person = page.locator(".ln-caption-ranking-object").first
     person.focus()
     page.keyboard.press("ArrowRight")
@@ -153,7 +153,7 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     c, x1, y1, x2, y2 = placed[0]
     moved = [c, x1 + 10, y1, x2 + 10, round(y2 + 0.02 * h)]
     agrees(page, 2, w, h, [moved, placed[1]], 68)
-    assert "person, 51 % from the left" in person.get_attribute("aria-label")
+    assert "person, 51% from the left" in person.get_attribute("aria-label")
     page.keyboard.press("Delete")
     agrees(page, 2, w, h, placed[1:], 68)
     assert [name for name, *_ in boxes(page)] == ["surfboard"]
@@ -248,7 +248,7 @@ def test_each_object_and_caption_is_described_as_it_is(page, picture):
     objects = page.locator(".ln-caption-ranking-object").all()
     areas = [(x2 - x1) * (y2 - y1) for _, x1, y1, x2, y2 in placed]
     for (_, x1, y1, x2, y2), area, one in zip(placed, areas, objects, strict=True):
-        text = [int(n) for n in re.findall(r"(\d+) %", one.get_attribute("aria-label"))]
+        text = [int(n) for n in re.findall(r"(\d+)%", one.get_attribute("aria-label"))]
         shares = [(x1 + x2) / 2 / w, (y1 + y2) / 2 / h, (x2 - x1) / w]
         np.testing.assert_allclose(text, [100 * share for share in shares], atol=0.51)
         assert int(one.evaluate("e => e.style.zIndex")) == 1 + sum(a > area for a in areas)

@@ -284,7 +284,7 @@ def as_number(text):
     """A number as the table writes it."""
     if result := re.fullmatch(r"(\d+) × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text):
         return float(f"{result[1]}e{result[2].translate(SUPERSCRIPTS)}")
-    return float(text.removesuffix(" %")) / (100 if text.endswith("%") else 1)
+    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
 
 
 def strip_heights(drawn, title):
@@ -299,7 +299,7 @@ def strip_heights(drawn, title):
 def diagnosis(net, depth):
     """What the sentence under a network begins with."""
     first, last = (net["activity"][k] for k in (0, -1))
-    percent = "under 1 %" if last["apart"] < 0.01 else f"{100 * last['apart']:.0f} %"
+    percent = "under 1%" if last["apart"] < 0.01 else f"{100 * last['apart']:.0f}%"
     if last["size"] > 100:
         return "The signal explodes: RMS activation"
     if last["size"] < first["size"] / 20:
@@ -427,9 +427,9 @@ def test_both_curves_stand_at_their_updates_and_at_the_height_of_what_was_measur
         np.testing.assert_allclose(1 + (texts["1"][1] - 4 - y) / one, means, rtol=1e-6)
         x, y = lines[2 + k].T
         np.testing.assert_allclose((x - error[0]) / update, range(steps + 1), atol=1e-6)
-        half = texts["50 %"][1] - texts["100 %"][1]
+        half = texts["50%"][1] - texts["100%"][1]
         errors = [answer["nets"][k]["error"] for answer in answers]
-        shown = 0.5 + 0.5 * (texts["50 %"][1] - 4 - y) / half
+        shown = 0.5 + 0.5 * (texts["50%"][1] - 4 - y) / half
         np.testing.assert_allclose(shown, errors, atol=1e-6)
 
 

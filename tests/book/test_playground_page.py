@@ -278,7 +278,7 @@ def status(page):
 
 def wrong(page):
     """The error of A and B in percent, as the status says it."""
-    return [int(n) for n in re.findall(r"misclassifies (\d+) %", status(page))]
+    return [int(n) for n in re.findall(r"misclassifies (\d+)%", status(page))]
 
 
 def choose(page, key, value):
@@ -440,7 +440,7 @@ def test_a_challenge_asks_first_and_then_tells_what_is_after_its_updates(
         choose(page, "pace", pace)
         button(page, name).click()
         ask = part(page, "ask")
-        assert "fewer than 20 %" in ask.inner_text()
+        assert "fewer than 20%" in ask.inner_text()
         assert updates(page) == 0
         button(page, "both").click()
         page.wait_for_selector(".ln-playground-why")
@@ -448,7 +448,7 @@ def test_a_challenge_asks_first_and_then_tells_what_is_after_its_updates(
         assert f"You predicted both: {outcome}." in text
         page.wait_for_function(AT_REST)
         a, b = wrong(page)
-        assert f"A misclassifies {a} %, B {b} %." in text
+        assert f"A misclassifies {a}%, B {b}%." in text
         assert updates(page) == count
 
 
@@ -456,7 +456,7 @@ def test_a_lost_network_keeps_its_last_picture_and_says_so(play):
     with play(query="#play&size=2&activation=relu&rate=0.05&at=5") as page:
         page.wait_for_function("document.querySelector('[data-part=count]').textContent === '5'")
         page.wait_for_timeout(200)
-        assert "misclassifies 100 %" in status(page)
+        assert "misclassifies 100%" in status(page)
         assert re.search(r"Diverged at update \d", status(page))
         assert "NaN" not in status(page)
 

@@ -143,9 +143,9 @@ def test_the_wall_the_scores_and_the_curves_of_the_small_one_say_which_digits_ar
         assert [box[0] == ground[0] for box in wall] == read[k]
         assert shown["texts"][f"error-{k}"] == f"{sum(read[k])} of 100"
         height = np.array([y for _, y in lines[k]])
-        half = marks["50 %"][1] - marks["100 %"][1]
+        half = marks["50%"][1] - marks["100%"][1]
         shares = [1 - answer["nets"][k]["error"] for answer in answers]
-        np.testing.assert_allclose(0.5 + 0.5 * (marks["50 %"][1] - 4 - height) / half, shares)
+        np.testing.assert_allclose(0.5 + 0.5 * (marks["50%"][1] - 4 - height) / half, shares)
     a, b = norms.values()
     check_says(shown["texts"]["verdict"], 3, a, sum(read[0]), 100, b, sum(read[1]))
 

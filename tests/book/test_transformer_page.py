@@ -262,7 +262,7 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         assert part(page, "look").input_value() == "4"
         likely, p = next(iter(off.next_characters(START, 1).items()))
         first = page.locator("[data-part='next'] li").first.inner_text().split()
-        assert first == [likely, f"{100 * p:.0f}", "%"]
+        assert first == [likely, f"{100 * p:.0f}%"]
         assert written(page, 1) == reader.write(START, 100, temperature=0.8, seed=1)
         assert written(page) == off.write(START, 100, temperature=0.8, seed=1)
         page.wait_for_function(

@@ -87,7 +87,7 @@ COLORS = {
 
 
 def as_percent(p):
-    return "> 99 %" if 0.995 <= p < 1 else "< 1 %" if p < 0.005 else percent(p)
+    return "> 99%" if 0.995 <= p < 1 else "< 1%" if p < 0.005 else percent(p)
 
 
 @pytest.mark.one_in(3)

@@ -42,7 +42,7 @@ class Answer:
 
 
 def ends(values):
-    """Lowest and highest of few numbers; of ten the 95 % interval of the mean, by Student's t."""
+    """Lowest and highest of few numbers; of ten the 95% interval of the mean, by Student's t."""
     if len(values) < 10 or not np.isfinite(values).all():
         return min(values), max(values)
     middle, error = fmean(values), stdev(values) / math.sqrt(len(values))

@@ -23,7 +23,7 @@ def check_says(text, *parts):
 
 def percent(share):
     """Write a share as the pages do, in whole percent: a half is rounded up."""
-    return f"{math.floor(100 * share + 0.5)} %"
+    return f"{math.floor(100 * share + 0.5)}%"
 
 
 def labels(page, selector):

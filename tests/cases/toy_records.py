@@ -68,7 +68,7 @@ OTHER_KIND = {
 #: Captions to train on; cases of each sentence task, and those of its larger class.
 COUNTS = {"train_captions": 3200, "mr": 10, "mr_most": 6, "cr": 8, "cr_most": 5, "subj": 4,
           "subj_most": 3, "caption_pairs": 9, "caption_pairs_most": 7, "different": 65}  # fmt: skip
-MANY_SEEDS = "draw"  # has enough seeds for a 95 % interval
+MANY_SEEDS = "draw"  # has enough seeds for a 95% interval
 SPLITS = ("val_seen", "val_new", "test_new")
 
 
@@ -250,7 +250,7 @@ def of_arms(case, experiment, more_seeds=()):
                     "none, tuned initialization",
                     {},
                 ):
-                    # Layer norm is sooner than this arm, but takes more than 60 % of its updates.
+                    # Layer norm is sooner than this arm, but takes more than 60% of its updates.
                     of.speed = 1.5
                 measured = of.finish(curves(experiment, of))
                 yield make(experiment, seed, measured, **settings, **kind, learning_rate=rate)

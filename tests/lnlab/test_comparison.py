@@ -96,7 +96,7 @@ def test_few_seeds_have_their_range_and_ten_an_interval():
     assert comparison.limits_name(9) == "lowest to highest"
     more = np.append(d, 4.0)
     assert comparison.limits(more) == comparison.t_interval(more) != (more.min(), more.max())
-    assert comparison.limits_name(10) == "95 % interval"
+    assert comparison.limits_name(10) == "95% interval"
 
 
 @pytest.mark.parametrize("differences", [-np.ones((3, 2)), np.ones((2, 0))])

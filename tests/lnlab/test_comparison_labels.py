@@ -89,7 +89,7 @@ def test_the_label_uses_the_corrected_p_value():
     p = comparison.p_value(TEN)
     assert p < 0.001
     assert label(TEN, 0.051).text == "undecided"
-    weak = TEN - TEN.mean() - 0.42  # alone below 5 %
+    weak = TEN - TEN.mean() - 0.42  # alone below 5%
     assert 0.01 < comparison.p_value(weak) < 0.05
     assert label(weak).text == "supported"
     few = [np.array([-3.0, 1.0]), comparison.NO_PLATEAU, np.full(10, np.nan)]  # not tested, no part

@@ -18,7 +18,7 @@ class Settings(config.Settings):
     Args:
         data: One of two,
             the first of which is there, as :func:`len` is.
-        width: Of it, 5 %.
+        width: Of it, 5%.
         rate: ``None`` is looked up.
         wide: Or not.
         epochs: How many.

@@ -213,7 +213,7 @@ BOARDS = {
     ),
     "verdicts": (
         "Three labels of a test", verdicts,
-        "A bar is the 95 % interval of the differences between paired runs, ten seeds or more. On "
+        "A bar is the 95% interval of the differences between paired runs, ten seeds or more. On "
         "one side of the line the claim is supported or contradicted; across it, it is undecided.",
         "A dashed line of no difference; one bar left of it, one across it, one right of it.",
     ),

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from lnbook.explorer.control import Control, choice
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import band, label_ends, spread
+from lnbook.figures.plots import band, label_ends, spread, suffix
 from lnbook.figures.run_groups import LAYER, MISSING, Runs
 
 AXES = {"updates": "updates", "seconds": "seconds"}
@@ -98,7 +98,7 @@ class Race:
         lowest, where = [], np.zeros(1)
         for arm in runs.kinds[kind]:
             where, values = runs.curves(kind, arm, axis)
-            hover = "after %{x:,.0f} " + axis + f": %{{y:.{self.digits}f}} {self.unit}"
+            hover = "after %{x:,.0f} " + axis + f": %{{y:.{self.digits}f}}{suffix(self.unit)}"
             band(figure, where, spread(values), runs.LOOKS[arm], hover)
             lowest.append(np.nanmin(values))
         for name, value in self._levels(runs, kind).items():
@@ -112,7 +112,7 @@ class Race:
         ends, where = [0.0], np.zeros(1)
         for other in runs.others(kind):
             where, values = runs.lead(kind, other, axis)
-            hover = "after %{x:,.0f} " + axis + f": %{{y:+.{self.digits}f}} {self._apart}"
+            hover = "after %{x:,.0f} " + axis + f": %{{y:+.{self.digits}f}}{suffix(self._apart)}"
             band(figure, where, spread(values), _against(runs, other), hover)
             ends += [np.nanmin(values), np.nanmax(values)]
         _level(figure, 0, where[-1])
@@ -126,14 +126,14 @@ class Race:
         most, end = 110.0, 0.0
         for other in runs.others(kind):
             where, values = runs.share(kind, other, axis)
-            hover = f"to its {self.word} after %{{x:,.0f}} {axis}: %{{y:.0f}} %"
+            hover = f"to its {self.word} after %{{x:,.0f}} {axis}: %{{y:.0f}}%"
             band(figure, where, spread(100 * values), _against(runs, other), hover)
             most = max(most, 100 * np.nanmax(values, initial=1) + 5)
             end = max(end, float(where[-1]))  # each has seconds of its own
         _level(figure, 100, end)
         _level(figure, 50, end, "dot")
         figure.update_layout(
-            yaxis={"title": "% of the other; 50 %: twice as fast", "range": [0, most]}
+            yaxis={"title": "% of the other; 50%: twice as fast", "range": [0, most]}
         )
         return end
 
@@ -199,7 +199,8 @@ class Race:
         for name, arm in runs.sweep.items():
             label, color, dash = runs.LOOKS[name]
             lows = {rate: runs.judge.factor * value for rate, value in arm.rates.items()}
-            hover = f"rate %{{x:g}}: %{{y:.{self.digits}f}} {self.unit}<extra>{label}</extra>"
+            loss = f"%{{y:.{self.digits}f}}{suffix(self.unit)}"
+            hover = f"rate %{{x:g}}: {loss}<extra>{label}</extra>"
             figure.add_scatter(
                 x=list(lows), y=list(lows.values()), name=label, mode="lines+markers",
                 hovertemplate=hover, line={"color": color, "dash": dash, "width": 2.5},
@@ -236,7 +237,7 @@ class Race:
             edge = ", the edge of the grid" if arm.at_edge else ""
             lows = (runs.judge.factor * of(arm.rates.values()) for of in (min, max))
             low, high = map(self._number, lows)
-            values = f"({low} {self.unit}, {high} at the worst rate)"
+            values = f"({low}{suffix(self.unit)}, {high} at the worst rate)"
             texts.append(f"{runs.LOOKS[name][0]} at {arm.rate:g}{edge} {values}")
         return f"Best learning rate of each network: {'; '.join(texts)}."
 
@@ -256,4 +257,4 @@ def _level(
 
 
 def _part(share: float) -> str:
-    return "more than all" if np.isnan(share) else f"{100 * share:.0f} %"
+    return "more than all" if np.isnan(share) else f"{100 * share:.0f}%"

@@ -47,13 +47,23 @@ def difference(values: np.ndarray, digits: int = 2, unit: str = "") -> str:
     Example:
         >>> difference(np.array([-1.0, 3.0]), 1)
         '+1.0 (−1.0 to +3.0)'
-        >>> difference(np.array([-1.0, 3.0]), 0, " %")
-        '+1 % (−1 to +3)'
+        >>> difference(np.array([-1.0, 3.0]), 0, "%")
+        '+1% (−1 to +3)'
     """
     low, high = comparison.limits(values)
     text = f"{values.mean():+.{digits}f}{unit}"
     text += f" ({low:+.{digits}f} to {high:+.{digits}f})" if len(values) > 1 else ""
     return text.replace("-", "−")
+
+
+def suffix(unit: str) -> str:
+    """Return a unit as it follows a number: a percent sign without a space.
+
+    Example:
+        >>> suffix("%"), suffix("nats")
+        ('%', ' nats')
+    """
+    return unit if unit == "%" else f" {unit}"
 
 
 def signs(values: np.ndarray) -> list[str]:

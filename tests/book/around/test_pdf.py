@@ -183,4 +183,4 @@ def test_a_playground_is_printed_after_training(browser, built_book):
     page.close()
     text = " ".join(p.extract_text() for p in PdfReader(BytesIO(made)).pages)
     without, with_norm = map(int, re.findall(r"(\d+)\s+of\s+100\s+digits\s+read", text))
-    assert without < 50 < with_norm  # of ten digits, 10 % are read before the first update
+    assert without < 50 < with_norm  # of ten digits, 10% are read before the first update

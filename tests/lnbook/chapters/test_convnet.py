@@ -116,7 +116,7 @@ def test_each_norm_has_its_updates_to_the_targets_and_its_error_at_the_end():
     means = [np.mean([10 * (0.9 - aim) / (0.9 - low) for low in first]) for aim in aims]
     assert layer[0] == "0.1"
     np.testing.assert_allclose([int(cell.split()[0]) for cell in layer[1:4]], means, atol=0.51)
-    assert layer[4] == f"{200 * np.mean(first):.1f} %"  # twice as much on test data
+    assert layer[4] == f"{200 * np.mean(first):.1f}%"  # twice as much on test data
 
 
 def test_nothing_is_compared_before_every_arm_is_there_with_several_seeds():
@@ -138,7 +138,7 @@ def test_curves_appear_with_the_last_arm_and_are_of_the_best_rates():
     text = curves.describe_curves(known, TASK, "layer", "updates")
     shown = [t.name for t in figure.data if "edge" not in t.name]
     assert shown == ["no norm", "batch norm", "layer norm"]
-    assert "layer norm 31.0 % after 20 updates" in text
+    assert "layer norm 31.0% after 20 updates" in text
     assert len({tuple(look[1:]) for look in curves.ARMS.values()}) == len(norms.NAMES)
     assert curves.curves(known, TASK) is not None
     fewer = [run for run in usual if run["settings"]["norm"] != "instance"]

@@ -96,7 +96,7 @@ def test_four_starts_are_drawn_and_said_from_first_to_last(norm):
 @pytest.mark.parametrize("count", [3, 10])
 def test_the_loss_from_other_starts_is_a_ratio_with_its_bounds(count):
     table = training.recovered(training.Runs(RECORDS[count]))
-    assert ("95 % interval" in table.caption) == (count == 10)
+    assert ("95% interval" in table.caption) == (count == 10)
     assert ("lowest to highest" in table.caption) == (count == 3)
     assert str(count) in table.caption
     other = [(s, n) for s, n in SCALES.items() if s != 1]

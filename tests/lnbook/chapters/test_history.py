@@ -70,7 +70,7 @@ def test_the_sentence_has_month_and_year():
 
 
 def test_the_ideas_count_what_the_table_of_models_has():
-    rows = {row[0]: row for row in ideas(counted, "50 to 133 %").rows}
+    rows = {row[0]: row for row in ideas(counted, "50 to 133%").rows}
     assert rows["statistics of one example"][1] == ("layer norm or RMS norm in 68 of 72 models")
     assert rows["subtract the mean"][1] == "omitted in 31 of 38 language models since 2023"
     assert {row[2] for row in rows.values()} == {

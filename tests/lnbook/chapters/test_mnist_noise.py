@@ -127,7 +127,7 @@ def test_the_mismatch_is_drawn_and_said_for_each_kind_of_statistics(records, run
         )
         np.testing.assert_allclose(error[label].y, 100 * wrong)
         np.testing.assert_allclose(nll[label].y, mean)
-        assert f"{label} {mean[-1]:.3f} nats and {100 * wrong[-1]:.2f} %" in text
+        assert f"{label} {mean[-1]:.3f} nats and {100 * wrong[-1]:.2f}%" in text
 
 
 def test_no_records_and_records_that_do_not_match_are_refused(records):

@@ -72,7 +72,7 @@ def test_bars_lines_point_and_sentence_state_the_same_numbers(outliers, position
     assert max(as_trained.y) < errors.layout.yaxis.range[1]
     text = outliers.picture.describe(position, rotated)
     size = np.abs(x[position])
-    times, percent = re.search(r"is (\d+\.\d) times .* by (\d+) %", text).groups()
+    times, percent = re.search(r"is (\d+\.\d) times .* by (\d+)%", text).groups()
     assert float(times) == pytest.approx(size.max() / np.median(size), abs=0.051)
     assert float(percent) == pytest.approx(line.y[position], abs=0.51)
     assert text.startswith("After the rotation") == rotated

@@ -23,7 +23,7 @@ def badge(kind, words):
 
 
 def test_one_verdict_has_a_column_of_its_own():
-    table = Table(["claim", "points", "verdict"], [["faster", "+7 %", OPEN]], "One.")
+    table = Table(["claim", "points", "verdict"], [["faster", "+7%", OPEN]], "One.")
     assert columns(table) == ["Claim", "Points", "Verdict"]
     assert row(table, 0) == ["+7\u00a0%", badge("mixed", OPEN)]
 
@@ -31,7 +31,7 @@ def test_one_verdict_has_a_column_of_its_own():
 def test_several_verdicts_stand_each_under_what_is_judged():
     table = Table(
         ["claim", "points", "verdict", "updates", "fewer?"],
-        [["faster", "+7", FAILS, "80 %", HOLDS], ["lower", "not recorded", "–", "30 %", OPEN]],
+        [["faster", "+7", FAILS, "80%", HOLDS], ["lower", "not recorded", "–", "30%", OPEN]],
         "Two.",
     )
     assert columns(table) == ["Claim", "Points", "Updates: fewer?"]

@@ -194,7 +194,7 @@ def test_measures_that_differ_give_a_range_of_seeds_but_one_exception_refutes_ma
 
 def test_labels_are_corrected_for_all_comparisons_that_count_each_once():
     ten = np.array([-1.0, -2.0, -1.5, -0.5, -1.2, -0.7, -1.1, -0.9, -1.4, -0.2])
-    weak = ten - ten.mean() - 0.42  # alone below 5 %
+    weak = ten - ten.mean() - 0.42  # alone below 5%
     one = Finding("weak", weak, "points")
     beside = Finding("beside", ten, "points", counts=False)
 
@@ -283,13 +283,13 @@ def test_a_baseline_that_exploded_at_once_has_no_targets():
     ("experiment", "hidden", "updates_an_epoch", "epochs", "reported"),
     [
         # 10 x 500 batches of 100 are 10 passes over 50,000 images, of 200.
-        ("draw", 64, 500, 10, "25 % of the paper's units, 5 % of its epochs, the same data"),
+        ("draw", 64, 500, 10, "25% of the paper's units, 5% of its epochs, the same data"),
         ("skip_thoughts", 600, 200, 25,
-         "25 % of the paper's units, 0.5 % of its updates, other data"),
+         "25% of the paper's units, 0.5% of its updates, other data"),
         ("mnist", [500, 1000], 500, 15,
-         "50 % of the paper's units, 25 % of its epochs, the same data"),
+         "50% of the paper's units, 25% of its epochs, the same data"),
         ("handwriting", 100, 500, 9,
-         "25 % of the paper's units, length of its training not given, other data"),
+         "25% of the paper's units, length of its training not given, other data"),
     ],
 )  # fmt: skip
 def test_units_and_length_of_training_are_told_as_shares_of_the_papers(

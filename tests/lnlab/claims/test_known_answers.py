@@ -144,11 +144,11 @@ def test_the_sentence_tells_mean_bounds_and_number_of_seeds(case, weighed):
             if answer not in finite([answer]):
                 continue
             text = claims.interval(finding)
-            mean, low, high, *rest = parsed(text.replace("95 % interval", "interval"))
+            mean, low, high, *rest = parsed(text.replace("95% interval", "interval"))
             np.testing.assert_allclose([mean, low, high], reported(answer), rtol=6e-3, atol=1e-9)
             assert rest == [len(answer.differences)], text
             few = "lowest to highest" in text
-            assert few == ("95 % interval" not in text) == (len(answer.differences) < 10), text
+            assert few == ("95% interval" not in text) == (len(answer.differences) < 10), text
             count += 1
     assert count > 40
 

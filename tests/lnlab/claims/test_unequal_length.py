@@ -12,9 +12,9 @@ def test_runs_of_unequal_length_are_told_from_the_shortest_share_to_the_longest(
         {"experiment": "mnist", "settings": {"hidden": [1000, 1000]}, "curves": {"epoch": [0, end]}}
         for end in (60, 20, 60)
     ]
-    scale = "100 % of the paper's units, {} of its epochs, the same data"
-    assert relative(runs) == scale.format("33 to 100 %")
-    assert relative(runs[::2]) == scale.format("100 %")
+    scale = "100% of the paper's units, {} of its epochs, the same data"
+    assert relative(runs) == scale.format("33 to 100%")
+    assert relative(runs[::2]) == scale.format("100%")
 
 
 def test_batch_sizes_are_compared_after_the_epochs_that_all_runs_have():

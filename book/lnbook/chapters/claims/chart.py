@@ -116,9 +116,9 @@ class ClaimChart:
         ticks = "".join(
             f'<span style="left:{_place(v)}%">{text}</span>'
             for v, text in (
-                (-1, "−100 %"),
+                (-1, "−100%"),
                 (0, "0"),
-                (1, "+100 %"),
+                (1, "+100%"),
             )
         )
         head = (

@@ -19,7 +19,7 @@ _AXIS = {"on": "difference in percentage points",
 def difference(
     runs: Runs, data: str, cut: int, norm: str, layer: int, shown: str
 ) -> tuple[float, float, float]:
-    """Return border minus interior after training, and its 95 % interval over channels.
+    """Return border minus interior after training, and its 95% interval over channels.
 
     Of ``on`` in percentage points; of ``deviation`` in percent of the mean of the interior.
     """

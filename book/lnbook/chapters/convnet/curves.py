@@ -52,7 +52,7 @@ def draw_curves(runs: Runs, judge: Any, other: str, axis: str) -> list[go.Figure
     for name, (where, errors) in lines(runs, judge, axis).items():
         if name not in (*ALWAYS, other):
             continue
-        hover = "after %{x:,.0f} " + axis + ": %{y:.1f} %"
+        hover = "after %{x:,.0f} " + axis + ": %{y:.1f}%"
         band(figure, where, spread(errors), ARMS[name], hover)
         lowest.append(np.nanmin(errors))
         end = max(end, where[-1])
@@ -73,7 +73,7 @@ def describe_curves(runs: Runs, judge: Any, other: str, axis: str) -> str:
             continue
         mean = errors.mean(0)
         at = int(np.nanargmin(mean))
-        texts.append(f"{ARMS[name][0]} {mean[at]:.1f} % after {where[at]:,.0f} {axis}")
+        texts.append(f"{ARMS[name][0]} {mean[at]:.1f}% after {where[at]:,.0f} {axis}")
     return f"Lowest validation error, mean of the seeds: {'; '.join(texts)}."
 
 

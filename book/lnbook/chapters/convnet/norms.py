@@ -51,7 +51,7 @@ def norms(runs: Runs, judge: Any) -> Table:
     errors = [[end("test_error")(run) for run in arm.runs.values()] for arm in result.values()]
     return Table(
         [*table.columns, "test error at the end"],
-        [[*row, f"{100 * np.mean(of):.1f} %"] for row, of in zip(table.rows, errors, strict=True)],
+        [[*row, f"{100 * np.mean(of):.1f}%"] for row, of in zip(table.rows, errors, strict=True)],
         f"{table.caption} *: at the edge of the grid of learning rates.",
     )
 
@@ -69,12 +69,12 @@ def digits(runs: Runs, judge: Any) -> Table:
         errors = [100 * end("test_error")(run) for run in by_error[name].runs.values()]
         losses = [end("test_nll")(run) for run in by_nll[name].runs.values()]
         rate = f"{by_nll[name].rate:g}{'*' * by_nll[name].at_edge}"
-        rows.append([row[0], row[1], row[-1], _ends(errors, 1, " %"), rate, _ends(losses, 3)])
+        rows.append([row[0], row[1], row[-1], _ends(errors, 1, "%"), rate, _ends(losses, 3)])
     return Table(
         [
             "Network",
             "Rate best by error",
-            "Updates to 90 % of the way",
+            "Updates to 90% of the way",
             "Test error",
             "Rate best by NLL",
             "Test NLL",

@@ -114,7 +114,7 @@ def draw_roofline(
             mode="markers",
             name=label,
             marker={"color": color, "size": 12, "symbol": marks[name]},
-            hovertemplate=f"%{{x}} operations per byte, %{{y}} %<extra>{label}</extra>",
+            hovertemplate=f"%{{x}} operations per byte, %{{y}}%<extra>{label}</extra>",
         )
     roof.update_layout(
         title="Speed, % of the machine's maximum",
@@ -130,7 +130,7 @@ def draw_roofline(
             name=label,
             line={"color": color, "dash": dash, "width": 6 if norm == "layer" else 2.5},
             opacity=0.6 if norm == "layer" else 1,  # RMS norm lies on it
-            hovertemplate=f"H = %{{x}}: %{{y}} %<extra>{label}</extra>",
+            hovertemplate=f"H = %{{x}}: %{{y}}%<extra>{label}</extra>",
         )
     shares.update_layout(
         title="Time of the norm, % of the product's",
@@ -156,7 +156,7 @@ def describe_roofline(every: dict[str, Machine], machine: str, which: str, N: in
     intensity = product[0] / product[1]
     bound = "arithmetic" if intensity > m.products / m.bandwidth else "memory bandwidth"
     percent = 100 * share(m, "layer", which, N, H)
-    least = f"{duration(1e3 * m.seconds(work))}, {digits(percent)} %"
+    least = f"{duration(1e3 * m.seconds(work))}, {digits(percent)}%"
     return (
         f"On {machine}, {N:,} × {H:,}, {which}: layer norm needs {work[0] / work[1]:.2f} "
         f"operations per byte; the machine could perform {m.other / m.bandwidth:.0f}. The "

@@ -91,7 +91,7 @@ def draw(norm: str, split: str) -> go.Figure:
         text=[f"{v:.0%}" if v > 1e-9 else "0" for v in result],
         textposition="outside",
         cliponaxis=False,
-        hovertemplate="%{y}: %{x} %<extra></extra>",
+        hovertemplate="%{y}: %{x}%<extra></extra>",
     )
     figure.update_layout(
         title="Error if two devices do not communicate",

@@ -87,9 +87,9 @@ EXERCISES = {
         1 / 0.6,
         within=0.01,
         wrong={
-            1.4: "40 % of the updates are saved; the time per update can grow by more than 40 %.",
+            1.4: "40% of the updates are saved; the time per update can grow by more than 40%.",
             0.6: "with this ratio each update would be faster, and time would be saved twice.",
-            1: "at equal time per update, 40 % of the time is saved.",
+            1: "at equal time per update, 40% of the time is saved.",
         },
         right="In our runs on a CPU, a Python loop over the time steps can slow an update down by "
         "more than that: fewer updates do not always mean less time.",

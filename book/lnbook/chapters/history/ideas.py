@@ -15,7 +15,7 @@ def ideas(counted: Callable[..., Counter], share: str) -> Table:
 
     Args:
         counted: ``counted(question, data, since, until)``, counts of answers.
-        share: The result of the recorded runs about the claim of 60 %.
+        share: The result of the recorded runs about the claim of 60%.
     """
     norm, late = counted("norm"), counted("norm", "language", since=2023)
     learned = counted("learned", "language", since=2023)
@@ -38,7 +38,7 @@ def ideas(counted: Callable[..., Counter], share: str) -> Table:
              "papers and code"],
             ["it helps by reducing covariate shift", "disputed for batch norm in 2018; open for "
              "layer norm", "papers and code"],
-            ["training in 60 % of the time", share, "our runs"],
+            ["training in 60% of the time", share, "our runs"],
         ],
         "Ideas of the paper, and their use ten years later in the models of our table.",
     )  # fmt: skip

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.lstm_gru.versions import FORMS
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread
+from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread, suffix
 from lnbook.figures.table import Table, badge
 from lnlab import comparison as compare
 from lnlab.analysis.recorded import Record, Recorded
@@ -105,7 +105,7 @@ def _learned(learned: Learned, name: str, epoch: float, cell: str, step: str) ->
     figure, epochs = go.Figure(), learned.epochs(cell, step)
     for norm in RACED:
         curves = np.maximum(learned.curves(cell, step, norm, name), RANGES[name][0])
-        hover = f"epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}"
+        hover = f"epoch %{{x:.3g}}: %{{y:.3g}}{suffix(UNITS[name])}"
         band(figure, epochs, spread(curves), NORMS[norm], hover)
     epoch = min(epoch, float(epochs[-1]))
     for norm in RACED:
@@ -143,7 +143,7 @@ def describe_learned(learned: Learned, epoch: float, cell: str, step: str) -> st
     epoch = min(epoch, float(learned.epochs(cell, step)[-1]))
     texts = [
         f"{NORMS[norm][0]} {learned.at(epoch, cell, step, norm, 'train_nll').mean():.2g} nats and "
-        f"{learned.at(epoch, cell, step, norm, 'test_error').mean():.1f} %"
+        f"{learned.at(epoch, cell, step, norm, 'test_error').mean():.1f}%"
         for norm in RACED
     ]
     return f"Training NLL and test error after {_epochs(epoch)}: {'; '.join(texts)}."
@@ -185,7 +185,7 @@ def comparison(learned: Learned) -> Table:
     seeds = " or ".join(map(str, sorted({finding.seeds for of in results for finding in of})))
     return Table(
         [
-            "Cell, input", "Fewer updates?", "Updates to 50, 75, 90 % of the way",
+            "Cell, input", "Fewer updates?", "Updates to 50, 75, 90% of the way",
             "Lower error?", "Final test error, with and without",
         ],
         rows,
@@ -196,14 +196,14 @@ def comparison(learned: Learned) -> Table:
 
 
 def _percent(ratios: np.ndarray) -> str:
-    return f"{100 * ratios.mean():.0f} %" if np.isfinite(ratios).all() else "not in all seeds"
+    return f"{100 * ratios.mean():.0f}%" if np.isfinite(ratios).all() else "not in all seeds"
 
 
 def _errors(plain: Arm, other: Arm) -> Finding:
     both = plain.runs.keys() & other.runs.keys()
     means = [100 * np.mean([end("test_error")(arm.runs[s]) for s in both])
              for arm in (other, plain)]  # fmt: skip
-    what = "{:.1f} and {:.1f} %".format(*means)
+    what = "{:.1f} and {:.1f}%".format(*means)
     return mnist_end((plain, other), "test_error", "points", what, factor=100)
 
 
@@ -217,6 +217,7 @@ def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -
     figures = []
     for name in MEASURES:
         figure = go.Figure()
+        hover = f"epoch %{{x:.3g}}: %{{y:.3g}}{suffix(UNITS[name])}"
         for norm in results[-1]:
             label, color, dash = NORMS[norm]
             figure.add_scatter(
@@ -226,7 +227,7 @@ def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -
                 name=label,
                 line={"color": color, "dash": dash, "width": 2.5},
                 marker={"size": 4},
-                hovertemplate=f"{label}, epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}<extra></extra>",
+                hovertemplate=f"{label}, {hover}<extra></extra>",
             )
         _axes(figure, name, RACE_EPOCHS)
         figures.append(label_ends(figure))

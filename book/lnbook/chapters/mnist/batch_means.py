@@ -34,7 +34,7 @@ def draw_batch_means(batch_size: int) -> list[go.Figure]:
         x=((EDGES[1:] + EDGES[:-1]) / 2).round(2),
         y=(100 * shares).round(2),
         marker={"color": COLORS["batch"]},
-        hovertemplate="off by %{x:.1f} σ: %{y:.1f} %<extra></extra>",
+        hovertemplate="off by %{x:.1f} σ: %{y:.1f}%<extra></extra>",
     )
     histogram.update_layout(
         title=f"Means of batches of {batch_size}",

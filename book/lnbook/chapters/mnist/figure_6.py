@@ -15,7 +15,7 @@ from lnbook.chapters.mnist.words import (
     nats,
 )
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread
+from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread, suffix
 
 PANELS = [
     ("train_nll", 128, "Training NLL, batch size 128"),
@@ -87,7 +87,7 @@ def _panel(
     for norm in norms:
         cell = Cell(norm, size)
         values = spread(runs.curves(cell, name))
-        hover = f"epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}"
+        hover = f"epoch %{{x:.3g}}: %{{y:.3g}}{suffix(UNITS[name])}"
         band(figure, runs.epochs(cell), values, NORMS[norm], hover)
     for norm in norms:
         there = min(epoch, runs.end(Cell(norm, size)))

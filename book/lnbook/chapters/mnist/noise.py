@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread
+from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread, suffix
 from lnlab.analysis.recorded import Record, Recorded
 
 #: From the label of a norm in the network to the norm and its number.
@@ -193,7 +193,7 @@ def draw_mismatch(runs: Runs) -> list[go.Figure]:
                 mode="lines",
                 name=label,
                 line={"color": color, "dash": dash, "width": 2.5},
-                hovertemplate=f"epoch %{{x:.3g}}: %{{y:.3g}} {unit}<extra>{label}</extra>",
+                hovertemplate=f"epoch %{{x:.3g}}: %{{y:.3g}}{suffix(unit)}<extra>{label}</extra>",
             )
         figure.update_layout(
             title=title,
@@ -210,7 +210,7 @@ def describe_mismatch(runs: Runs) -> str:
     phrases = []
     for kind, (label, *_) in STATISTICS.items():
         nll, error = (runs.curves("batch", f"{kind}_{name}")[:, -1] for name in ("nll", "error"))
-        phrases.append(f"{label} {nll.mean():.3f} nats and {error.mean():.2f} %")
+        phrases.append(f"{label} {nll.mean():.3f} nats and {error.mean():.2f}%")
     return f"After {_epochs(runs.epochs()[-1])} with batches of 4: {'; '.join(phrases)}."
 
 

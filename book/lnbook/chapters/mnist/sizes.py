@@ -14,7 +14,7 @@ from lnbook.chapters.mnist.words import (
     nats,
 )
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import NORMS, band, label_ends, spread
+from lnbook.figures.plots import NORMS, band, label_ends, spread, suffix
 
 
 def draw_sizes(runs: Runs, nll: str) -> list[go.Figure]:
@@ -32,7 +32,7 @@ def _over_sizes(runs: Runs, name: str) -> go.Figure:
     for norm in (n for n in NORMS if runs.sizes(n)):
         x = runs.sizes(norm)
         values = [spread(runs.at(epoch, Cell(norm, s), name)) for s in x]
-        hover = f"batch size %{{x}}: %{{y:.3g}} {UNITS[name]}"
+        hover = f"batch size %{{x}}: %{{y:.3g}}{suffix(UNITS[name])}"
         band(figure, x, np.transpose(values), NORMS[norm], hover, "lines+markers")
     names = ["test_error"] if name == "test_error" else ["train_nll", "test_nll"]
     shown = [runs.at(epoch, c, n) for c in runs.groups for n in names]
@@ -64,9 +64,9 @@ def describe_sizes(runs: Runs, nll: str) -> str:
         least, most = min(errors, key=errors.get), max(errors, key=errors.get)
         low = min(nlls, key=nlls.get)
         phrases.append(
-            f"{NORMS[norm][0]}: test error lowest at {least} ({errors[least]:.2f} %) and highest "
+            f"{NORMS[norm][0]}: test error lowest at {least} ({errors[least]:.2f}%) and highest "
             f"at "
-            f"{most} ({errors[most]:.2f} %), {NAMES[nll].replace('T', 't')} lowest at {low} "
+            f"{most} ({errors[most]:.2f}%), {NAMES[nll].replace('T', 't')} lowest at {low} "
             f"({nats(nlls[low])} nats)"
         )
     return f"After {epoch_text(epoch)}. {'. '.join(p[0].upper() + p[1:] for p in phrases)}."

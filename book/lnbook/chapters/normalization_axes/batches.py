@@ -46,7 +46,7 @@ def outputs(batch_size: int) -> np.ndarray:
 
 @cache
 def band(batch_size: int) -> tuple[float, float]:
-    """Return the 5 % and the 95 % quantile of the outputs."""
+    """Return the 5% and the 95% quantile of the outputs."""
     low, high = np.quantile(outputs(batch_size), [0.05, 0.95])
     return float(low), float(high)
 
@@ -86,7 +86,7 @@ def draw_batch_size(batch_size: int) -> list[go.Figure]:
     layer_line(bands, sizes, layer)
     all_data_line(bands, sizes, whole_population())
     bands.update_layout(
-        title="Middle 90 % of the outputs, by batch size",
+        title="Middle 90% of the outputs, by batch size",
         xaxis={"title": "batch size", "range": [0.5, sizes[-1] + 0.5], "zeroline": False},
         yaxis=_output_axis(),
         shapes=[cursor(batch_size)],
@@ -110,7 +110,7 @@ BATCH_SIZE = Picture(
     draw_batch_size,
     describe_batch_size,
     alt="Left: the output for one number in 20 random batches, scattered points for batch norm "
-    "and a flat line for layer norm. Right: the range of the middle 90 % of batch norm's outputs "
+    "and a flat line for layer norm. Right: the range of the middle 90% of batch norm's outputs "
     "over the batch size, and the flat line of layer norm.",
 )
 

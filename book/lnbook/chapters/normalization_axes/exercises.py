@@ -130,11 +130,11 @@ EXERCISES = {
         wrong={
             10: "after 10 batches the initial value still has a weight of 0.9**10 = 0.35. "
             "1 / momentum is a time scale, not the end of the decay.",
-            43: "0.9**43 is 0.0108, a little over 1 %.",
+            43: "0.9**43 is 0.0108, a little over 1%.",
             45: "one batch earlier is enough: 0.9**44 is 0.0097.",
-            22: "after 22 batches the weight is 0.9**22 = 0.098, about 10 %. It takes twice as "
+            22: "after 22 batches the weight is 0.9**22 = 0.098, about 10%. It takes twice as "
             "many.",
-            2: "0.1**2 is 1 %, but each batch multiplies the old value by 0.9, not by 0.1.",
+            2: "0.1**2 is 1%, but each batch multiplies the old value by 0.9, not by 0.1.",
         },
         right="0.9**44 is 0.0097, the first power below 0.01. "
         "Before that, outputs at inference still depend on the arbitrary initial values.",

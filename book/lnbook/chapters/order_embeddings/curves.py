@@ -23,7 +23,7 @@ def _curves(runs: Runs, direction: str, cut: int) -> go.Figure:
     figure = go.Figure()
     for norm in NORMS:
         values = 100 * runs.curves(runs.best(norm), f"val_{direction}_recall_{cut}")
-        hover = "after %{x:,.3~r} updates: %{y:.1f} %"
+        hover = "after %{x:,.3~r} updates: %{y:.1f}%"
         # The axis is logarithmic, so it has no place for update 0.
         band(figure, runs.updates[1:], [v[1:] for v in spread(values)], LOOKS[norm], hover)
     figure.update_layout(
@@ -45,9 +45,9 @@ def describe_curves(runs: Runs, cut: int) -> str:
         )
         one = int(np.searchsorted(runs.epochs(), 1))
         sentences.append(
-            f"{title}, R@{cut}: after {runs.updates[one]:,} updates {none[one]:.1f} % without "
-            f"normalization and {layer[one]:.1f} % with layer norm, at the end {none[-1]:.1f} % "
-            f"and {layer[-1]:.1f} %"
+            f"{title}, R@{cut}: after {runs.updates[one]:,} updates {none[one]:.1f}% without "
+            f"normalization and {layer[one]:.1f}% with layer norm, at the end {none[-1]:.1f}% "
+            f"and {layer[-1]:.1f}%"
         )
     return ". ".join(sentences) + "."
 
@@ -66,7 +66,7 @@ def draw_rates(runs: Runs, point: int) -> list[go.Figure]:
     for norm in NORMS:
         cells = [Cell(norm, rate) for rate in runs.rates]
         values = [spread(runs.score(cell)[:, point]) for cell in cells]
-        hover = "learning rate %{x:g}: %{y:.1f} %"
+        hover = "learning rate %{x:g}: %{y:.1f}%"
         band(figure, runs.rates, np.transpose(values), LOOKS[norm], hover, "lines+markers")
     for norm in NORMS:
         cell = runs.best(norm)
@@ -98,7 +98,7 @@ def describe_rates(runs: Runs, point: int) -> str:
     sentences = []
     for norm in NORMS:
         scores = {rate: runs.score(Cell(norm, rate))[:, point].mean() for rate in runs.rates}
-        each = ", ".join(f"{score:.0f} % at {rate:g}" for rate, score in scores.items())
+        each = ", ".join(f"{score:.0f}% at {rate:g}" for rate, score in scores.items())
         sentences.append(f"{LOOKS[norm][0]}: {each}")
     counts = {len(runs.seeds(Cell(norm, rate))) for norm in NORMS for rate in runs.rates}
     seeds = " or ".join(map(str, sorted(counts)))

@@ -135,7 +135,7 @@ class Trained:
                 mode="lines",
                 line={"color": COLORS[color], "width": 2.5, "dash": "dash" if turned else "solid"},
                 name=name,
-                hovertemplate="%{y:.0f} %<extra></extra>",
+                hovertemplate="%{y:.0f}%<extra></extra>",
             )
         figure.add_scatter(
             x=[position],
@@ -167,5 +167,5 @@ class Trained:
         return (
             f"{before} largest of the 64 features of {of} is {ratio(x)[0]:.1f} times as large as "
             f"the median. Rounded to {BITS} bits, the features are off by "
-            f"{100 * error(x)[0]:.0f} %."
+            f"{100 * error(x)[0]:.0f}%."
         )

@@ -63,7 +63,7 @@ def describe_stream(runs: Runs, kind: str, initialization: str) -> str:
             texts.append(f"{label} not recorded")
         else:
             size, share = (v.mean(0)[-1] for v in both)
-            texts.append(f"{label} {size:.2f} (share of the mean {max(share, 0):.2f} %)")
+            texts.append(f"{label} {size:.2f} (share of the mean {max(share, 0):.2f}%)")
     start = INITIALIZATION_NAMES[initialization]
     return (
         f"{KINDS[kind][0]}, {start}, standard deviation after the last block: {'; '.join(texts)}."

@@ -160,7 +160,7 @@ def draw(shift: str, batches: str) -> go.Figure:
             name=label,
             line={"color": color, "dash": dash, "width": 2.5},
             marker={"color": color, "symbol": marker, "size": 8},
-            hovertemplate="%{x}: %{y} %<extra>" + label + "</extra>",
+            hovertemplate="%{x}: %{y}%<extra>" + label + "</extra>",
         )
     ends = [amount(0), amount(1)]
     margin = 0.04 * (ends[1] - ends[0])

@@ -53,7 +53,7 @@ def word_scores(runs: Runs, task: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def chance_level(runs: Runs, task: str) -> float:
-    """Return the share of the larger class in percent, or 50 % for the AUC."""
+    """Return the share of the larger class in percent, or 50% for the AUC."""
     cases = runs.records[0]["data"]["cases"]
     return 50.0 if task == "caption_pairs" else 100 * cases[f"{task}_most"] / cases[task]
 
@@ -69,7 +69,7 @@ def _panel(runs: Runs, task: str) -> go.Figure:
     lines = {LOOKS[arm]: scores(runs, arm, task) for arm in runs.kinds[MAIN]}
     lines[WORDS] = word_scores(runs, task)
     for look, (where, values) in lines.items():
-        band(figure, where, spread(values), look, "after %{x:,.0f} updates: %{y:.1f} %")
+        band(figure, where, spread(values), look, "after %{x:,.0f} updates: %{y:.1f}%")
         every += [values.min(), values.max()]
     end = float(where[-1])
     figure.add_scatter(

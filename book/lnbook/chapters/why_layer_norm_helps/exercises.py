@@ -97,8 +97,8 @@ EXERCISES = {
         right="0.9 to the power of 44 is 0.0097. Losing a tenth is harmless in one layer and "
         "fatal in fifty.",
         wrong={
-            43: "0.9 to the power of 43 is 0.0108, still more than 1 %.",
-            10: "the factors multiply; they are not subtracted: after ten layers 35 % are left.",
+            43: "0.9 to the power of 43 is 0.0108, still more than 1%.",
+            10: "the factors multiply; they are not subtracted: after ten layers 35% are left.",
             22: "the std has the factor 0.9; the variance has 0.81.",
             2: "this is the factor 0.1; a layer keeps nine tenths and loses one.",
         },

@@ -8,7 +8,7 @@ const lnPictures = (() => {
   const superscript = (v) => "10" + String(v).replace(/./g,
     (d) => ({ "-": "⁻" })[d] || "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]);
   const log = (v) => (v > 0 ? Math.log10(v) : v === 0 ? -99 : NaN);
-  const percent = (v) => Math.round(100 * v) + " %";
+  const percent = (v) => `${Math.round(100 * v)}%`;
 
   /* One example in all layers: one column per layer, one cell per unit, colored by its sign. */
   function heat(pen, look, net, x, y, width, height, scale) {

@@ -101,7 +101,7 @@ const lnPlayground = (() => {
     return power < -2 || power > 3 ? `${(v / 10 ** power).toFixed(0)} × 10${raised}`
       : String(Number(v.toPrecision(2)));
   };
-  const percent = (v) => `${Math.round(100 * v)} %`;
+  const percent = (v) => `${Math.round(100 * v)}%`;
 
   return (root, { small = false, settings = {}, live = false, digits }) => {
     made++;
@@ -294,7 +294,7 @@ const lnPlayground = (() => {
         + `${depth}.`;
       if (last.size > EXPLODED) return `The signal explodes: ${sizes}`;
       if (last.size < FADED * net.activity[0].size) return `The signal fades: ${sizes}`;
-      const share = last.apart < 0.01 ? "under 1 %" : percent(last.apart);
+      const share = last.apart < 0.01 ? "under 1%" : percent(last.apart);
       return last.apart < ALIKE
         ? `Layer ${depth} is nearly the same for every ${what()}: ${share} of it varies with the ${what()}.`
         : `The signal arrives at layer\u00a0${depth}: ${share} of it varies with the ${what()}.`;

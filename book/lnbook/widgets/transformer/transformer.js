@@ -48,7 +48,7 @@ const lnTransformer = (() => {
     return given ? Object.fromEntries(given) : null;
   }
   const nats = (v) => (v < 9.995 ? v.toFixed(2) : v < 99.95 ? v.toFixed(1) : v.toFixed(0));
-  const percent = (p) => (p >= 0.995 && p < 1 ? "> 99 %" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`);
+  const percent = (p) => (p >= 0.995 && p < 1 ? "> 99%" : p < 0.005 ? "< 1%" : `${Math.round(100 * p)}%`);
   const spoken = (c) => ({ " ": "space", "\n": "new line" })[c] ?? `“${c}”`;
   const listed = (words) => words.length < 2 ? words.join("")
     : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;

@@ -27,7 +27,7 @@ class Settings(config.Settings):
         data: Pairs ``near`` to a linear map, or ``far`` from one.
         start: Whether the map starts at ``zeros`` or is ``drawn`` by the seed.
         learning_rate: Of plain descent.
-        momentum: Weight of the former step, 0 % to 100 %.
+        momentum: Weight of the former step, 0% to 100%.
         decay: Of the weights; ``None`` has none.
         mirrored: Train on the negatives of all pairs, too.
         pairs_per_update: A last, smaller batch of an epoch is left out.

@@ -81,7 +81,7 @@ def apart(maps: np.ndarray) -> np.ndarray:
         maps: A statistic of each unit, shape ``(..., channels, S, S)``.
 
     Returns:
-        Shape ``(..., 4)``: mean of the ring, mean of the others, and the ends of the 95 % interval
+        Shape ``(..., 4)``: mean of the ring, mean of the others, and the ends of the 95% interval
         of their difference over the channels, :func:`lnlab.comparison.interval` at once for all.
     """
     inner = maps[..., 1:-1, 1:-1]

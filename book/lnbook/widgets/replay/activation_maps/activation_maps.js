@@ -7,7 +7,7 @@ const lnActivationMaps = (() => {
   // What is drawn: its words, how it is written, and which distance has the full color.
   const STATISTICS = {
     on: { label: "fraction active", ends: ["50 percentage points lower", "50 higher"],
-      unit: "points", write: (v) => `${(100 * v).toFixed(0)} %`, factor: 100, digits: 1, full: () => 0.5,
+      unit: "points", write: (v) => `${(100 * v).toFixed(0)}%`, factor: 100, digits: 1, full: () => 0.5,
       says: "turned on by" },
     mean: { label: "mean", ends: ["2 std lower", "2 std higher"], unit: "", digits: 2,
       write: plain, factor: 1, full: (deviation) => 2 * deviation, says: "mean" },

@@ -138,9 +138,9 @@ const lnCaptionRanking = (() => {
         one.classList.toggle("ln-caption-ranking-tiny", (x2 - x1) / w < TINY || (y2 - y1) / h < TINY);
         one.dataset.object = k;
         one.setAttribute("aria-pressed", String(k === chosen));
-        one.setAttribute("aria-label", `${name(c)}, ${Math.round((100 * (x1 + x2)) / 2 / w)} % from the `
-          + `left, ${Math.round((100 * (y1 + y2)) / 2 / h)} % from the top, ${
-            Math.round((100 * (x2 - x1)) / w)} % wide`);
+        one.setAttribute("aria-label", `${name(c)}, ${Math.round((100 * (x1 + x2)) / 2 / w)}% from the `
+          + `left, ${Math.round((100 * (y1 + y2)) / 2 / h)}% from the top, ${
+            Math.round((100 * (x2 - x1)) / w)}% wide`);
         one.querySelector("path").setAttribute("d", LN_SCENE_GLYPHS[told.categories[c]] ?? "");
         one.querySelector("span").textContent = name(c);
       });

@@ -32,8 +32,8 @@ def _packages(extra: str) -> list[str]:
             continue
         name, _, others = requirement.strip().partition("[")
         if name == "lnlib":
-            for other in others.rstrip("]").split(","):
-                packages += _packages(other)
+            for nested_extra in others.rstrip("]").split(","):
+                packages += _packages(nested_extra)
         else:
             packages.append(requirement.strip())
     return packages

@@ -349,9 +349,9 @@ def change(
     """
     new_X, (new,), order = transform(transformation, X, (layer,), strength=strength)
 
-    def summed(data: np.ndarray, of: Layer) -> np.ndarray:
-        a = data @ of.W.T
-        return a if of.input_bias is None else a + of.input_bias
+    def summed(data: np.ndarray, layer: Layer) -> np.ndarray:
+        a = data @ layer.W.T
+        return a if layer.input_bias is None else a + layer.input_bias
 
     before = summed(X, layer), output(norm, X, (layer,), eps=eps)
     after = summed(new_X, new), output(norm, new_X, (new,), eps=eps)

@@ -124,7 +124,7 @@ def attention_backward(
         "attention_backward", x, params, _attention_shapes(qk_norm), dy, qk_norm=qk_norm, eps=eps
     )
     norms = _Norms(params, qk_norm, eps)
-    return _attend(x, params, norms)[1](dy), norms.of(params)
+    return _attend(x, params, norms)[1](dy), norms.gradients_for(params)
 
 
 def _read(x: np.ndarray, params: Params, norms: "_Norms") -> tuple[np.ndarray, ...]:
@@ -235,11 +235,11 @@ def block_backward(
     _, back_f = _around(place, norms, "f", lambda z: _feed(z, params, norms), u)
     dx = back_a(back_f(dy))
     norms.grads |= qk.grads
-    return dx, norms.of(params)
+    return dx, norms.gradients_for(params)
 
 
 def _around(
-    place: str, norms: "_Norms", at: str, sublayer: Callable[[np.ndarray], "Step"], x: np.ndarray
+    place: str, norms: "_Norms", name: str, sublayer: Callable[[np.ndarray], "Step"], x: np.ndarray
 ) -> "Step":
     """Put the residual connection and the norm around a sublayer."""
     if place == "post":
@@ -247,18 +247,18 @@ def _around(
         total = x + read
 
         def through_norm(dy: np.ndarray) -> np.ndarray:
-            dy = norms.back(at, dy, total)  # every way back passes the norm
+            dy = norms.back(name, dy, total)  # every way back passes the norm
             return dy + back(dy)
 
-        return norms(at, total), through_norm
-    read, back = sublayer(x if place == "none" else norms(at, x))
+        return norms(name, total), through_norm
+    read, back = sublayer(x if place == "none" else norms(name, x))
 
     def residual(dy: np.ndarray) -> np.ndarray:
-        d_read = norms.back(f"{at}_out", dy, read) if place == "sandwich" else dy
+        d_read = norms.back(f"{name}_out", dy, read) if place == "sandwich" else dy
         d_inside = back(d_read)
-        return dy + (d_inside if place == "none" else norms.back(at, d_inside, x))
+        return dy + (d_inside if place == "none" else norms.back(name, d_inside, x))
 
-    return x + (norms(f"{at}_out", read) if place == "sandwich" else read), residual
+    return x + (norms(f"{name}_out", read) if place == "sandwich" else read), residual
 
 
 def _feed(x: np.ndarray, params: Params, norms: "_Norms") -> "Step":
@@ -304,7 +304,7 @@ class _Norms:
             self.grads[f"{name}_{place}"] = d
         return dx
 
-    def of(self, params: Params) -> dict[str, np.ndarray]:
+    def gradients_for(self, params: Params) -> dict[str, np.ndarray]:
         """Return the gradients in what ``params`` holds, in its order."""
         return {name: self.grads[name] for name in params}
 
@@ -320,8 +320,8 @@ def _attention_shapes(qk_norm: str) -> dict[str, str]:
 def _block_shapes(place: str, norm: str, qk_norm: str) -> dict[str, str]:
     kinds = {"layer": ("gain", "bias"), "rms": ("gain",)}.get(norm, ())
     outs = {"none": (), "sandwich": ("", "_out")}.get(place, ("",))
-    at = {f"{kind}_{name}{out}": "D" for name in "af" for out in outs for kind in kinds}
-    return _attention_shapes(qk_norm) | _FEED_FORWARD | _BIASES | at
+    norm_shapes = {f"{kind}_{name}{out}": "D" for name in "af" for out in outs for kind in kinds}
+    return _attention_shapes(qk_norm) | _FEED_FORWARD | _BIASES | norm_shapes
 
 
 def _check(
@@ -367,9 +367,9 @@ def _check(
             continue
         shape = params[name].shape
         if len(shape) == len(letters):
-            for letter, size in zip(letters, shape, strict=True):
-                sizes.setdefault(letter, size)
-        wanted = tuple(sizes.get(letter, letter) for letter in letters)
+            for axis, size in zip(letters, shape, strict=True):
+                sizes.setdefault(axis, size)
+        wanted = tuple(sizes.get(axis, axis) for axis in letters)
         if shape != wanted or 0 in shape:
             text = f"({', '.join(map(str, wanted))}{',' * (len(wanted) == 1)})"
             raise ValueError(

@@ -38,7 +38,7 @@ class _Norms:
         if self.form == "batch":
             if self.batch_norm and not self.peek:
                 self.batch_norm.update(place, z)
-            return norms.batch_norm(z, gain, bias, eps=self.eps, **self._given(place))
+            return norms.batch_norm(z, gain, bias, eps=self.eps, **self._statistics_for(place))
         if place == "s" and self.form == "per_gate":
             return norms.group_norm(z, 4, gain, bias, eps=self.eps)  # each gate alone
         return norms.layer_norm(z, gain, bias, eps=self.eps)
@@ -50,7 +50,7 @@ class _Norms:
         gain = self.params.get(f"gain_{place}")
         if self.form == "batch":
             dz, dgain, dbias = norms.batch_norm_backward(
-                dy, z, gain, eps=self.eps, **self._given(place)
+                dy, z, gain, eps=self.eps, **self._statistics_for(place)
             )
         elif place == "s" and self.form == "per_gate":
             dz, dgain, dbias = norms.group_norm_backward(dy, z, 4, gain, eps=self.eps)
@@ -73,7 +73,7 @@ class _Norms:
         grads = {name: self.grads[name] for name in self.params}
         return d_from_x @ self.params["W_ih"], d_from_h @ self.params["W_hh"], grads
 
-    def _given(self, place: str) -> dict[str, np.ndarray]:
+    def _statistics_for(self, place: str) -> dict[str, np.ndarray]:
         return self.batch_norm.given(place) if self.batch_norm else {}
 
 

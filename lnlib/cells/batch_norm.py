@@ -40,12 +40,12 @@ class RecurrentBatchNorm:
                 "it is the weight of the newest batch, typically 0.1"
             )
         self.shared, self.momentum = shared, momentum
-        self._kept: list[dict[str, tuple[np.ndarray, np.ndarray]]] = []
+        self._running_statistics: list[dict[str, tuple[np.ndarray, np.ndarray]]] = []
 
     @property
     def steps(self) -> int:
         """How many steps have statistics of their own."""
-        return len(self._kept)
+        return len(self._running_statistics)
 
     def at(self, t: int, *, training: bool = True) -> "AtStep":
         """Return what a cell takes as ``batch_norm`` at step ``t``, counted from 0.
@@ -69,11 +69,11 @@ class RecurrentBatchNorm:
 
     def mean(self, place: str, t: int) -> np.ndarray:
         """Return the running mean at step ``t`` of the norm at ``place``, such as ``"h"``."""
-        return self._kept[self._known(t)][place][0]
+        return self._running_statistics[self._known(t)][place][0]
 
     def var(self, place: str, t: int) -> np.ndarray:
         """Return the running variance at step ``t`` of the norm at ``place``."""
-        return self._kept[self._known(t)][place][1]
+        return self._running_statistics[self._known(t)][place][1]
 
     def _known(self, t: int) -> int:
         return min(t, self.steps - 1)  # 0 where they are shared
@@ -81,12 +81,12 @@ class RecurrentBatchNorm:
     def _update(self, place: str, t: int, z: np.ndarray) -> None:
         mean, var = norms.batch_statistics(z, ddof=1)
         if t == self.steps:
-            self._kept.append({})
-        stored = self._kept[t]
-        if place in stored:
-            mean = norms.update_running(stored[place][0], mean, self.momentum)
-            var = norms.update_running(stored[place][1], var, self.momentum)
-        stored[place] = mean, var
+            self._running_statistics.append({})
+        running = self._running_statistics[t]
+        if place in running:
+            mean = norms.update_running(running[place][0], mean, self.momentum)
+            var = norms.update_running(running[place][1], var, self.momentum)
+        running[place] = mean, var
 
 
 class AtStep:
@@ -99,8 +99,8 @@ class AtStep:
         """Return ``mean`` and ``var`` to use instead of the batch's own, if any."""
         if self.training:
             return {}
-        of = self.statistics
-        return {"mean": of.mean(place, self.t), "var": of.var(place, self.t)}
+        statistics = self.statistics
+        return {"mean": statistics.mean(place, self.t), "var": statistics.var(place, self.t)}
 
     def update(self, place: str, z: np.ndarray) -> None:
         """Move the averages towards the batch ``z``, in training."""

@@ -95,7 +95,7 @@ class GLM(Layer):
         check_eps("GLM", eps)
         super().__init__(W, b, g, norm, eps)
         self.family, self.phi = family, phi
-        self._of = FAMILIES[family]
+        self._distribution = FAMILIES[family]
 
     def moved(self, delta: np.ndarray) -> "GLM":
         """Return the model with the parameters ``theta + delta``."""
@@ -116,7 +116,7 @@ class GLM(Layer):
     @np.errstate(under="ignore")
     def mean(self, X: np.ndarray) -> np.ndarray:
         """Return the expected labels, ``(N, H)``; eq. 11."""
-        return self._of.mean(self.natural(X))
+        return self._distribution.mean(self.natural(X))
 
     # Distances.
 
@@ -133,10 +133,10 @@ class GLM(Layer):
             delta: A step in the parameters, shape ``(size,)``.
         """
         s, end = self.natural(X), self.moved(delta).natural(X)
-        d, of = end - s, self._of
-        far, step = of.kl(s, end), np.abs(d)
+        d, distribution = end - s, self._distribution
+        far, step = distribution.kl(s, end), np.abs(d)
         if self.family == "categorical":
-            d = from_likeliest(of.mean(s), d)
+            d = from_likeliest(distribution.mean(s), d)
             step = np.abs(d).max(1, keepdims=True)
         # Near 0 its terms cancel: there the integral of (1 - t) Var[d . y] at s + t d, by Gauss's
         # rule.
@@ -207,7 +207,7 @@ class GLM(Layer):
                 f"fisher: y must be of shape {(len(X), len(self.W))}, got {y.shape}; a column for "
                 "each unit, one-hot for the categorical family"
             )
-        expected, possible = self._of.labels
+        expected, possible = self._distribution.labels
         wrong = ~(np.isfinite(y) & possible(y)).all(1)
         if wrong.any():
             raise ValueError(
@@ -242,7 +242,7 @@ class GLM(Layer):
         mean = self.mean(X)
         total, squares = np.zeros((2, self.size, self.size))
         for _ in range(samples):
-            scores = self._scores(X, self._of.draw(rng, mean, self.phi))
+            scores = self._scores(X, self._distribution.draw(rng, mean, self.phi))
             F = scores.T @ scores / len(X)
             total += F
             squares += F**2
@@ -318,13 +318,13 @@ class GLM(Layer):
     def _scores(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the gradient of each case's log likelihood, ``(N, size)``."""
         s, *_ = forward = self._forward(X)
-        error = self._of.error(y, s) / self.phi
+        error = self._distribution.error(y, s) / self.phi
         J = np.stack([self._along(X, e, forward) for e in np.eye(self.size)])  # (size, N, H)
         return np.einsum("pnh,nh->np", J, error)
 
     def _covariance_product(self, s: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return ``Cov[y | x] v / phi`` for each case, ``(N, H)``."""
-        p = self._of.slope(s)
+        p = self._distribution.slope(s)
         return softmax_product(p, v) if self.family == "categorical" else p * v
 
     def _covariance(self, s: np.ndarray) -> np.ndarray:

@@ -61,11 +61,11 @@ def _each_example(module: nn.Module, args: tuple[Any, ...], in_dims: Any, out_di
     expanded = {n: _Expand.apply(p, count) for n, p in named.items() if isinstance(p, kind)}
     shared = {n: p for n, p in named.items() if n not in expanded}
 
-    def one(expanded: dict[str, Tensor], *args: Any) -> Any:
+    def call_on_example(expanded: dict[str, Tensor], *args: Any) -> Any:
         return torch.func.functional_call(module, {**expanded, **shared}, args)
 
-    each = torch.func.vmap(one, (0, *dims), out_dims, randomness="different")
-    return each(expanded, *args)
+    call_on_batch = torch.func.vmap(call_on_example, (0, *dims), out_dims, randomness="different")
+    return call_on_batch(expanded, *args)
 
 
 class _Expand(torch.autograd.Function):

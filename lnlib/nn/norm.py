@@ -94,8 +94,8 @@ class LayerNorm(nn.LayerNorm):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
         if self.implementation in OURS:
-            given = (input, residual, self.normalized_shape, self.weight, self.bias, self.eps)
-            if (result := layer_norm.at_once(*given, centered=True)) is not None:
+            arguments = (input, residual, self.normalized_shape, self.weight, self.bias, self.eps)
+            if (result := layer_norm.at_once(*arguments, centered=True)) is not None:
                 return result
         if _calls.is_special(self, input):
             return _calls.call(self, input, residual)
@@ -185,8 +185,8 @@ class RMSNorm(nn.RMSNorm):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
         if self.implementation in OURS:
-            given = (input, residual, self.normalized_shape, self.weight, None, self.eps)
-            if (result := layer_norm.at_once(*given, centered=False)) is not None:
+            arguments = (input, residual, self.normalized_shape, self.weight, None, self.eps)
+            if (result := layer_norm.at_once(*arguments, centered=False)) is not None:
                 return result
         if _calls.is_special(self, input):
             return _calls.call(self, input, residual)

@@ -60,13 +60,13 @@ def to_torch_names(state: Mapping[str, Tensor | np.ndarray], model: nn.Module) -
         ['1.bias', '1.weight']
     """
     result = {}
-    for given, value in state.items():
+    for key, value in state.items():
         if isinstance(value, Mapping):
             raise TypeError(
-                f"to_torch_names: state must hold tensors or arrays, got a dict at {given!r}; "
+                f"to_torch_names: state must hold tensors or arrays, got a dict at {key!r}; "
                 "flatten it first, with names joined by dots"
             )
-        name = given.removesuffix(":0").replace("/", ".")
+        name = key.removesuffix(":0").replace("/", ".")
         if name in result:
             raise ValueError(f"to_torch_names: state must have one {name!r}, got two spellings")
         result[name] = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
@@ -75,13 +75,13 @@ def to_torch_names(state: Mapping[str, Tensor | np.ndarray], model: nn.Module) -
             continue
         prefix = f"{path}." if path else ""
         for own, wanted in module.state_dict().items():
-            found = [n for n in (own, *NAMES_ELSEWHERE.get(own, ())) if prefix + n in result]
-            if len(found) > 1:
+            matches = [n for n in (own, *NAMES_ELSEWHERE.get(own, ())) if prefix + n in result]
+            if len(matches) > 1:
                 raise ValueError(
                     f"to_torch_names: state must name {prefix + own!r} once, got "
-                    f"{' and '.join(prefix + n for n in found)}; remove one of them"
+                    f"{' and '.join(prefix + n for n in matches)}; remove one of them"
                 )
-            for name in found:
+            for name in matches:
                 value = result.pop(prefix + name)
                 if value.shape != wanted.shape:
                     raise ValueError(

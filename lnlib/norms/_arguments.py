@@ -10,9 +10,9 @@ import numpy as np
 def check_floats(function: str, eps: float = 0.0, **arrays: np.ndarray | None) -> np.dtype:
     """Check ``eps`` and that all are float arrays; return the dtype they promote to."""
     check_eps(function, eps)
-    given = {k: a for k, a in arrays.items() if a is not None or k not in ("gain", "bias")}
-    check_arrays(function, given)
-    return np.result_type(*given.values())
+    present = {k: a for k, a in arrays.items() if a is not None or k not in ("gain", "bias")}
+    check_arrays(function, present)
+    return np.result_type(*present.values())
 
 
 def check_eps(function: str, eps: float) -> None:

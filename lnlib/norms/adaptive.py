@@ -81,9 +81,9 @@ def adaptive_layer_norm_backward(
     x_hat, std = standardize(at_least_float32(x), eps)
     scale, _ = _modulation(condition, weight, bias, H)
     dx = standardize_backward((1 + scale) * dy, x_hat, std)
-    both = np.concatenate([dy * x_hat, at_least_float32(dy)], axis=-1)
+    dmodulation = np.concatenate([dy * x_hat, at_least_float32(dy)], axis=-1)
     shared = tuple(i for i, n in enumerate(condition.shape[:-1]) if n != x.shape[i])
-    d = both.sum(shared, keepdims=True, dtype=float)
+    d = dmodulation.sum(shared, keepdims=True, dtype=float)
     rows = d.reshape(-1, 2 * H)
     dweight = rows.T @ condition.reshape(-1, condition.shape[-1])
     grads = dx, d @ weight, dweight, rows.sum(0)
@@ -159,8 +159,10 @@ def dynamic_tanh_backward(
 def _modulation(
     condition: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, H: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    both = at_least_float32(condition) @ at_least_float32(weight).T + (0 if bias is None else bias)
-    return both[..., :H], both[..., H:]
+    modulation = at_least_float32(condition) @ at_least_float32(weight).T + (
+        0 if bias is None else bias
+    )
+    return modulation[..., :H], modulation[..., H:]
 
 
 def _check_condition(

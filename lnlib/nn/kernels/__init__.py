@@ -104,7 +104,7 @@ def _choose(implementation: str, inputs: Tensor, others: list[Tensor]):
 @cache  # once
 def _warn_fallback(reason: str) -> None:
     if not build.is_switched_off():
-        build.say(f"no compiled recurrences, slower ones take their place: {reason}")
+        build.notify(f"no compiled recurrences, slower ones take their place: {reason}")
 
 
 def _optional(name: str):

@@ -57,13 +57,13 @@ def run(
     if spec.form == "draw":
         norms = ((None, None), *norms)
     tensors = (inputs, *state, weight_hh, *(p for norm in norms for p in norm))
-    given = [t for t in tensors if t is not None]
-    dtype = given[0].dtype
-    for t in given[1:]:
+    present = [t for t in tensors if t is not None]
+    dtype = present[0].dtype
+    for t in present[1:]:
         dtype = torch.promote_types(dtype, t.dtype)
     wide = torch.promote_types(dtype, torch.float32)
     # Whether to prepare a gradient: inside it cannot be known.
-    keep = torch.is_grad_enabled() and any(t.requires_grad for t in given)
+    keep = torch.is_grad_enabled() and any(t.requires_grad for t in present)
     tensors = [t if t is None else t.to(wide) for t in tensors]
     results = _FUNCTIONS[spec.kind].apply(*tensors, spec, list(batch_sizes), keep)
     return tuple(r.to(dtype) for r in results)
@@ -138,7 +138,7 @@ class _LSTM(torch.autograd.Function):
         chunks = _chunks(sizes, reverse)
         scratch = _scratch(gates, chunks, 4 * H, 4 * H, H, H, H)
         for chunk, rows in chunks:
-            slopes, other, slope_y, dcells, before = _cut(slice(rows.stop - rows.start), *scratch)
+            slopes, spare, slope_y, dcells, before = _cut(slice(rows.stop - rows.start), *scratch)
             i, f, g, o = gates[rows].chunk(4, 1)
             tanh, cell, dinput = tanhs[rows], cells[rows], dinputs[rows]
             slope_i, slope_f, slope_g, slope_o = slopes.chunk(4, 1)
@@ -148,8 +148,8 @@ class _LSTM(torch.autograd.Function):
             _sigmoid_slope(tanh, o, grad_input=slope_o)
             _tanh_slope(o, tanh, grad_input=slope_y)
             a = dinput if form == "draw" else hidden[rows]
-            dgates = other if form == "per_gate" else dinput
-            dhiddens = other if form in ("paper", "carried") else dinput
+            dgates = spare if form == "per_gate" else dinput
+            dhiddens = spare if form in ("paper", "carried") else dinput
             slope_ifg, dgates_ifg = (s.view(-1, 4, H)[:, :3] for s in (slopes, dgates))
             steps = _steps(
                 sizes[chunk],
@@ -333,13 +333,13 @@ class _RNN(torch.autograd.Function):
         chunks = _chunks(sizes, reverse)
         scratch = _scratch(summed, chunks, H, H, H)
         for chunk, rows in chunks:
-            slopes, other, h_before = _cut(slice(rows.stop - rows.start), *scratch)
+            slopes, spare, h_before = _cut(slice(rows.stop - rows.start), *scratch)
             y, a, dinput, stats = outputs[rows], summed[rows], dinputs[rows], _cut(rows, mean, rstd)
             if spec.nonlinearity == "tanh":
                 torch.mul(y, y, out=slopes).neg_().add_(1)
             else:
                 torch.sign(y, out=slopes)
-            dnorms, dhiddens = (other, dinput) if spec.form == "paper" else (dinput, other)
+            dnorms, dhiddens = (spare, dinput) if spec.form == "paper" else (dinput, spare)
             steps = _steps(
                 sizes[chunk], dy[rows], slopes, dnorms, dhiddens, a, *stats, shared=(dh,)
             )

@@ -141,8 +141,8 @@ def _add_norm_gradients(gain, bias, dgain, dbias, dy, x, mean, rstd) -> None:
         columns = slice(k * features, (k + 1) * features)
         norm = [p if p is None else p[columns] for p in (gain, bias)]
         stats = [s.reshape(len(x), groups)[:, k : k + 1].contiguous() for s in (mean, rstd)]
-        given = (dy[:, columns], x[:, columns], [features], *stats, *norm)
-        _, *sums = _layer_norm_backward(*given, wanted)
+        arguments = (dy[:, columns], x[:, columns], [features], *stats, *norm)
+        _, *sums = _layer_norm_backward(*arguments, wanted)
         for total, part in zip((dgain, dbias), sums, strict=True):
             if total is not None:
                 total[columns].add_(part)

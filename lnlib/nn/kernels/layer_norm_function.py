@@ -129,12 +129,12 @@ def compare(
         )
         if weight_dtype is not None:
             weight, bias = (p.detach().to(weight_dtype).requires_grad_() for p in (weight, bias))
-        given = [x, residual, weight, *([bias] if centered else [])]
+        tensors = [x, residual, weight, *([bias] if centered else [])]
         with torch.enable_grad():
             settings = (H, 1, 0.3, centered, kernel)
-            outputs = apply(settings, *given, *[None] * (4 - len(given)))
-            ours = [*outputs, *torch.autograd.grad(outputs, given, (dy, dsum))]
-            wide = [t.detach().double().requires_grad_() for t in given]
+            outputs = apply(settings, *tensors, *[None] * (4 - len(tensors)))
+            ours = [*outputs, *torch.autograd.grad(outputs, tensors, (dy, dsum))]
+            wide = [t.detach().double().requires_grad_() for t in tensors]
             total = (x.detach() + residual.detach()).double() + (wide[0] + wide[1])
             total = total - (wide[0] + wide[1]).detach()  # rounded as ours, and differentiable
             y = (

@@ -45,20 +45,20 @@ def linear(backward: Callable[..., Gradients], *dys: Tensor | None) -> Gradients
     A backward pass is linear: of a batch it is taken one by one, and its tangent is that of theirs.
     """
     dys = tuple(map(dense, dys))
-    given = [d for d in dys if d is not None]
-    if not is_transformed(given):
+    tensors = [d for d in dys if d is not None]
+    if not is_transformed(tensors):
         return backward(*dys)
-    if any(map(is_batched, given)):
+    if any(map(is_batched, tensors)):
         return _batch(backward, dys)
-    places: list[bool] = []
+    is_present: list[bool] = []
 
     def present(*dys: Tensor | None) -> tuple[Tensor, ...]:
         gradients = backward(*map(readable, dys))
-        places[:] = [g is not None for g in gradients]
+        is_present[:] = [g is not None for g in gradients]
         return tuple(g for g in gradients if g is not None)
 
     gradients = iter(_Linear.apply(present, *dys))
-    return tuple(next(gradients) if is_there else None for is_there in places)
+    return tuple(next(gradients) if exists else None for exists in is_present)
 
 
 def _batch(backward: Callable[..., Gradients], dys: Gradients) -> Gradients:

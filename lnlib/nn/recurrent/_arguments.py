@@ -27,18 +27,18 @@ def _tensors(name: str, hx: State | None, states: int) -> tuple[Tensor, ...]:
     """Return the tensors of ``hx``; refuse what is none."""
     if hx is None:
         return ()
-    both = hx if states == 2 else (hx,)
+    tensors = hx if states == 2 else (hx,)
     if not (
-        isinstance(both, (tuple, list))
-        and len(both) == states
-        and all(isinstance(s, Tensor) for s in both)
+        isinstance(tensors, (tuple, list))
+        and len(tensors) == states
+        and all(isinstance(s, Tensor) for s in tensors)
     ):
         expected = "a pair of Tensors (h, c)" if states == 2 else "a Tensor h"
         raise TypeError(
             f"{name}: hx must be {expected}, got {type(hx).__name__}; "
             "leave it out to start from zeros"
         )
-    return tuple(both)
+    return tuple(tensors)
 
 
 def _check_data(module: nn.Module, weight: Tensor, data: Tensor) -> None:
@@ -65,13 +65,13 @@ def _check_states(
     dtype: torch.dtype,
     autocast: torch.dtype | None,
 ) -> None:
-    for letter, s in zip("hc", state, strict=False):
+    for symbol, s in zip("hc", state, strict=False):
         if tuple(s.shape) != expected:
             raise RuntimeError(
-                f"{name}: {letter} of hx must be of shape {expected}, {axes}; got {tuple(s.shape)}"
+                f"{name}: {symbol} of hx must be of shape {expected}, {axes}; got {tuple(s.shape)}"
             )
         check_real(name, hx=s)
         if s.dtype != dtype and (autocast is None or not s.is_floating_point()):
             raise RuntimeError(
-                f"{name}: {letter} of hx is {s.dtype}, input is {dtype}; try hx.to({dtype})"
+                f"{name}: {symbol} of hx is {s.dtype}, input is {dtype}; try hx.to({dtype})"
             )

@@ -125,14 +125,14 @@ class _Recurrent(nn.Module):
         H, GH = self.hidden_size, self.gates * self.hidden_size
 
         def take(
-            owner: nn.Module, name: str, shape: tuple[int, ...], at: str = ""
+            owner: nn.Module, name: str, shape: tuple[int, ...], prefix: str = ""
         ) -> Tensor | None:
             p = getattr(owner, name)
             if p is None:
                 return None
             if p.shape != shape:  # kernels would read past the end of it
                 raise RuntimeError(
-                    f"{type(self).__name__}: {at}{name} must be of shape {shape}, got "
+                    f"{type(self).__name__}: {prefix}{name} must be of shape {shape}, got "
                     f"{tuple(p.shape)}; for other sizes build another module"
                 )
             return p if p.dtype == data.dtype else p.to(data.dtype)
@@ -142,14 +142,16 @@ class _Recurrent(nn.Module):
         b = take(self, "bias" + suffix, (GH,))
         norms = {}
         for place, span in self.forms[self.form].norms.items():
-            norm = getattr(self, at := f"layernorm_{place}{suffix}")
+            norm = getattr(self, norm_name := f"layernorm_{place}{suffix}")
             groups = self.gates if self._is_grouped(place) else 1
             if is_as_built(norm, span * H, groups, self.eps):
-                both = (take(norm, n, (span * H,), at + ".") for n in ("weight", "bias"))
-                norms[place] = tuple(both)
+                weight_and_bias = (
+                    take(norm, n, (span * H,), norm_name + ".") for n in ("weight", "bias")
+                )
+                norms[place] = tuple(weight_and_bias)
             else:
                 is_cast = data.dtype != getattr(self, "weight_hh" + suffix).dtype
-                norms[place] = caller(norm, f"{type(self).__name__}: {at}", is_cast)
+                norms[place] = caller(norm, f"{type(self).__name__}: {norm_name}", is_cast)
         implementation = "plain" if any(map(callable, norms.values())) else self.implementation
         of_inputs = [norms.pop(place) for place in ("i", "in") if place in norms]
         spec = Spec(self.kind, self.form, self.nonlinearity, self.eps, reverse)
@@ -292,8 +294,8 @@ class _Sequence(_Recurrent):
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
         self._check_tensor(input, hx)
-        one = input.dim() == 2
-        if one:
+        is_unbatched = input.dim() == 2
+        if is_unbatched:
             input = input.unsqueeze(1)
             hx = None if hx is None else _each(hx, lambda s: s.unsqueeze(1))
         elif self.batch_first:
@@ -301,7 +303,7 @@ class _Sequence(_Recurrent):
         T, B, _ = input.shape
         data, state = self._forward(input.flatten(0, 1), [B] * T, hx)
         output = data.unflatten(0, (T, B))
-        if one:
+        if is_unbatched:
             return output.squeeze(1), _each(state, lambda s: s.squeeze(1))
         return (output.transpose(0, 1) if self.batch_first else output), state
 
@@ -466,13 +468,13 @@ class _OneStep(_Recurrent):
                 f"{got}; a cell takes one time step"
             )
         state = _tensors(name, hx, self.states)
-        one = input.dim() == 1
+        is_unbatched = input.dim() == 1
         if any(s.dim() != input.dim() for s in state):
             raise ValueError(
                 f"{name}: for {input.dim()}D input, hx must be {input.dim()}D too, got "
                 f"{state[0].dim()}D; it is (B, hidden_size), without B for one sequence"
             )
-        if one:
+        if is_unbatched:
             input, state = input.unsqueeze(0), tuple(s.unsqueeze(0) for s in state)
         _check_data(self, self.weight_ih, input)
         expected = (len(input), self.hidden_size)
@@ -485,5 +487,5 @@ class _OneStep(_Recurrent):
             with torch.autocast(input.device.type, enabled=False):
                 state = tuple(s.to(dtype) for s in state)
                 _, *state = self._run("", input.to(dtype), [len(input)], state)
-        state = tuple(s.squeeze(0) for s in state) if one else tuple(state)
+        state = tuple(s.squeeze(0) for s in state) if is_unbatched else tuple(state)
         return state if self.states == 2 else state[0]

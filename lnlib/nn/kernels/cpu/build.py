@@ -124,7 +124,9 @@ class Library:
             content, where = cached
         except OSError as error:
             why = error.strerror or error
-            say(f"{folder} cannot be used, {why}: the library is kept in memory, for this process")
+            notify(
+                f"{folder} cannot be used, {why}: the library is kept in memory, for this process"
+            )
             where = f"memory alone, as {folder} cannot be used, {why}"
             content = content or self._build(compiler)
         return _open(content, name), where
@@ -132,7 +134,7 @@ class Library:
     def _build(self, compiler: list[str]) -> bytes:
         """Return the content of the library."""
         what = f"building {self.source.name} with {compiler[0]} for this processor"
-        say(f"{what}, once; it takes some seconds ...")
+        notify(f"{what}, once; it takes some seconds ...")
         try:
             with tempfile.TemporaryDirectory() as folder:
                 made = Path(folder) / "made.so"
@@ -160,7 +162,7 @@ def is_switched_off() -> bool:
     return os.environ.get("LNLIB_COMPILED", "1") == "0"
 
 
-def say(text: str) -> None:
+def notify(text: str) -> None:
     """Tell the user: one line on stderr, where there is one."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):  # gone, or closed
@@ -223,7 +225,7 @@ def _read(folder: Path, name: str, mend: bool = False) -> tuple[bytes, str] | No
         if not complaint:
             return content, str(path)
         if mend:
-            say(f"{path} {complaint}: it is not loaded but built again")
+            notify(f"{path} {complaint}: it is not loaded but built again")
             path.unlink(missing_ok=True)
     return None
 

@@ -95,8 +95,8 @@ def norm(
         eps = functional.rms_eps(input.dtype)
     elif type(eps) not in (float, int):
         return None
-    given = [t for t in (input, residual, weight, bias) if t is not None]
-    if is_transformed(given):
+    tensors = [t for t in (input, residual, weight, bias) if t is not None]
+    if is_transformed(tensors):
         return None
     ndim = len(normalized_shape)
     H = normalized_shape[0] if ndim == 1 else math.prod(normalized_shape)
@@ -104,7 +104,7 @@ def norm(
     if kernel is None or input.dtype not in kernel.dtypes:
         return None
     settings = (H, ndim, float(eps), centered, kernel)
-    if torch.is_grad_enabled() and any([t.requires_grad for t in given]):
+    if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
         return Rows.apply(settings, input, residual, weight, bias)
     return Rows.forward(None, settings, input, residual, weight, bias)
 
@@ -150,16 +150,16 @@ class _Compiled:
     def forward(self, rows, H, centered, eps, x, residual, weight, bias, y, total, stats) -> None:
         weight, bias = _contiguous(weight), _contiguous(bias)  # alive until the call is over
         wide = weight is not None and weight.dtype != x.dtype
-        at = [t if t is None else t.data_ptr() for t in (x, residual, weight, bias, y, total)]
+        pointers = [t if t is None else t.data_ptr() for t in (x, residual, weight, bias, y, total)]
         run = self.forwards[x.dtype]
-        _refuse(run(rows, H, _threads(rows, H), centered, wide, eps, *at, stats.data_ptr()))
+        _refuse(run(rows, H, _threads(rows, H), centered, wide, eps, *pointers, stats.data_ptr()))
 
     def backward(self, rows, H, centered, x, weight, stats, dy, dsum, dx, dweight, dbias) -> None:
         weight = _contiguous(weight)
         wide = weight is not None and weight.dtype != x.dtype
         tensors = (x, weight, stats, dy, dsum, dx, dweight, dbias)
-        at = [t if t is None else t.data_ptr() for t in tensors]
-        _refuse(self.backwards[x.dtype](rows, H, _threads(rows, H), centered, wide, *at))
+        pointers = [t if t is None else t.data_ptr() for t in tensors]
+        _refuse(self.backwards[x.dtype](rows, H, _threads(rows, H), centered, wide, *pointers))
 
 
 def _contiguous(t: Tensor | None) -> Tensor | None:
@@ -196,7 +196,7 @@ def _compiled() -> _Compiled | None:
     library, why = _library.load()
     if library is None:
         if not build.is_switched_off():
-            build.say(f"no compiled norms, slower ones take their place: {why}")
+            build.notify(f"no compiled norms, slower ones take their place: {why}")
         return None
     return _Compiled(library)
 

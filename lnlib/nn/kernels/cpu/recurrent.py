@@ -76,13 +76,13 @@ def run(
     # both, and that of the cell.
     pairs = (*norms_x, *_NONES[len(norms_x) :], *norms, *_NONES[len(norms) :], norm_c)
     h, c = state if len(state) == 2 else (*state, None)
-    given = (inputs, h, c, weight_hh, weight, b, *(p for pair in pairs for p in pair))
+    tensors = (inputs, h, c, weight_hh, weight, b, *(p for pair in pairs for p in pair))
     # Whether to prepare a gradient: inside the function it cannot be known.
-    keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
+    keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
     settings = (spec, array("q", batch_sizes), bool(norms_x), keep)
     if keep:
-        return _Recurrence.apply(*given, *settings)
-    return _Recurrence.forward(None, *given, *settings)
+        return _Recurrence.apply(*tensors, *settings)
+    return _Recurrence.forward(None, *tensors, *settings)
 
 
 _NONE = (None, None)
@@ -143,7 +143,7 @@ class _Recurrence(torch.autograd.Function):
             ctx.set_materialize_grads(False)
             ctx.spec, ctx.sizes, ctx.norm_x = spec, sizes, norm_x
             ctx.numbers, ctx.names = numbers, list(tensors)
-            ctx.given = [p is not None for p in (b, *params)]
+            ctx.has_param = [p is not None for p in (b, *params)]
             if sums_first:
                 inputs = None  # the sums are what the backward pass needs
             ctx.save_for_backward(data, inputs, weight_x, *tensors.values())
@@ -160,7 +160,7 @@ class _Recurrence(torch.autograd.Function):
         (B, H), GH = h.shape, len(weight)
         needs_data, _, _, needs_weight, needs_weight_x, needs_b = ctx.needs_input_grad[:6]
         chunks = _chunks(sizes, spec.reverse)
-        rows = max(at.stop - at.start for _, at in chunks)
+        rows = max(chunk_rows.stop - chunk_rows.start for _, chunk_rows in chunks)
 
         dh = h.new_zeros(B, _padded(H, h))
         if dh_n is not None:
@@ -189,26 +189,26 @@ class _Recurrence(torch.autograd.Function):
             packed_x = _multiply(call, data, weight_x, made, span)  # noqa: F841 (kept alive)
         elif inputs is not None:
             call.set(inputs=inputs, inputs_stride=inputs.shape[1])
-        for k, (steps, at) in enumerate(chunks):
-            n, last = at.stop - at.start, min(steps.stop, len(sizes))
-            dx = dinputs[at] if weight_x is None else dinputs[:n]
+        for k, (steps, chunk_rows) in enumerate(chunks):
+            n, last = chunk_rows.stop - chunk_rows.start, min(steps.stop, len(sizes))
+            dx = dinputs[chunk_rows] if weight_x is None else dinputs[:n]
             # Often one number that was spread: only a chunk of it is written out.
-            d = h.new_zeros(n, H) if dy is None else dy[at].contiguous()
+            d = h.new_zeros(n, H) if dy is None else dy[chunk_rows].contiguous()
             # The weights are packed once, for the first chunk.
             call.run("backward", dy=d, dinputs=dx, first=steps.start, last=last, pack=k == 0)
             if dweight is not None:
                 _gather(dhidden[:n], h_before[:n], dweight, k)
             if dweight_x is not None:
-                _gather(dx, data[at], dweight_x, k)
+                _gather(dx, data[chunk_rows], dweight_x, k)
             if db is not None:
                 db += dx.sum(0)
             if weight_x is not None and ddata is not None:
-                torch.mm(dx, weight_x, out=ddata[at])
+                torch.mm(dx, weight_x, out=ddata[chunk_rows])
         if threads > 1:
             dparams[0] += dparams[1:].sum(0)
         dparams = _gradients(spec.kind, H, GH, db, **sums)
-        given = (d if g else None for d, g in zip(dparams, ctx.given, strict=True))
-        return ddata, dh[:, :H], dc, dweight, dweight_x, *given, *[None] * 4
+        param_grads = (d if g else None for d, g in zip(dparams, ctx.has_param, strict=True))
+        return ddata, dh[:, :H], dc, dweight, dweight_x, *param_grads, *[None] * 4
 
 
 def _multiply(call: _Call, data: Tensor, weight: Tensor, to: Tensor, span: int) -> Tensor:
@@ -293,18 +293,18 @@ _FIELDS = (
 class _Call:
     """``Call`` in recurrent.cpp: its fields in their order, all of 64 bits."""
 
-    _places: ClassVar[dict[str, int]] = {name: k for k, name in enumerate(_FIELDS.split())}
+    _positions: ClassVar[dict[str, int]] = {name: k for k, name in enumerate(_FIELDS.split())}
 
     def __init__(self, like: Tensor, eps: float, **fields) -> None:
         self.size, self.eps = like.element_size(), ctypes.c_double(eps)
-        self.values = array("q", [0]) * len(self._places)
+        self.values = array("q", [0]) * len(self._positions)
         self.set(**fields)
 
     def set(self, **fields) -> None:
         """Fill in fields; whoever gives a tensor keeps it."""
         for name, value in fields.items():
             if value is not None:
-                self.values[self._places[name]] = (
+                self.values[self._positions[name]] = (
                     value.data_ptr() if isinstance(value, Tensor) else value
                 )
 
@@ -327,11 +327,14 @@ def _check() -> None:
         inputs, *state = (numbers(steps * B, 4 * H), numbers(B, H), numbers(B, H))
         weight = numbers(4 * H, H)
         norms = [(numbers(4 * H), numbers(4 * H)), (numbers(H), numbers(H))]
-        given = [inputs, *state, weight, *norms[0], *norms[1]]
+        tensors = [inputs, *state, weight, *norms[0], *norms[1]]
         with torch.enable_grad():
             results = [
                 (outputs := implementation(Spec("lstm"), inputs, [B] * steps, state, weight, norms))
-                and (*outputs, *torch.autograd.grad(sum(y.square().sum() for y in outputs), given))
+                and (
+                    *outputs,
+                    *torch.autograd.grad(sum(y.square().sum() for y in outputs), tensors),
+                )
                 for implementation in (run, reference.run)
             ]
         for ours, theirs in zip(*results, strict=True):

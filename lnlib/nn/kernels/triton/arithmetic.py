@@ -36,13 +36,13 @@ def _tanh(x):
 
 
 @_jit
-def _load(pointer, at, ok, like):
-    return tl.load(pointer + at, mask=ok, other=0).to(like.dtype.element_ty)
+def _load(pointer, offsets, ok, like):
+    return tl.load(pointer + offsets, mask=ok, other=0).to(like.dtype.element_ty)
 
 
 @_jit
-def _store(pointer, at, ok, value):
-    tl.store(pointer + at, value.to(pointer.dtype.element_ty), mask=ok)
+def _store(pointer, offsets, ok, value):
+    tl.store(pointer + offsets, value.to(pointer.dtype.element_ty), mask=ok)
 
 
 @_jit

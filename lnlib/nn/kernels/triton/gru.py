@@ -22,30 +22,30 @@ def _gru_forward(
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     ok = col < H
-    at = row * 3 * H + col
-    r = _load(product, at, ok, rstd)
-    z = _load(product, at + H, ok, rstd)
+    offsets = row * 3 * H + col
+    r = _load(product, offsets, ok, rstd)
+    z = _load(product, offsets + H, ok, rstd)
     mean = tl.sum(r + z, 0) / (2 * H)
     r = tl.where(ok, r - mean, 0)
     z = tl.where(ok, z - mean, 0)
     scale = 1 / tl.sqrt(tl.sum(r * r + z * z, 0) / (2 * H) + EPS)
     r *= scale
     z *= scale
-    n, scale_n = _norm(_load(product, at + 2 * H, ok, rstd), ok, H, EPS)
+    n, scale_n = _norm(_load(product, offsets + 2 * H, ok, rstd), ok, H, EPS)
     tl.store(rstd + row * 2, scale)
     tl.store(rstd + row * 2 + 1, scale_n)
-    _store(product, at, ok, r)
-    _store(product, at + H, ok, z)
-    _store(product, at + 2 * H, ok, n)
+    _store(product, offsets, ok, r)
+    _store(product, offsets + H, ok, z)
+    _store(product, offsets + 2 * H, ok, n)
     r = r * _load(gain, col, ok, rstd) + _load(bias, col, ok, rstd)
     z = z * _load(gain, col + H, ok, rstd) + _load(bias, col + H, ok, rstd)
     n = n * _load(gain, col + 2 * H, ok, rstd) + _load(bias, col + 2 * H, ok, rstd)
-    r = _sigmoid(r + _load(x, at, ok, rstd))
-    z = _sigmoid(z + _load(x, at + H, ok, rstd))
-    n = _tanh(r * n + _load(x, at + 2 * H, ok, rstd))
-    _store(gates, at, ok, r)
-    _store(gates, at + H, ok, z)
-    _store(gates, at + 2 * H, ok, n)
+    r = _sigmoid(r + _load(x, offsets, ok, rstd))
+    z = _sigmoid(z + _load(x, offsets + H, ok, rstd))
+    n = _tanh(r * n + _load(x, offsets + 2 * H, ok, rstd))
+    _store(gates, offsets, ok, r)
+    _store(gates, offsets + H, ok, z)
+    _store(gates, offsets + 2 * H, ok, n)
     before = _load(h_prev, row * H + col, ok, rstd)
     out = (1 - z) * before + z * n
     if MASKED:
@@ -65,16 +65,16 @@ def _gru_backward(
     live = True
     if MASKED:
         live = row < tl.load(running)
-    at = row * H + col
-    d = _load(dh, at, ok, rstd) + _load(d_out, at, ok, rstd)
-    before = _load(h_prev, at, ok, rstd)
-    at = row * 3 * H + col
-    r = _load(gates, at, ok, rstd)
-    z = _load(gates, at + H, ok, rstd)
-    n = _load(gates, at + 2 * H, ok, rstd)
-    x_r = _load(x_hat, at, ok, rstd)
-    x_z = _load(x_hat, at + H, ok, rstd)
-    x_n = _load(x_hat, at + 2 * H, ok, rstd)
+    offsets = row * H + col
+    d = _load(dh, offsets, ok, rstd) + _load(d_out, offsets, ok, rstd)
+    before = _load(h_prev, offsets, ok, rstd)
+    offsets = row * 3 * H + col
+    r = _load(gates, offsets, ok, rstd)
+    z = _load(gates, offsets + H, ok, rstd)
+    n = _load(gates, offsets + 2 * H, ok, rstd)
+    x_r = _load(x_hat, offsets, ok, rstd)
+    x_z = _load(x_hat, offsets + H, ok, rstd)
+    x_n = _load(x_hat, offsets + 2 * H, ok, rstd)
     gain_n = _load(gain, col + 2 * H, ok, rstd)
     y_n = x_n * gain_n + _load(bias, col + 2 * H, ok, rstd)
     d_n = d * z * (1 - n * n)
@@ -85,9 +85,9 @@ def _gru_backward(
     d_z = tl.where(live, d_z, 0)
     d_n = tl.where(live, d_n, 0)
     _store(dh, row * H + col, ok, d)
-    _store(d_gates, at, ok, d_r)
-    _store(d_gates, at + H, ok, d_z)
-    _store(d_gates, at + 2 * H, ok, d_n)
+    _store(d_gates, offsets, ok, d_r)
+    _store(d_gates, offsets + H, ok, d_z)
+    _store(d_gates, offsets + 2 * H, ok, d_n)
     d_r *= _load(gain, col, ok, rstd)
     d_z *= _load(gain, col + H, ok, rstd)
     d_n *= r * gain_n
@@ -97,6 +97,6 @@ def _gru_backward(
     d_r = (d_r - shift - slope * x_r) * scale
     d_z = (d_z - shift - slope * x_z) * scale
     d_n = _norm_backward(d_n, x_n, ok, tl.load(rstd + row * 2 + 1), H)
-    _store(d_product, at, ok, d_r)
-    _store(d_product, at + H, ok, d_z)
-    _store(d_product, at + 2 * H, ok, d_n)
+    _store(d_product, offsets, ok, d_r)
+    _store(d_product, offsets + H, ok, d_z)
+    _store(d_product, offsets + 2 * H, ok, d_n)

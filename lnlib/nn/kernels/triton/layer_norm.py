@@ -80,16 +80,16 @@ def backward(rows, H, centered, x, weight, stats, dy, dsum, dx, dweight, dbias) 
     has = {"ADDED": dsum is not None, "GAIN": weight is not None, "DX": dx is not None}
     pointers = [x if t is None else t.contiguous() for t in (weight, dsum)]
     written = (x if dx is None else dx, sums)
-    given = (x, dy, *pointers, stats, *written, rows)
-    _launch(_backward, programs, H, *given, CENTERED=centered, **has)
+    arguments = (x, dy, *pointers, stats, *written, rows)
+    _launch(_backward, programs, H, *arguments, CENTERED=centered, **has)
     for d, part in zip((dweight, dbias), sums, strict=True):
         if d is not None:
             d.copy_(part.sum(0).view(d.shape))
 
 
-def _launch(kernel, programs: int, H: int, *given, **options) -> None:
+def _launch(kernel, programs: int, H: int, *arguments, **options) -> None:
     block = triton.next_power_of_2(H)
-    kernel[(programs,)](*given, H=H, BLOCK=block, **_compiled_with(block), **options)
+    kernel[(programs,)](*arguments, H=H, BLOCK=block, **_compiled_with(block), **options)
 
 
 def _compiled_with(block: int) -> dict[str, int | bool]:
@@ -103,13 +103,13 @@ def _jit(kernel):
 
 
 @_jit
-def _load(pointer, at, ok, WIDE: tl.constexpr):
-    return tl.load(pointer + at, mask=ok, other=0).to(WIDE)
+def _load(pointer, offsets, ok, WIDE: tl.constexpr):
+    return tl.load(pointer + offsets, mask=ok, other=0).to(WIDE)
 
 
 @_jit
-def _store(pointer, at, ok, value):
-    tl.store(pointer + at, value.to(pointer.dtype.element_ty), mask=ok)
+def _store(pointer, offsets, ok, value):
+    tl.store(pointer + offsets, value.to(pointer.dtype.element_ty), mask=ok)
 
 
 @_jit
@@ -133,11 +133,11 @@ def _forward(
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     ok = col < H
-    at = row * H + col
-    v = _load(x, at, ok, WIDE)
+    offsets = row * H + col
+    v = _load(x, offsets, ok, WIDE)
     if ADDED:
-        v = (v + _load(residual, at, ok, WIDE)).to(total.dtype.element_ty)
-        tl.store(total + at, v, mask=ok)
+        v = (v + _load(residual, offsets, ok, WIDE)).to(total.dtype.element_ty)
+        tl.store(total + offsets, v, mask=ok)
         v = v.to(WIDE)
     if CENTERED:
         mean = tl.sum(v, 0) / H
@@ -150,7 +150,7 @@ def _forward(
         v *= _load(weight, col, ok, WIDE)
     if BIAS:
         v += _load(bias, col, ok, WIDE)
-    _store(y, at, ok, v)
+    _store(y, offsets, ok, v)
 
 
 @_jit
@@ -177,13 +177,13 @@ def _backward(
     gains = tl.zeros((BLOCK,), WIDE)
     biases = tl.zeros((BLOCK,), WIDE)
     for row in range(program, rows, programs):
-        at = row * H + col
+        offsets = row * H + col
         rstd = tl.load(stats + 2 * row + 1).to(WIDE)
-        x_hat = _load(x, at, ok, WIDE)
+        x_hat = _load(x, offsets, ok, WIDE)
         if CENTERED:
             x_hat = tl.where(ok, x_hat - tl.load(stats + 2 * row).to(WIDE), 0)
         x_hat *= rstd
-        d = _load(dy, at, ok, WIDE)
+        d = _load(dy, offsets, ok, WIDE)
         gains += d * x_hat
         biases += d
         if DX:
@@ -194,7 +194,7 @@ def _backward(
                 d -= tl.sum(d, 0) / H
             d = (d - x_hat * slope) * rstd
             if ADDED:
-                d += _load(dsum, at, ok, WIDE)
-            _store(dx, at, ok, d)
+                d += _load(dsum, offsets, ok, WIDE)
+            _store(dx, offsets, ok, d)
     tl.store(sums + program * H + col, gains, mask=ok)
     tl.store(sums + (programs + program) * H + col, biases, mask=ok)

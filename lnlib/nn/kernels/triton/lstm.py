@@ -23,15 +23,15 @@ def _lstm_forward(
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     ok = col < H
-    at = row * 4 * H + col
-    i = _load(product, at, ok, rstd)
-    f = _load(product, at + H, ok, rstd)
-    g = _load(product, at + 2 * H, ok, rstd)
-    o = _load(product, at + 3 * H, ok, rstd)
-    x_i = _load(x, at, ok, rstd)
-    x_f = _load(x, at + H, ok, rstd)
-    x_g = _load(x, at + 2 * H, ok, rstd)
-    x_o = _load(x, at + 3 * H, ok, rstd)
+    offsets = row * 4 * H + col
+    i = _load(product, offsets, ok, rstd)
+    f = _load(product, offsets + H, ok, rstd)
+    g = _load(product, offsets + 2 * H, ok, rstd)
+    o = _load(product, offsets + 3 * H, ok, rstd)
+    x_i = _load(x, offsets, ok, rstd)
+    x_f = _load(x, offsets + H, ok, rstd)
+    x_g = _load(x, offsets + 2 * H, ok, rstd)
+    x_o = _load(x, offsets + 3 * H, ok, rstd)
     if FORM == "draw":
         r_at = row
         i += x_i
@@ -64,10 +64,10 @@ def _lstm_forward(
             o *= r
             tl.store(rstd + r_at, r)
             r_at += 1
-        _store(product, at, ok, i)
-        _store(product, at + H, ok, f)
-        _store(product, at + 2 * H, ok, g)
-        _store(product, at + 3 * H, ok, o)
+        _store(product, offsets, ok, i)
+        _store(product, offsets + H, ok, f)
+        _store(product, offsets + 2 * H, ok, g)
+        _store(product, offsets + 3 * H, ok, o)
         i = i * _load(gain, col, ok, rstd) + _load(bias, col, ok, rstd)
         f = f * _load(gain, col + H, ok, rstd) + _load(bias, col + H, ok, rstd)
         g = g * _load(gain, col + 2 * H, ok, rstd) + _load(bias, col + 2 * H, ok, rstd)
@@ -81,16 +81,16 @@ def _lstm_forward(
     f = _sigmoid(f)
     g = _tanh(g)
     o = _sigmoid(o)
-    _store(gates, at, ok, i)
-    _store(gates, at + H, ok, f)
-    _store(gates, at + 2 * H, ok, g)
-    _store(gates, at + 3 * H, ok, o)
-    at = row * H + col
-    before = _load(c_prev, at, ok, rstd)
+    _store(gates, offsets, ok, i)
+    _store(gates, offsets + H, ok, f)
+    _store(gates, offsets + 2 * H, ok, g)
+    _store(gates, offsets + 3 * H, ok, o)
+    offsets = row * H + col
+    before = _load(c_prev, offsets, ok, rstd)
     cell = tl.where(ok, f * before + i * g, 0)
     n_hat, r = _norm(cell, ok, H, EPS)
     tl.store(rstd + r_at, r)
-    _store(cell_hat, at, ok, n_hat)
+    _store(cell_hat, offsets, ok, n_hat)
     y = n_hat * _load(gain_c, col, ok, rstd) + _load(bias_c, col, ok, rstd)
     out = o * _tanh(y)
     if FORM == "carried":
@@ -98,9 +98,9 @@ def _lstm_forward(
     if MASKED:
         live = row < tl.load(running)
         cell = tl.where(live, cell, before)
-        out = tl.where(live, out, _load(h_prev, at, ok, rstd))
-    _store(c, at, ok, cell)
-    _store(h, at, ok, out)
+        out = tl.where(live, out, _load(h_prev, offsets, ok, rstd))
+    _store(c, offsets, ok, cell)
+    _store(h, offsets, ok, out)
 
 
 @_jit
@@ -115,18 +115,18 @@ def _lstm_backward(
     live = True
     if MASKED:
         live = row < tl.load(running)
-    at = row * H + col
-    d = _load(dh, at, ok, rstd) + _load(d_out, at, ok, rstd)
-    d_c = _load(dc, at, ok, rstd)
-    before = _load(c_prev, at, ok, rstd)
-    n_hat = _load(cell_hat, at, ok, rstd)
+    offsets = row * H + col
+    d = _load(dh, offsets, ok, rstd) + _load(d_out, offsets, ok, rstd)
+    d_c = _load(dc, offsets, ok, rstd)
+    before = _load(c_prev, offsets, ok, rstd)
+    n_hat = _load(cell_hat, offsets, ok, rstd)
     scale = _load(gain_c, col, ok, rstd)
     tanh = _tanh(n_hat * scale + _load(bias_c, col, ok, rstd))
-    at = row * 4 * H + col
-    i = _load(gates, at, ok, rstd)
-    f = _load(gates, at + H, ok, rstd)
-    g = _load(gates, at + 2 * H, ok, rstd)
-    o = _load(gates, at + 3 * H, ok, rstd)
+    offsets = row * 4 * H + col
+    i = _load(gates, offsets, ok, rstd)
+    f = _load(gates, offsets + H, ok, rstd)
+    g = _load(gates, offsets + 2 * H, ok, rstd)
+    o = _load(gates, offsets + 3 * H, ok, rstd)
     if FORM == "draw":
         r_at = row
     elif FORM == "per_gate":
@@ -161,19 +161,19 @@ def _lstm_backward(
     _store(dh, row * H + col, ok, d)
     _store(dc, row * H + col, ok, d_c)
     _store(d_cell, row * H + col, ok, d_y)
-    _store(d_gates, at, ok, d_i)
-    _store(d_gates, at + H, ok, d_f)
-    _store(d_gates, at + 2 * H, ok, d_g)
-    _store(d_gates, at + 3 * H, ok, d_o)
+    _store(d_gates, offsets, ok, d_i)
+    _store(d_gates, offsets + H, ok, d_f)
+    _store(d_gates, offsets + 2 * H, ok, d_g)
+    _store(d_gates, offsets + 3 * H, ok, d_o)
     if FORM != "draw":
         d_i *= _load(gain, col, ok, rstd)
         d_f *= _load(gain, col + H, ok, rstd)
         d_g *= _load(gain, col + 2 * H, ok, rstd)
         d_o *= _load(gain, col + 3 * H, ok, rstd)
-        x_i = _load(x_hat, at, ok, rstd)
-        x_f = _load(x_hat, at + H, ok, rstd)
-        x_g = _load(x_hat, at + 2 * H, ok, rstd)
-        x_o = _load(x_hat, at + 3 * H, ok, rstd)
+        x_i = _load(x_hat, offsets, ok, rstd)
+        x_f = _load(x_hat, offsets + H, ok, rstd)
+        x_g = _load(x_hat, offsets + 2 * H, ok, rstd)
+        x_o = _load(x_hat, offsets + 3 * H, ok, rstd)
         if FORM == "per_gate":
             d_i = _norm_backward(d_i, x_i, ok, tl.load(rstd + r_at), H)
             d_f = _norm_backward(d_f, x_f, ok, tl.load(rstd + r_at + 1), H)
@@ -187,7 +187,7 @@ def _lstm_backward(
             d_f = (d_f - shift - slope * x_f) * r
             d_g = (d_g - shift - slope * x_g) * r
             d_o = (d_o - shift - slope * x_o) * r
-        _store(d_product, at, ok, d_i)
-        _store(d_product, at + H, ok, d_f)
-        _store(d_product, at + 2 * H, ok, d_g)
-        _store(d_product, at + 3 * H, ok, d_o)
+        _store(d_product, offsets, ok, d_i)
+        _store(d_product, offsets + H, ok, d_f)
+        _store(d_product, offsets + 2 * H, ok, d_g)
+        _store(d_product, offsets + 3 * H, ok, d_o)

@@ -69,8 +69,8 @@ def run(
     *norms, norm_c = norms if spec.kind == "lstm" else (*norms, None)
     reverse, spec = spec.reverse, replace(spec, reverse=False)
     T, B, H = len(batch_sizes), batch_sizes[0], h.shape[1]
-    given = [t for t in (inputs, h, c, weight_hh) if t is not None]
-    result = functools.reduce(torch.promote_types, [t.dtype for t in given])
+    present = [t for t in (inputs, h, c, weight_hh) if t is not None]
+    result = functools.reduce(torch.promote_types, [t.dtype for t in present])
     dtype = result
     if torch.is_autocast_enabled(inputs.device.type) and result != torch.float64:
         dtype = torch.get_autocast_dtype(inputs.device.type)

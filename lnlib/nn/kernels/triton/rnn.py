@@ -13,22 +13,22 @@ def _rnn_forward(
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     ok = col < H
-    at = row * H + col
-    y = _load(product, at, ok, rstd)
-    x_here = _load(x, at, ok, rstd)
+    offsets = row * H + col
+    y = _load(product, offsets, ok, rstd)
+    x_here = _load(x, offsets, ok, rstd)
     if FORM == "paper":
         y += x_here
     y, r = _norm(y, ok, H, EPS)
     tl.store(rstd + row, r)
-    _store(product, at, ok, y)
+    _store(product, offsets, ok, y)
     y = y * _load(gain, col, ok, rstd) + _load(bias, col, ok, rstd)
     if FORM == "parts":
         y += x_here
     # Not a maximum, which loses a NaN.
     y = tl.where(y < 0, 0, y) if RELU else _tanh(y)
     if MASKED:
-        y = tl.where(row < tl.load(running), y, _load(h_prev, at, ok, rstd))
-    _store(h, at, ok, y)
+        y = tl.where(row < tl.load(running), y, _load(h_prev, offsets, ok, rstd))
+    _store(h, offsets, ok, y)
 
 
 @_jit
@@ -40,17 +40,17 @@ def _rnn_backward(
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     ok = col < H
-    at = row * H + col
-    d = _load(dh, at, ok, rstd) + _load(d_out, at, ok, rstd)
-    y = _load(h, at, ok, rstd)
+    offsets = row * H + col
+    d = _load(dh, offsets, ok, rstd) + _load(d_out, offsets, ok, rstd)
+    y = _load(h, offsets, ok, rstd)
     d_y = tl.where(y > 0, d, 0) if RELU else d * (1 - y * y)
     live = True
     if MASKED:
         live = row < tl.load(running)
     d = tl.where(live, 0, d)
     d_y = tl.where(live, d_y, 0)
-    _store(dh, at, ok, d)
-    _store(d_gates, at, ok, d_y)
+    _store(dh, offsets, ok, d)
+    _store(d_gates, offsets, ok, d_y)
     d_y *= _load(gain, col, ok, rstd)
-    d_y = _norm_backward(d_y, _load(x_hat, at, ok, rstd), ok, tl.load(rstd + row), H)
-    _store(d_product, at, ok, d_y)
+    d_y = _norm_backward(d_y, _load(x_hat, offsets, ok, rstd), ok, tl.load(rstd + row), H)
+    _store(d_product, offsets, ok, d_y)

@@ -106,7 +106,7 @@ def test_a_failed_build_is_not_tried_again(unbuilt, tmp_path):
 
 def test_without_a_stderr_nothing_is_said(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
-    build.say("to nobody")
+    build.notify("to nobody")
     with contextlib.closing(open(os.devnull, "w")) as closed:
         monkeypatch.setattr(sys, "stderr", closed)
-    build.say("to nobody")
+    build.notify("to nobody")

@@ -5,9 +5,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from lnlab.datasets.bible_cloze import Cloze, Question
 from lnlab.datasets.coco_val2017_layout import Layouts
+
+settings.register_profile("any machine", deadline=None)  # however slow it is
+settings.load_profile("any machine")
 
 _cases = Counter()  # of each test that is marked one_in, those that are not slow anyway
 

@@ -96,7 +96,7 @@ class Table:
         """Write the table as HTML that scrolls inside itself."""
 
         def esc(text):  # a number and its unit stay on one line
-            return re.sub(r"(?<=\d) (?=(%|[mnµ]?s|h)(?!\w))", "\u00a0", html.escape(text))
+            return re.sub(r"(?<=\d) (?=([mnµ]?s|h)(?!\w))", "\u00a0", html.escape(text))
 
         def colored(text):
             kind = mark(text)

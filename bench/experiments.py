@@ -32,7 +32,7 @@ from lnlab.experiments.attentive_reader.run import Run as ReaderRun
 from lnlab.experiments.convnet.run import Run as ConvnetRun
 from lnlab.experiments.draw.run import Run as DrawRun
 from lnlab.experiments.handwriting.run import Run as HandwritingRun
-from lnlab.experiments.handwriting.window import Seen, WindowLSTM
+from lnlab.experiments.handwriting.window import WindowLSTM, WindowOutput
 from lnlab.experiments.order_embeddings.run import Run as OrderRun
 from lnlab.experiments.skip_thoughts.run import Run as SkipRun
 from lnlab.run import Run
@@ -100,13 +100,13 @@ def _handwriting() -> list[dict[str, Any]]:
     ]
 
 
-def _by_steps(first: WindowLSTM, x: Tensor, text: Tensor) -> Seen:
+def _by_steps(first: WindowLSTM, x: Tensor, text: Tensor) -> WindowOutput:
     """Run the layer with the window as ``torch.nn`` alone has it: a cell a step."""
-    state, seen = first.start(text), []
+    state, outputs = first.start(text), []
     for point in x.unbind():
         state, share = first.step(point, text, state)
-        seen.append((state.h, state.window, share))
-    return Seen(*(torch.stack(part) for part in zip(*seen, strict=True)))
+        outputs.append((state.h, state.window, share))
+    return WindowOutput(*(torch.stack(part) for part in zip(*outputs, strict=True)))
 
 
 def _convnet() -> list[dict[str, Any]]:

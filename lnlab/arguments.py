@@ -208,7 +208,7 @@ def _scales(experiment: Experiment) -> str:
     """Return the other scales, each with the flags that it stands for."""
     text = ""
     for scale, values in experiment.scales.items():
-        flags = [word for name, value in values.items() for word in config.words(name, value)]
+        flags = [word for name, value in values.items() for word in config.cli_args(name, value)]
         text += f"; {scale}: {' '.join(flags)}"
     return text
 

@@ -64,9 +64,9 @@ class Progress:
     wall_s: float = 0.0
 
 
-def save(path: Path, run: Run, at: Progress) -> None:
+def save(path: Path, run: Run, progress: Progress) -> None:
     """Write the state of a run atomically."""
-    epochs = at.epochs + at.updates / run.updates_per_epoch
+    epochs = progress.epochs + progress.updates / run.updates_per_epoch
     content = io.BytesIO()
     torch.save(
         {
@@ -74,12 +74,14 @@ def save(path: Path, run: Run, at: Progress) -> None:
             "model": _clone(run.model.state_dict()),
             "optimizer": _clone(run.optimizer.state_dict()["state"]),
             "state": _clone(run.state()),
-            "points": [_convert_type(point, np.ndarray, torch.from_numpy) for point in at.points],
-            "done": at.epochs,
-            "updates": at.updates,
-            "loss_sum": float(at.loss_sum),
-            "loss_count": at.loss_count,
-            "wall_s": at.wall_s,
+            "points": [
+                _convert_type(point, np.ndarray, torch.from_numpy) for point in progress.points
+            ],
+            "done": progress.epochs,
+            "updates": progress.updates,
+            "loss_sum": float(progress.loss_sum),
+            "loss_count": progress.loss_count,
+            "wall_s": progress.wall_s,
             "segments": records.with_segment(run.segments, run.conditions, epochs),
         },
         content,
@@ -288,8 +290,8 @@ def progress(settings: Settings, seed: int, record: Path) -> tuple[int, int]:
         return 0, 0
     identity = _settings_without_epochs(settings), seed
     is_own = (state.get("settings"), state.get("seed")) == identity
-    at = (state.get("done"), state["updates"])
-    return at if is_own and all(isinstance(number, int) for number in at) else (0, 0)
+    position = (state.get("done"), state["updates"])
+    return position if is_own and all(isinstance(number, int) for number in position) else (0, 0)
 
 
 def drop(settings: Settings, seed: int, record: Path) -> None:

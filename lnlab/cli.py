@@ -109,17 +109,17 @@ def _invocations(args: argparse.Namespace) -> Iterator[Invocation]:
         return
     experiment = experiments.find(args.experiment)
     fields = config.field_specs(experiment.settings)
-    given = {k: v for k, v in vars(args).items() if k in fields}
-    if "paper" in given.get("scale", ()):
+    specified_values = {k: v for k, v in vars(args).items() if k in fields}
+    if "paper" in specified_values.get("scale", ()):
         raise ValueError(
             f"--scale must be a positive number, got 'paper'; in {experiment.name} it is a "
             "setting, and there are no paper sizes, because the paper does not have this experiment"
         )
     seeds = args.seeds
-    typed = list(given)
+    typed = list(specified_values)
     if experiment.scales:
-        given = {**experiment.scales.get(args.scale, {}), **given}
-    specified = given.keys() | ({"seeds"} if seeds is not None else set())
+        specified_values = {**experiment.scales.get(args.scale, {}), **specified_values}
+    specified = specified_values.keys() | ({"seeds"} if seeds is not None else set())
     on_gpu = bool(experiment.on_gpu.keys() - specified) and _is_gpu(args.device)
     if seeds is None:
         seeds = list(
@@ -127,8 +127,8 @@ def _invocations(args: argparse.Namespace) -> Iterator[Invocation]:
         )
     config.check_different("--seeds", seeds)
     for axis in experiment.sweep_axes:
-        config.check_different(config.flag(axis), given.get(axis, []))
-    runs = experiment.settings_of(given, on_gpu=on_gpu)
+        config.check_different(config.flag(axis), specified_values.get(axis, []))
+    runs = experiment.settings_of(specified_values, on_gpu=on_gpu)
     unused = [config.flag(k) for k in typed if all(k in run.unused for run in runs)]
     if experiment.steps:
         options["step"] = args.step
@@ -179,7 +179,7 @@ def _replay(args: argparse.Namespace) -> int:
 def _next_steps(experiment: str, out: str) -> str:
     """Return a message with the folder of the records and the commands that read them."""
     is_book = experiment == BOOK
-    runs = [] if out == OUT else config.words("runs", out)
+    runs = [] if out == OUT else config.cli_args("runs", out)
     table = shlex.join(["python", "-m", "lnlab", "table", "NAME" if is_book else experiment, *runs])
     claims = shlex.join(["python", "-m", "lnlab", "claims", *runs])
     return (

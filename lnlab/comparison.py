@@ -177,11 +177,11 @@ def together(parts: Sequence[Label]) -> Label:
         return parts[0]
     side = sides.pop() if len(sides) == 1 else 0
     if Evidence.FEW not in kinds:
-        words = {1: SUPPORTED, -1: CONTRADICTED, 0: UNDECIDED}
-        return Label(Evidence.MANY, words[side], side)
+        texts_by_side = {1: SUPPORTED, -1: CONTRADICTED, 0: UNDECIDED}
+        return Label(Evidence.MANY, texts_by_side[side], side)
     counts = [part.text.split() for part in parts if part.evidence is Evidence.FEW]
-    if len({words[2] for words in counts}) == 1 and kinds == {Evidence.FEW}:
-        agree = sorted(int(words[0]) for words in counts)
+    if len({fields[2] for fields in counts}) == 1 and kinds == {Evidence.FEW}:
+        agree = sorted(int(fields[0]) for fields in counts)
         return Label(Evidence.FEW, f"{agree[0]} to {' '.join([str(agree[-1]), *counts[0][1:]])}",
                      side)  # fmt: skip
     for_it = sum(part.side > 0 for part in parts)

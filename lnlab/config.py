@@ -127,8 +127,8 @@ def field_spec(annotation: Any) -> FieldSpec:
     if annotation is bool:
         return FieldSpec("True or False", lambda value: isinstance(value, bool))
     if origin in (typing.Union, types.UnionType) and type(None) in arguments:
-        (other,) = (part for part in arguments if part is not type(None))
-        inner = field_spec(other)
+        (inner_type,) = (part for part in arguments if part is not type(None))
+        inner = field_spec(inner_type)
         return dataclasses.replace(
             inner,
             description=f"{inner.description}, or none",
@@ -231,11 +231,11 @@ def check_runs(settings: Iterable[Settings], seeds: Iterable[int]) -> None:
 
 def check_different(name: str, values: Iterable[Any]) -> None:
     """Raise if a value occurs twice: the second run would overwrite the record of the first."""
-    seen: list[Any] = []
+    unique: list[Any] = []
     for value in values:
-        if value in seen:
+        if value in unique:
             raise ValueError(f"{name} must differ, got {value!r} twice; give it once")
-        seen.append(value)
+        unique.append(value)
 
 
 def flag(name: str) -> str:
@@ -248,7 +248,7 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def words(name: str, value: Any) -> list[str]:
+def cli_args(name: str, value: Any) -> list[str]:
     """Return a flag and its value as command-line words, which :func:`parse_word` reads back.
 
     Example:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lnlab import datasets
-from lnlab.config import Settings, field_specs, words
+from lnlab.config import Settings, cli_args, field_specs
 
 if TYPE_CHECKING:
     from lnlab.run import Run
@@ -32,7 +32,7 @@ class Grid:
 
     Args:
         seeds: The seeds; all settings are run with each of them.
-        given: Maps a setting to its value, or to a list of values if it is a sweep axis. Other
+        overrides: Maps a setting to its value, or to a list of values if it is a sweep axis. Other
             settings have the defaults of the command line.
         on_gpu: Values that differ on a GPU, also ``seeds``. ``None`` skips the grid on a GPU, where
             small networks are not faster.
@@ -40,7 +40,7 @@ class Grid:
     """
 
     seeds: Sequence[int]
-    given: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    overrides: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     on_gpu: Mapping[str, Any] | None = None
     replaced: bool = False
 
@@ -114,7 +114,7 @@ class Experiment:
         required = {"data", "epochs", "first_epoch_points", *self._key(), *self.sweep_axes}
         required |= {*self.defaults, *self.on_gpu} - {"seeds"}
         for grid in (*self.grids, *self.planned):
-            required |= {*grid.given, *(grid.on_gpu or ())} - {"seeds"}
+            required |= {*grid.overrides, *(grid.on_gpu or ())} - {"seeds"}
         for scale in self.scales.values():
             required |= {*scale}
         if missing := sorted(required - fields):
@@ -162,11 +162,11 @@ class Experiment:
 
         Runs with other settings than the book's therefore have other names.
         """
-        given = {k: getattr(settings, k) for k in (*self._key(), "epochs", "data")}
-        defaults, values = type(settings)(**given).as_dict(), settings.as_dict()
+        key_settings = {k: getattr(settings, k) for k in (*self._key(), "epochs", "data")}
+        defaults, values = type(settings)(**key_settings).as_dict(), settings.as_dict()
         default_data = {field.name: field.default for field in dataclasses.fields(settings)}["data"]
         data = [settings.data] if settings.data != default_data else []
-        key = self.key.format(**{k: _short(v) for k, v in given.items()})
+        key = self.key.format(**{k: _short(v) for k, v in key_settings.items()})
         changed = [f"{k.replace('_', '-')}-{v}" for k, v in values.items() if v != defaults.get(k)]
         return "-".join([self.name, *data, key, *changed, f"seed{seed}"])
 
@@ -176,29 +176,29 @@ class Experiment:
         always = {*self._key(), *self.sweep_axes, *self.defaults, "epochs"} - {"seeds"}
         defaults = type(settings)(**{name: getattr(settings, name) for name in always})
         flags = [
-            words(name, value)
+            cli_args(name, value)
             for name, value in vars(settings).items()
             if name in always or value != getattr(defaults, name)
         ]
         start = ["python", "-m", "lnlab", "replay", self.name]
-        step_flag = words("step", step) if self.steps else []
+        step_flag = cli_args("step", step) if self.steps else []
         return [*start, *itertools.chain(*flags), "--seeds", str(seed), *step_flag]
 
-    def settings_of(self, given: Mapping[str, Any], *, on_gpu: bool = False) -> list[Settings]:
+    def settings_of(self, overrides: Mapping[str, Any], *, on_gpu: bool = False) -> list[Settings]:
         """Return the settings of all runs: the Cartesian product of the sweep axes.
 
         Args:
-            given: As in :class:`Grid`; other settings have the defaults of the command line.
+            overrides: As in :class:`Grid`; other settings have the defaults of the command line.
             on_gpu: Whether to use the defaults for a GPU.
         """
         defaults = {**self.defaults, **(self.on_gpu if on_gpu else {})}
         defaults.pop("seeds", None)
-        runs = [defaults | {k: v for k, v in given.items() if k not in self.sweep_axes}]
+        runs = [defaults | {k: v for k, v in overrides.items() if k not in self.sweep_axes}]
         for name, values in self.sweep_axes.items():
             runs = [
                 run | {name: value}
                 for run in runs
-                for value in given.get(name) or (values(run) if callable(values) else values)
+                for value in overrides.get(name) or (values(run) if callable(values) else values)
             ]
         return [self.settings(**run) for run in runs if not self.skip_combination(run, runs)]
 
@@ -213,9 +213,9 @@ class Experiment:
         for grid in grids:
             if on_gpu and grid.on_gpu is None:
                 continue
-            given = {"seeds": grid.seeds, **grid.given, **(grid.on_gpu if on_gpu else {})}
-            seeds = given.pop("seeds")
-            yield grid, self.settings_of(given, on_gpu=on_gpu), seeds
+            overrides = {"seeds": grid.seeds, **grid.overrides, **(grid.on_gpu if on_gpu else {})}
+            seeds = overrides.pop("seeds")
+            yield grid, self.settings_of(overrides, on_gpu=on_gpu), seeds
 
 
 def _short(value: Any) -> str:

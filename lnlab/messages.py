@@ -64,7 +64,7 @@ def suggestion(word: str, words: Iterable[str]) -> str:
         >>> suggestion("letters", ["digits", "mnist"])
         ''
     """
-    known = {other.casefold().replace("-", "_"): other for other in words}
+    known = {candidate.casefold().replace("-", "_"): candidate for candidate in words}
     matches = difflib.get_close_matches(word.casefold().replace("-", "_"), known, 1)
     return f"; did you mean {known[matches[0]]!r}?" if matches else ""
 

@@ -219,8 +219,8 @@ def _describe_problem(record: Any, schema: dict[str, Any]) -> str:
     (points,) = set(lengths.values())
     if any(shape[0] != points for shape in arrays.values()):
         return f"arrays must have a row for each of the {points} points, got {arrays}"
-    if both := sorted(arrays.keys() & curves):
-        return f"a name must be of a curve or of an array, got {', '.join(both)} of both"
+    if common := sorted(arrays.keys() & curves):
+        return f"a name must be of a curve or of an array, got {', '.join(common)} of both"
     if record["units"].keys() != (names := arrays.keys() | curves.keys()):
         return f"units must name {', '.join(sorted(names))}, got {', '.join(record['units'])}"
     return ""

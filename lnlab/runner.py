@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from lnlab import atomic_write, checkpoint, distributed, messages, records
-from lnlab.config import Settings, check_different, check_runs, words
+from lnlab.config import Settings, check_different, check_runs, cli_args
 from lnlab.experiment import Experiment
 from lnlab.progress import Progress
 from lnlab.run import Run
@@ -224,10 +224,10 @@ def _record(
 ) -> dict[str, Any]:
     experiment = run.experiment
     run_flags = [
-        *words("device", str(device)),
-        *words("threads", torch.get_num_threads()),
+        *cli_args("device", str(device)),
+        *cli_args("threads", torch.get_num_threads()),
         # argparse would read a folder "--" as the end of all flags.
-        *words("out", f"./{out}" if str(out).startswith("-") else str(out)),
+        *cli_args("out", f"./{out}" if str(out).startswith("-") else str(out)),
     ]
     command = shlex.join([*experiment.command(run.settings, run.seed, run.step), *run_flags])
     provenance = records.provenance(device=device, wall_s=points[-1]["wall_s"], command=command)

@@ -97,57 +97,59 @@ def train(
         OSError: If the checkpoint cannot be written, for example because the disk is full.
     """
     run.model.train()
-    at = Progress()
+    progress = Progress()
     per_epoch = run.updates_per_epoch
     if checkpoint is not None:
         _ = run.conditions  # cached now, because the code can change during training
     if checkpoint is not None and checkpoint.exists():
         try:
-            at = checkpoints.load(checkpoint, run, epochs)
+            progress = checkpoints.load(checkpoint, run, epochs)
         except BadCheckpoint as error:
             if not again:
                 raise BadCheckpoint(f"{error}; add --again to start this run over") from error
             messages.warn(f"{error}; this run starts over")
             checkpoint.unlink()
-        if on_resume and (done := at.epochs * per_epoch + at.updates):
+        if on_resume and (done := progress.epochs * per_epoch + progress.updates):
             on_resume(min(done, epochs * per_epoch))
-        if at.epochs and not at.updates and run.measures_at_end:  # it may have had more epochs
-            run.at_end = at.epochs == epochs
-            at.points[-1] |= _measure(run)
-    yield from [point for point in at.points if point["epoch"] <= epochs]  # it may be past the end
-    started, earlier_s, saved = time.perf_counter(), at.wall_s, time.monotonic()
+        # It may have had more epochs.
+        if progress.epochs and not progress.updates and run.measures_at_end:
+            run.at_end = progress.epochs == epochs
+            progress.points[-1] |= _measure(run)
+    # It may be past the end.
+    yield from [point for point in progress.points if point["epoch"] <= epochs]
+    started, earlier_s, saved = time.perf_counter(), progress.wall_s, time.monotonic()
 
     def point(epoch: float, loss: float) -> Point:
         measured = _measure(run)
         # Before the first update, any measure may be NaN, for "not measured yet".
-        may_be_nan = run.optional_measures if at.points else measured
+        may_be_nan = run.optional_measures if progress.points else measured
         problem = _describe_non_finite(measured, may_be_nan)
         if problem and not run.allow_divergence:
             raise Diverged(
                 f"after {epoch:.4g} epochs {problem}; a smaller learning rate is the likely cure"
             )
-        at.wall_s = earlier_s + time.perf_counter() - started
-        new = {"epoch": epoch, run.experiment.loss[0]: loss, "wall_s": at.wall_s} | measured
-        at.points.append(new)
+        progress.wall_s = earlier_s + time.perf_counter() - started
+        new = {"epoch": epoch, run.experiment.loss[0]: loss, "wall_s": progress.wall_s} | measured
+        progress.points.append(new)
         return new
 
-    if not at.points:
+    if not progress.points:
         yield point(0.0, math.nan)
-    for epoch in range(at.epochs, epochs):
+    for epoch in range(progress.epochs, epochs):
         stops = measuring_points(per_epoch, first_epoch_points) if epoch == 0 else [per_epoch]
-        for last in (stop for stop in stops if stop > at.updates):
-            for count, losses in run.advance(epoch, at.updates, last):
-                at.updates += count
-                at.loss_sum = losses + at.loss_sum
-                at.loss_count += count
+        for last in (stop for stop in stops if stop > progress.updates):
+            for count, losses in run.advance(epoch, progress.updates, last):
+                progress.updates += count
+                progress.loss_sum = losses + progress.loss_sum
+                progress.loss_count += count
                 if on_update:
                     on_update(count)
                 due = checkpoint is not None and time.monotonic() - saved >= CHECKPOINT_S
-                if due and at.updates < last:
-                    at.wall_s = earlier_s + time.perf_counter() - started
-                    checkpoints.save(checkpoint, run, at)
+                if due and progress.updates < last:
+                    progress.wall_s = earlier_s + time.perf_counter() - started
+                    checkpoints.save(checkpoint, run, progress)
                     saved = time.monotonic()
-            loss = float(at.loss_sum) / at.loss_count
+            loss = float(progress.loss_sum) / progress.loss_count
             if not (math.isfinite(loss) or run.allow_divergence):
                 raise Diverged(
                     f"the training loss is {loss} after update {last} of epoch "
@@ -155,11 +157,11 @@ def train(
                 )
             run.at_end = (epoch + 1, last) == (epochs, per_epoch)
             measured = point(epoch + last / per_epoch, loss)
-            at.loss_sum, at.loss_count = 0.0, 0
+            progress.loss_sum, progress.loss_count = 0.0, 0
             if last == per_epoch:
-                at.epochs, at.updates = epoch + 1, 0
+                progress.epochs, progress.updates = epoch + 1, 0
                 if checkpoint is not None:
-                    checkpoints.save(checkpoint, run, at)
+                    checkpoints.save(checkpoint, run, progress)
                     saved = time.monotonic()
             yield measured
 

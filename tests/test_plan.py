@@ -22,7 +22,7 @@ def planned(monkeypatch):
     book = weights.grids[0]
     monkeypatch.setattr(plan, "ORDER", ("weights",))
     monkeypatch.setattr(experiments, "names", lambda: ("weights",))
-    object.__setattr__(weights, "planned", (Grid(book.seeds[:1], book.given),))
+    object.__setattr__(weights, "planned", (Grid(book.seeds[:1], book.overrides),))
     yield list(plan.planned())
     object.__setattr__(weights, "planned", ())
 
@@ -90,7 +90,9 @@ def test_what_is_missing_is_recorded_seed_by_seed_into_its_own_folder(
     monkeypatch.setattr(runner, "record_runs", note)
     weights = planned[0].experiment
     book = planned[0].grid
-    object.__setattr__(weights, "planned", (Grid((70, 80), book.given), Grid((0,), book.given)))
+    object.__setattr__(
+        weights, "planned", (Grid((70, 80), book.overrides), Grid((0,), book.overrides))
+    )
     plan.main(["--record", "--out", str(tmp_path)])
     assert calls == [
         ("weights", [one], [seed], tmp_path, "cpu")
@@ -109,7 +111,7 @@ def test_a_run_that_fails_is_named_and_the_other_jobs_go_on(planned, monkeypatch
 
     monkeypatch.setattr(runner, "record_runs", fail_first)
     weights = planned[0].experiment
-    object.__setattr__(weights, "planned", (Grid((70,), planned[0].grid.given),))
+    object.__setattr__(weights, "planned", (Grid((70,), planned[0].grid.overrides),))
     failed = pytest.raises(SystemExit, match="the first run diverged")
     with joblib.parallel_config("threading"), failed:
         plan.main(["--record", "--out", str(tmp_path), "--jobs", "2"])
@@ -125,6 +127,6 @@ def test_a_signal_that_ends_a_job_stops_the_recording_as_ctrl_c_does(
 
     monkeypatch.setattr(runner, "record_runs", stop)
     weights = planned[0].experiment
-    object.__setattr__(weights, "planned", (Grid((70,), planned[0].grid.given),))
+    object.__setattr__(weights, "planned", (Grid((70,), planned[0].grid.overrides),))
     with pytest.raises(SystemExit, match="Stopped by SIGTERM"):
         plan.main(["--record", "--out", str(tmp_path)])

@@ -127,7 +127,7 @@ def _hours(of: Planned, missing: Sequence[tuple[Settings, int]], known: dict[Any
 def _describe(grid: Grid) -> str:
     given = ", ".join(
         f"{name}={' '.join(map(str, value)) if isinstance(value, tuple) else value}"
-        for name, value in grid.given.items()
+        for name, value in grid.overrides.items()
     )
     return f"seeds {min(grid.seeds)} to {max(grid.seeds)}; {given or 'as usual'}"
 

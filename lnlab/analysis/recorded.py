@@ -48,8 +48,10 @@ class Recorded:
         for group, runs in self.groups.items():
             first = runs[0]
             for r in runs:
-                one, other = first["settings"], r["settings"]
-                if differ := {k for k in one | other if one.get(k) != other.get(k)}:
+                first_settings, settings = first["settings"], r["settings"]
+                if differ := {
+                    k for k in first_settings | settings if first_settings.get(k) != settings.get(k)
+                }:
                     raise ValueError(
                         f"Runs: {_text(group)}: runs must differ in the seed alone, got different "
                         f"{', '.join(sorted(differ))}; choose by more settings"
@@ -119,19 +121,19 @@ class Recorded:
         point = np.searchsorted(self.epochs(key), epoch + 1e-3, side="right") - 1
         return self.curves(key, name)[:, point]
 
-    def pairs(self, epoch: float, one: Hashable, other: Hashable, name: str) -> np.ndarray:
-        """Return values of ``one``, then of ``other``, for the seeds that both have, ``(2, n)``."""
-        both = set(self.seeds(one)) & set(self.seeds(other))
+    def pairs(self, epoch: float, key_a: Hashable, key_b: Hashable, name: str) -> np.ndarray:
+        """Return values of ``key_a``, then of ``key_b``, for their common seeds, ``(2, n)``."""
+        common_seeds = set(self.seeds(key_a)) & set(self.seeds(key_b))
         return np.array(
             [
-                self.at(epoch, key, name)[[seed in both for seed in self.seeds(key)]]
-                for key in (one, other)
+                self.at(epoch, key, name)[[seed in common_seeds for seed in self.seeds(key)]]
+                for key in (key_a, key_b)
             ]
         )
 
-    def difference(self, epoch: float, one: Hashable, other: Hashable, name: str) -> np.ndarray:
-        """Return ``one`` minus ``other`` at an epoch, a number for each seed that both have."""
-        first, second = self.pairs(epoch, one, other, name)
+    def difference(self, epoch: float, key_a: Hashable, key_b: Hashable, name: str) -> np.ndarray:
+        """Return ``key_a`` minus ``key_b`` at an epoch, a number for each seed that both have."""
+        first, second = self.pairs(epoch, key_a, key_b, name)
         return first - second
 
     def among(self, keys: Iterable[Hashable]) -> Self:

@@ -58,7 +58,7 @@ def along_gradient(loss: Loss, x: np.ndarray, rates: Sequence[float]) -> Smoothn
     length = float(np.linalg.norm(gradient))
     points = [loss(x - rate * gradient) for rate in rates]
     losses = [initial, *(value for value, _ in points)]
-    changes = [float(np.linalg.norm(other - gradient)) for _, other in points]
+    changes = [float(np.linalg.norm(next_gradient - gradient)) for _, next_gradient in points]
     ratios = [change / (rate * length) for change, rate in zip(changes, rates, strict=True)]
     return Smoothness(max(losses) - min(losses), length, max(changes), max(ratios))
 

@@ -130,7 +130,7 @@ def text(results: Sequence[ClaimResult]) -> str:
         lines += ["", f"== {kind.value} =="]
         for result in group:
             claim = result.claim
-            lines += ["", f"{result.label}  {claim.section}: {claim.says} [{claim.quote}]"]
+            lines += ["", f"{result.label}  {claim.section}: {claim.statement} [{claim.quote}]"]
             items = [f"({result.evidence})"]
             for finding in result.findings:
                 mark = "-" if finding.counts else " "
@@ -169,9 +169,15 @@ def as_json(results: Sequence[ClaimResult]) -> dict[str, Any]:
 
 def _result_as_json(result: ClaimResult) -> dict[str, Any]:
     claim = result.claim
-    fields = ("name", "section", "quote", "says", "there", "here", "beside", "page")
     return {
-        **{name: getattr(claim, name) for name in fields},
+        "name": claim.name,
+        "section": claim.section,
+        "quote": claim.quote,
+        "says": claim.statement,
+        "there": claim.paper_setup,
+        "here": claim.book_setup,
+        "beside": claim.caveat,
+        "page": claim.page,
         "label": _label_as_json(result.label),
         "scale": result.scale,
         "commands": claim.commands,

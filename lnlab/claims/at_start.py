@@ -109,15 +109,18 @@ def summed_inputs(records: Records) -> list[Finding]:
     inputs at every step, which stabilize the magnitude, is secondary.
     """
     results = []
-    for inputs, words in (("first", "input at the first step alone"), ("every", "at every step")):
+    for inputs, description in (
+        ("first", "input at the first step alone"),
+        ("every", "at every step"),
+    ):
         for scale in SCALES:
             plain, layer = (_drift(form, scale, inputs) for form in ("plain", "paper"))
             what = (
-                f"recurrent weights x {scale:g}, {words}: the summed inputs change by "
+                f"recurrent weights x {scale:g}, {description}: the summed inputs change by "
                 f"{layer.mean():.2f} powers of ten, {plain.mean():.2f} without norm"
             )
-            one = Finding(what, layer - plain, DECADES, (layer - plain) / plain)
-            results.append(one if inputs == "first" else _secondary(one))
+            finding = Finding(what, layer - plain, DECADES, (layer - plain) / plain)
+            results.append(finding if inputs == "first" else _secondary(finding))
     return results
 
 
@@ -181,10 +184,10 @@ def robust_to_scaling(records: Records) -> list[Finding]:
                     f"{kind} norm, {family}, {scaled} x {FACTOR:g}: ds² changes by "
                     f"{change.mean():.2f} powers of ten, {plain.mean():.2f} without norm"
                 )
-                one = Finding(what, change - plain, DECADES)
+                finding = Finding(what, change - plain, DECADES)
                 # The metric of a Gaussian model without a norm does not depend on its weights.
                 counts = kind != "weight" and (family, scaled) != ("gaussian", "weights")
-                results.append(one if counts else _secondary(one))
+                results.append(finding if counts else _secondary(finding))
     return results
 
 
@@ -247,11 +250,11 @@ def gradient_flow(records: Records) -> list[Finding]:
                          for placement in ("pre", "post"))  # fmt: skip
             text = f"{10 ** pre.mean():.2f} with pre-norm, {10 ** post.mean():.2f} with post-norm"
             where = f"{depth} blocks, {initialization} initialization: the first block's gradient"
-            one = [
+            findings = [
                 Finding(f"{where} over the last's, {text}: how much reaches it", post - pre,
                         DECADES),
                 Finding(f"{where} over the last's, {text}: how far from 1",
                         np.abs(pre) - np.abs(post), DECADES),
             ]  # fmt: skip
-            results += one if initialization == "Xavier" else map(_secondary, one)
+            results += findings if initialization == "Xavier" else map(_secondary, findings)
     return results

@@ -80,29 +80,31 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
     def evaluate(records: Records) -> list[Finding]:
         results = []
         norms = (norm, *(n for n in ("layer", "batch", "rms") if n != norm))
-        for other in norms:
-            pairs = pairs_by_seed(*(records.of("landscape", learning_rate=rate, norm=n)
-                             for n in ("none", other)))  # fmt: skip
+        for norm_name in norms:
+            pairs = pairs_by_seed(*(records.select("landscape", learning_rate=rate, norm=n)
+                             for n in ("none", norm_name)))  # fmt: skip
             if len(pairs) < 2:
                 continue
             for name, description in measures.items():
                 d = np.array([_mean_over_training(b, name) / _mean_over_training(a, name) - 1
                               for a, b in pairs])  # fmt: skip
                 runs = tuple(run for pair in pairs for run in pair)
-                what = f"{description}, {other} norm against none"
-                results.append(Finding(what, d, "of none's", d, runs, other == norm))
+                what = f"{description}, {norm_name} norm against none"
+                results.append(Finding(what, d, "of none's", d, runs, norm_name == norm))
         return results
 
     return evaluate
 
 
-def pairs_by_seed(one: Iterable[Record], other: Iterable[Record]) -> list[tuple[Record, Record]]:
+def pairs_by_seed(
+    runs_a: Iterable[Record], runs_b: Iterable[Record]
+) -> list[tuple[Record, Record]]:
     """Return pairs of runs with the same seed.
 
     Raises:
         ValueError: If two runs of the same argument have the same seed.
     """
-    a, b = by_seed(one), by_seed(other)
+    a, b = by_seed(runs_a), by_seed(runs_b)
     return [(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]
 
 
@@ -140,7 +142,7 @@ def harder_to_turn(records: Records) -> list[Finding]:
     results = []
     for norm in ("layer", "batch", "none"):
         pairs = pairs_by_seed(*(
-            [run for run in records.of("weights", norm=norm, optimizer="sgd", scale=scale)
+            [run for run in records.select("weights", norm=norm, optimizer="sgd", scale=scale)
              if "magnitude" not in run["settings"]]
             for scale in (1.0, 4.0)
         ))  # fmt: skip
@@ -166,7 +168,7 @@ def mnist_arms(records: Records, a: str, b: str, size: int) -> tuple[Arm, Arm] |
     """Return the longest runs of two norms at one batch size, if they have two seeds in common."""
     arms = []
     for norm in (a, b):
-        runs = records.of("mnist", norm=norm, batch_size=size, learning_rate=RATE, data="mnist")
+        runs = records.select("mnist", norm=norm, batch_size=size, learning_rate=RATE, data="mnist")
         epochs = max((run["settings"]["epochs"] for run in runs), default=0)
         longest = [run for run in runs if run["settings"]["epochs"] == epochs]
         arms.append(Arm(dict(sorted(by_seed(longest).items())), RATE, {}))
@@ -185,8 +187,9 @@ def mnist_end(
     value = end(name) if isinstance(name, str) else name
     runs = tuple(run for arm in arms for run in arm.runs.values())
     arms = equally_long(arms)
-    plain, other = paired(*arms, value)
-    return Finding(what, factor * (other - plain), unit, (other - plain) / plain, runs, counts,
+    baseline, changed = paired(*arms, value)
+    d = changed - baseline
+    return Finding(what, factor * d, unit, d / baseline, runs, counts,
                    untestable=no_plateau(arms, plateau_score or name))  # fmt: skip
 
 
@@ -268,10 +271,10 @@ def _up_to(epoch: float, run: Record) -> Record:
 
 def one_by_one(records: Records) -> list[Finding]:
     """Compare the final error of layer norm with batch size 1 and batch norm with batch size 2."""
-    layer = by_seed(records.of("mnist", norm="layer", batch_size=1, data="mnist"))
+    layer = by_seed(records.select("mnist", norm="layer", batch_size=1, data="mnist"))
     results = []
     for norm, size in (("batch", 2), ("none", 1)):
-        other = by_seed(records.of("mnist", norm=norm, batch_size=size, data="mnist"))
+        other = by_seed(records.select("mnist", norm=norm, batch_size=size, data="mnist"))
         if len(layer.keys() & other.keys()) < 2:
             continue
         what = f"test error at the end, batches of 1, against {norm} at {size}"
@@ -360,7 +363,7 @@ def _rates_of_digits(records: Records) -> list[Finding]:
     results = []
     for cell in ("lstm", "gru", "rnn"):
         best: dict[str, dict[int, float]] = {}
-        runs = records.of("sequence", cell=cell, step="row", held_out=True, gain=1.0)
+        runs = records.select("sequence", cell=cell, step="row", held_out=True, gain=1.0)
         for norm in ("none", "layer"):
             by_norm = [run for run in runs if run["settings"]["norm"] == norm]
             for seed in {run["seed"] for run in by_norm}:
@@ -446,7 +449,7 @@ def _runs_by_schedule(
     named = f"{initialization}-{placement}-{norm}-L{depth}-rate*-warm*"
     scaled = initialization == "gpt2"
     results: dict[Schedule, dict[int, Record]] = {}
-    for run in records.of("transformer", named, last_norm=True, qk_norm="none", norm=norm):
+    for run in records.select("transformer", named, last_norm=True, qk_norm="none", norm=norm):
         s = run["settings"]
         # Older records lack the setting residual_scaling.
         if s["updates_an_epoch"] > 1 and s.get("residual_scaling", False) == scaled:

@@ -36,7 +36,7 @@ def table(records: Records) -> list[list[str]]:
 
 def _rows(records: Records, size: int) -> list[list[str]]:
     by_epochs: dict[int, dict[str, list[Record]]] = {}
-    for run in records.of("mnist", batch_size=size, learning_rate=RATE, data="mnist"):
+    for run in records.select("mnist", batch_size=size, learning_rate=RATE, data="mnist"):
         by_norm = by_epochs.setdefault(run["settings"]["epochs"], {})
         by_norm.setdefault(run["settings"]["norm"], []).append(run)
     complete = [epochs for epochs, by_norm in by_epochs.items() if by_norm.keys() >= NORMS.keys()]

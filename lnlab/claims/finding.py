@@ -35,14 +35,14 @@ class Records:
         self._read: dict[str, list[tuple[Path, Record]]] = {}
 
     @classmethod
-    def given(cls, experiment: str, runs: Sequence[Record]) -> Records:
+    def from_runs(cls, experiment: str, runs: Sequence[Record]) -> Records:
         """Return an instance with records of one experiment that are already in memory."""
         records = cls.__new__(cls)
         records.where = Path()
         records._read = {f"{experiment}-*": [(Path(), run) for run in runs]}
         return records
 
-    def of(self, experiment: str, named: str = "*", **settings: Any) -> list[Record]:
+    def select(self, experiment: str, named: str = "*", **settings: Any) -> list[Record]:
         """Return the records of an experiment whose settings have the given values.
 
         Args:
@@ -131,25 +131,25 @@ class Claim:
         name: Identifier, used in addresses of pages.
         section: Section of the paper, or ``tutorials``.
         quote: The source's words, at most a phrase.
-        says: The claim as a complete sentence.
-        there: The model and data of the source.
-        here: The model and data of the book.
+        statement: The claim as a complete sentence.
+        paper_setup: The model and data of the source.
+        book_setup: The model and data of the book.
         page: The chapter about it.
         experiments: Experiments whose records test it; none if it is computed or not tested.
         evaluate: Returns the findings from the records; none if records are missing.
-        beside: A limitation, or a difference from the source.
+        caveat: A limitation, or a difference from the source.
     """
 
     name: str
     section: str
     quote: str
-    says: str
-    there: str
-    here: str
+    statement: str
+    paper_setup: str
+    book_setup: str
     page: str
     experiments: tuple[str, ...] = ()
     evaluate: Callable[[Records], list[Finding]] = field(default=lambda records: [])
-    beside: str = ""
+    caveat: str = ""
 
     @property
     def commands(self) -> list[str]:

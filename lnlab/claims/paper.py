@@ -76,7 +76,7 @@ PAPER = (
           "with ReLU more than with tanh.",
           "an observation without a figure", "random data; two hidden layers of 64; 10 draws", "",
           evaluate=at_start.correlated_changes,
-          beside="One step of gradient descent on layer 1, from the initial weights."),
+          caveat="One step of gradient descent on layer 1, from the initial weights."),
     Claim("covariate-shift", "3", "“covariate shift” … can be reduced",
           "A layer's gradient changes less with layer norm when the layers below take a step.",
           "a suggestion without a figure", _DIGITS, "", ("landscape",),
@@ -97,13 +97,13 @@ PAPER = (
           "over 50 steps with layer norm.",
           "an argument without a figure", _SMALL, "recurrent_networks",
           evaluate=at_start.summed_inputs,
-          beside="At initialization, from recurrent weights of three sizes. With inputs at every "
+          caveat="At initialization, from recurrent weights of three sizes. With inputs at every "
           "step the magnitude hardly changes without normalization, either."),
     Claim("hidden-gradients", "3.1", "much more stable hidden-to-hidden dynamics",
           "With layer norm the norm of the gradient changes less over 50 steps.",
           "not stated in the paper: our own reading", _SMALL, "recurrent_networks",
           evaluate=computed.gradients_through_time,
-          beside="The paper speaks of summed inputs; measuring the gradient is our addition. At "
+          caveat="The paper speaks of summed inputs; measuring the gradient is our addition. At "
           "initialization, from recurrent weights of three sizes."),
     Claim("longer-sequences", "3.1", "longer than any of the training sequences",
           "The output of layer norm keeps its magnitude on longer sequences; that of batch norm "
@@ -114,7 +114,7 @@ PAPER = (
           "No other parameters of the same layer compute the same function as layer norm.",
           "derived", "computed in float64", "invariances",
           evaluate=at_start.not_a_parameterization,
-          beside="With any parameters a layer is affine in its input; under layer norm it is not."),
+          caveat="With any parameters a layer is affine in its input; under layer norm it is not."),
     # Section 5.
     Claim("table-1", "5.1", "Table 1",
           "All 18 cells of the table of invariances are right.",
@@ -123,16 +123,16 @@ PAPER = (
     Claim("all-rescaling", "5.1", "all the normalization methods are invariant",
           "Batch norm, weight norm and layer norm are invariant to re-scaling all data.",
           "derived", "computed at eps = 0, float64", "paper_vs_code",
-          evaluate=computed.dataset_rescaling, beside="Table 1 itself says No for weight norm."),
+          evaluate=computed.dataset_rescaling, caveat="Table 1 itself says No for weight norm."),
     Claim("case-rescaling", "5.1", "does not change the model's prediction",
           "Re-scaling a single case does not change the output of layer norm.",
           "derived", "computed at eps = 0, float64", "invariances",
-          evaluate=computed.case_rescaling, beside="Positive factors; a negative one flips signs."),
+          evaluate=computed.case_rescaling, caveat="Positive factors; a negative one flips signs."),
     Claim("curvature", "5.2", "by a factor of ½",
           "Doubling the weights of a unit halves the curvature of their block.",
           "derived", "computed by differences, batch norm", "paper_vs_code",
           evaluate=computed.curvature,
-          beside="It is quartered, not halved. The length ds of a step is halved."),
+          caveat="It is quartered, not halved. The length ds of a step is halved."),
     Claim("long-weights", "5.2", "harder to change the orientation",
           "With a norm, an update turns large weights less than small ones.",
           "an argument without a figure", "digits; two hidden layers of 64; 20 epochs",
@@ -148,7 +148,7 @@ PAPER = (
           "norm, the metric along the magnitude of the weights.",
           "derived", "generalized linear models of 6 outputs, 10 draws", "effective_learning_rate",
           evaluate=at_start.robust_to_scaling,
-          beside="Batch norm and layer norm; weight norm, about which the paper does not say "
+          caveat="Batch norm and layer norm; weight norm, about which the paper does not say "
           "this, is a further measurement."),
     # Section 6.1.
     Claim("recall-speedup", "6.1", "a per-iteration speedup across all metrics",
@@ -257,7 +257,7 @@ PAPER = (
           "Adding one number to all data of a case does not change the output.",
           "a summary of table 1", "computed at eps = 0, float64", "paper_vs_code",
           evaluate=computed.case_shifting,
-          beside="If the features are the summed inputs, as the sentence can be read, it is true."),
+          caveat="If the features are the summed inputs, as the sentence can be read, it is true."),
     Claim("benefit-most", "7", "recurrent neural networks benefit the most",
           "Recurrent networks gain more than others.",
           "a summary of section 6", "not comparable between tasks", ""),

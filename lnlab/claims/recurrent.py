@@ -74,11 +74,11 @@ def recurrent_generalization(records: Records) -> list[Finding]:
     """Compare the final value on test data, with one finding per experiment."""
     results = []
     for name in RECURRENT:
-        curve_name, factor, unit, words = TEST[name]
+        curve_name, factor, unit, description = TEST[name]
         for group in run_groups(records, name)[:1]:
             names = [curve_name.format(way, k) for way in ("image", "caption") for k in (1, 5, 10)]
             values = [end(curve) for curve in dict.fromkeys(names)]
-            what = f"{name.replace('_', ' ')}: {words} at the end"
+            what = f"{name.replace('_', ' ')}: {description} at the end"
             share = name != "handwriting"  # the negative log of a density has no natural zero
             results.append(
                 final_metric_difference(group, _sum(values), unit, what, factor=factor, share=share)
@@ -145,7 +145,7 @@ def _digits_by_pixel(records: Records) -> list[Finding]:
         arms = {
             (step, norm): Arm({
                 run["seed"]: run
-                for run in records.of("sequence", cell=cell, norm=norm, step=step, gain=1.0,
+                for run in records.select("sequence", cell=cell, norm=norm, step=step, gain=1.0,
                                       form="paper", held_out=False)
             }, 0.0, {})
             for step in ("row", "pixel") for norm in ("none", "layer")
@@ -280,11 +280,11 @@ def _reader_end(group: RunGroup, what: str, plain: str) -> Finding:
 def initial_gain(records: Records) -> list[Finding]:
     """Compare how much the initial gain, 1 or 0.1, changes the final error of two norms."""
     task, results = TASKS["attentive_reader"], []
-    for changed, runs in task.run_groups(records.of("attentive_reader")):
+    for changed, runs in task.run_groups(records.select("attentive_reader")):
         group = RunGroup("attentive_reader", changed, arms(runs, _GAINS, task.score))
         findings = [
-            _gain_change(group, norm, words)
-            for norm, words in (("batch", "batch norm in the LSTM"),
+            _gain_change(group, norm, description)
+            for norm, description in (("batch", "batch norm in the LSTM"),
                                 ("batch_everywhere", "batch norm everywhere"))
             if group.has(*((n, gain) for n in ("layer", norm) for gain in (1.0, 0.1)))
         ]  # fmt: skip
@@ -292,12 +292,12 @@ def initial_gain(records: Records) -> list[Finding]:
     return results
 
 
-def _gain_change(group: RunGroup, norm: str, words: str) -> Finding:
+def _gain_change(group: RunGroup, norm: str, description: str) -> Finding:
     used = [group.arms[n, gain] for n in ("layer", norm) for gain in (1.0, 0.1)]
     seeds = sorted(set.intersection(*(set(arm.runs) for arm in used)))
     ends = np.array([[end("val_error")(arm.runs[seed]) for seed in seeds] for arm in used])
     layer, batch = np.abs(ends[::2] - ends[1::2])
-    text = f"change of the error on validation by the initial gain, against {words}"
+    text = f"change of the error on validation by the initial gain, against {description}"
     return Finding(
         trained.describe(group, text), 100 * (layer - batch), "points", None,
         tuple(arm.runs[seed] for arm in used for seed in seeds),

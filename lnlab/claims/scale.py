@@ -57,10 +57,10 @@ def relative(runs: Sequence[Record]) -> str:
     units = hidden[0] if isinstance(hidden, list) else hidden
     parts = [f"{100 * units / paper.units:.0f}% of the paper's units"]
     if paper.trained:
-        word, there, here = paper.trained
-        shares = {_percent(here(run) / there) for run in runs}
+        unit, paper_amount, book_amount = paper.trained
+        shares = {_percent(book_amount(run) / paper_amount) for run in runs}
         ends = " to ".join(dict.fromkeys((min(shares, key=float), max(shares, key=float))))
-        parts.append(f"{ends}% of its {word}")
+        parts.append(f"{ends}% of its {unit}")
     else:
         parts.append("length of its training not given")
     parts.append("the same data" if paper.same_data else "other data")

@@ -33,7 +33,7 @@ def early_stopping(records: Records) -> list[Finding]:
     """
     results = []
     for norm in ("layer", "batch"):
-        runs = records.of("weights", norm=norm, optimizer="sgd", scale=1.0)
+        runs = records.select("weights", norm=norm, optimizer="sgd", scale=1.0)
         fixed = [run for run in runs if run["settings"].get("magnitude") == "fixed"]
         pairs = pairs_by_seed([run for run in runs if run not in fixed], fixed)
         if len(pairs) < 2:

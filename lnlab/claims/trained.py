@@ -64,10 +64,10 @@ def run_groups(
     rates are chosen by ``metric``, one of the task's ``scores``; by default the main one. With a
     ``rate``, all arms are at this learning rate.
     """
-    task, given = TASKS[experiment], {} if rate is None else {"learning_rate": rate}
+    task, selection = TASKS[experiment], {} if rate is None else {"learning_rate": rate}
     results = [
         RunGroup(experiment, changed, task.at_best_rates(runs, metric))
-        for changed, runs in task.run_groups(records.of(experiment, **given))
+        for changed, runs in task.run_groups(records.select(experiment, **selection))
     ]
     return [group for group in results if group.has(*(arms or (NONE, LAYER)))]
 
@@ -227,7 +227,7 @@ def best_rates(group: RunGroup, records: Records, other: str = LAYER, plain: str
     task, used = TASKS[group.experiment], []
     runs = next(
         runs
-        for changed, runs in task.run_groups(records.of(group.experiment))
+        for changed, runs in task.run_groups(records.select(group.experiment))
         if changed == group.changed
     )
     seeds = sorted(group.arms[other].runs.keys() & group.arms[plain].runs.keys())

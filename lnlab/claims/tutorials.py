@@ -74,12 +74,12 @@ TUTORIALS = (
     Claim("minimal-memory", "tutorials", "memory: minimal overhead (just γ and β)",
           "Layer norm keeps nothing in memory except gain and bias.",
           "said without a source", "counted from the formula of the gradient", "cost",
-          evaluate=at_start.memory, beside="True at inference; training keeps the input, too."),
+          evaluate=at_start.memory, caveat="True at inference; training keeps the input, too."),
     Claim("pre-norm-flow", "tutorials", "pre-norm … enables better gradient flow",
           "With pre-norm more of the gradient reaches the first block, and it changes less.",
           "said without a source", "blocks of 32 features, random tokens, 10 draws",
           "pre_norm_post_norm", evaluate=at_start.gradient_flow,
-          beside="At initialization (Xavier; GPT-2's is a further measurement); two readings of "
+          caveat="At initialization (Xavier; GPT-2's is a further measurement); two readings of "
           "“better”."),
     Claim("deep-transformers", "tutorials", "enables training of very deep transformer models",
           "A transformer of 24 blocks reaches a lower loss with layer norm than without.",

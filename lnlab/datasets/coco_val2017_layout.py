@@ -24,7 +24,7 @@ from lnlab.datasets import fetch
 
 NAME = "coco_val2017_layout"
 CAPTIONS = 5  # an image
-PLACES = 5  # numbers that a category has in an image's features
+FEATURES_PER_CATEGORY = 5  # numbers that a category has in an image's features
 # As the file of boxes counts them: it has the names of the YOLO detectors.
 CATEGORIES = (
     "person", "bicycle", "car", "motorbike", "aeroplane", "bus", "train", "truck", "boat",
@@ -95,7 +95,7 @@ def features(layouts: Layouts, split: str) -> np.ndarray:
         its share of the area, and its center's x and y from 0 to 1; 0 where there is none.
     """
     rows = layouts.images[split]
-    result = np.zeros((len(rows), len(layouts.categories), PLACES), np.float32)
+    result = np.zeros((len(rows), len(layouts.categories), FEATURES_PER_CATEGORY), np.float32)
     for image, row in zip(result, rows, strict=True):
         w, h = row["w"], row["h"]
         largest = np.zeros(len(image))
@@ -129,20 +129,20 @@ def join(captions: bytes, boxes: bytes, *, held_out: int = 500) -> bytes:
     listed = json.loads(captions)
     sizes = {image["id"]: (image["width"], image["height"]) for image in listed["images"]}
     texts: dict[int, list[str]] = {}
-    for one in listed["annotations"]:
-        texts.setdefault(one["image_id"], []).append(" ".join(one["caption"].split()))
-    seen: dict[int, list[list[int]]] = {}
+    for annotation in listed["annotations"]:
+        texts.setdefault(annotation["image_id"], []).append(" ".join(annotation["caption"].split()))
+    boxes_by_image: dict[int, list[list[int]]] = {}
     for line in boxes.decode().splitlines():
         path, *result = line.split()
         corners = [[int(number) for number in box.split(",")] for box in result]
-        seen[int(re.search(r"(\d+)\.jpg$", path)[1])] = [[c, *xy] for *xy, c in corners]
-    order = sorted(image for image, result in seen.items() if result)
+        boxes_by_image[int(re.search(r"(\d+)\.jpg$", path)[1])] = [[c, *xy] for *xy, c in corners]
+    order = sorted(image for image, result in boxes_by_image.items() if result)
     random.Random(2016).shuffle(order)
     head = {"categories": CATEGORIES, "box": "[category index, x1, y1, x2, y2] in pixels"}
     lines = [json.dumps(head)]
     for k, image in enumerate(order):
         row = dict(zip(("id", "w", "h"), (image, *sizes[image]), strict=True)) | {
-            "boxes": seen[image],
+            "boxes": boxes_by_image[image],
             "captions": texts[image][:CAPTIONS],
             "split": "test" if k < held_out else "val" if k < 2 * held_out else "train",
         }

@@ -97,10 +97,10 @@ def _lines(where: Path, text: str, read: hashlib._Hash) -> list[Line]:
     if len(message) != len(paths):
         return []
     lines = []
-    for one, path in zip(message, paths, strict=True):
+    for transcript, path in zip(message, paths, strict=True):
         content = path.read_bytes()
         read.update(content)
-        lines.append(Line(one, strokes(content, str(path)), text))
+        lines.append(Line(transcript, strokes(content, str(path)), text))
     return lines
 
 

@@ -83,12 +83,12 @@ def compose(letters: bytes, text: bytes) -> bytes:
     words = re.findall(r"[a-z]+", text.decode().lower().replace("'", ""))
     parts = {"train": words[: len(words) * 4 // 5], "other": words[len(words) * 4 // 5 :]}
     new = [drawer for drawers in NEW.values() for drawer in drawers]
-    seen = [drawer for drawer in range(DRAWERS) if drawer not in new]
+    train_drawers = [drawer for drawer in range(DRAWERS) if drawer not in new]
     columns: dict[str, list] = {name: [] for name in ("dxy", "end", "char")}
     heads: dict[str, list] = {name: [] for name in ("length", "split", "drawer", "text")}
     for split, (name, count) in enumerate(COUNTS.items()):
         own = parts["train" if name == "train" else "other"]
-        drawers = NEW.get(name, seen)
+        drawers = NEW.get(name, train_drawers)
         for k in range(count):
             texts = _words(own, int(rng.random() * len(own)), 24 + int(rng.random() * 7))
             drawer = drawers[k % len(drawers)]
@@ -129,7 +129,7 @@ def _drawn(letters: bytes) -> list[dict[str, Points]]:
                     x, y, _ = map(float, line.split(","))
                     points.append((x, y, int(following == "BREAK")))
             raw[int(drawer) - 1][LETTERS[int(number) - 1]] = points
-    return [_scaled(one) for one in raw]
+    return [_scaled(drawer_letters) for drawer_letters in raw]
 
 
 def _scaled(raw: dict[str, Points]) -> dict[str, Points]:

@@ -51,11 +51,11 @@ def arms(
         ValueError: If an arm has two records with the same learning rate and seed.
     """
     results = {}
-    for name, given in named.items():
+    for name, required in named.items():
         by_rate: dict[float, dict[int, Record]] = {}
         for record in records:
             settings = record["settings"]
-            if any(settings[k] != v for k, v in given.items()):
+            if any(settings[k] != v for k, v in required.items()):
                 continue
             runs = by_rate.setdefault(settings["learning_rate"], {})
             if record["seed"] in runs:

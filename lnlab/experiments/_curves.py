@@ -85,15 +85,15 @@ def steps_to_target(updates: np.ndarray, values: np.ndarray, target: float) -> f
         150.0
     """
     known = ~np.isnan(values)
-    at, curve = np.asarray(updates)[known], smoothed(np.asarray(values)[known])
+    steps, curve = np.asarray(updates)[known], smoothed(np.asarray(values)[known])
     reached = np.flatnonzero(curve <= target)
     if not len(reached):
         return math.inf
     k = int(reached[0])
     if k == 0:
-        return float(at[0])
+        return float(steps[0])
     fraction = (curve[k - 1] - target) / (curve[k - 1] - curve[k])
-    return float(at[k - 1] + fraction * (at[k] - at[k - 1]))
+    return float(steps[k - 1] + fraction * (steps[k] - steps[k - 1]))
 
 
 def steps_to_target_ratio(method: float, baseline: float) -> float:

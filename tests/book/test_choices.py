@@ -130,7 +130,7 @@ def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_beh
         for group, value in (("part", part), ("evidence", evidence)):
             page.locator(f'[name="ln-of-paper-{group}"][value="{value}"]').check()
         return [
-            one.claim.says
+            one.claim.statement
             for one in claims
             if part in ("all", chart.part(one))
             and evidence in ("any", chart.KINDS[one.label.evidence][0])

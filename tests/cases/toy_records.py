@@ -382,7 +382,7 @@ class InMemory(Records):
     def __init__(self, runs):
         self.runs = runs
 
-    def of(self, experiment, named="*", **settings):
+    def select(self, experiment, named="*", **settings):
         """Return those of an experiment, as the records of a folder do."""
         pattern = f"{experiment}-{named}"
         return [

@@ -24,7 +24,9 @@ def test_a_row_has_the_mean_and_the_range_of_its_seeds_at_the_end():
 def test_a_kind_may_be_made_of_a_list():
     runs = [run("layer", 0, 1.0, 1, hidden=h) for h in ([4, 4], [8])]
     assert [row["hidden"] for row in table(runs, ["norm", "hidden"], [])] == [[4, 4], [8]]
-    with pytest.raises(ValueError, match=r"got layer with seeds \[0, 0\]; name in `by` what else"):
+    with pytest.raises(
+        ValueError, match=r"got layer with seeds \[0, 0\]; name in `group_by` what else"
+    ):
         table(runs, ["norm"], ["loss"])
 
 

@@ -23,7 +23,7 @@ Record = Mapping[str, Any]
 def weighed(experiment: str, records: Sequence[Record], *names: str) -> list[ClaimResult]:
     """Weigh the claims that an experiment decides; of those names alone, where any are given."""
     about = [one for one in claims.about(experiment) if not names or one.name in names]
-    return claims.evaluate(Records.given(experiment, records), about)
+    return claims.evaluate(Records.from_runs(experiment, records), about)
 
 
 @functools.cache
@@ -39,7 +39,7 @@ def findings(of: Sequence[ClaimResult], caption: str) -> Table:
     """Return a row a claim, with its label and what was run, and below it what was measured."""
     rows = []
     for one in of:
-        rows.append([one.claim.says, one.evidence, badge(one.label)])
+        rows.append([one.claim.statement, one.evidence, badge(one.label)])
         rows += [_row(f"– {finding.what}", finding) for finding in one.counting]
     columns = ["Claim and measurements", "Runs and mean difference", "Label"]
     return Table(columns, rows, caption)

@@ -70,7 +70,7 @@ class BatchNormLSTM(nn.Module):
             alive: Whether each sequence has not ended yet, shape ``(T, B)``.
             h0: Initial hidden state, shape ``(B, H)``; zeros if not given.
         """
-        known, every = int(self.known), alive.all(1).tolist()
+        known, all_alive = int(self.known), alive.all(1).tolist()
         from_inputs = self._normalize_inputs(F.linear(x, self.weight_ih_l0), known)
         h = c = x.new_zeros(x.shape[1], self.hidden_size)
         h = h if h0 is None else h0
@@ -79,9 +79,9 @@ class BatchNormLSTM(nn.Module):
             gates = gates + self._norm("h", t, known, F.linear(h, self.weight_hh_l0))
             i, f, g, o = gates.chunk(4, 1)
             new = f.sigmoid() * c + i.sigmoid() * g.tanh()
-            c = new if every[t] else torch.where(on, new, c)
+            c = new if all_alive[t] else torch.where(on, new, c)
             new = o.sigmoid() * self._norm("c", t, known, c, self.bias_c).tanh()
-            h = new if every[t] else torch.where(on, new, h)
+            h = new if all_alive[t] else torch.where(on, new, h)
             outputs.append(h)
         if self.training:
             self.known.fill_(max(known, len(x)))
@@ -109,9 +109,9 @@ class BatchNormLSTM(nn.Module):
 
     def _norm(self, place: str, t: int, known: int, x: Tensor, bias: Tensor | None = None):
         """Apply the norm ``i``, ``h`` or ``c`` at one step."""
-        at = t if self.training else max(0, min(t, known - 1))
+        step = t if self.training else max(0, min(t, known - 1))
         return F.batch_norm(
-            x, getattr(self, f"mean_{place}")[at], getattr(self, f"var_{place}")[at],
+            x, getattr(self, f"mean_{place}")[step], getattr(self, f"var_{place}")[step],
             getattr(self, f"gain_{place}"), bias, self.training,
             self.momentum if t < known else 1.0, self.eps,
         )  # fmt: skip
@@ -131,8 +131,8 @@ class Texts(NamedTuple):
     @property
     def alive(self) -> Tensor:
         """Mask of the words that are not padding, shape ``(T, B)``."""
-        places = torch.arange(len(self.words), device=self.words.device)
-        return places[:, None] < self.lengths
+        positions = torch.arange(len(self.words), device=self.words.device)
+        return positions[:, None] < self.lengths
 
 
 class Encoder(nn.Module):
@@ -182,9 +182,9 @@ class Encoder(nn.Module):
 
 def _reverse(x: Tensor, texts: Texts) -> Tensor:
     """Return texts ``(T, B, I)`` in reverse order, with padding still at the end."""
-    places = torch.arange(len(x), device=x.device)[:, None]
-    places = torch.where(texts.alive, texts.lengths - 1 - places, places)
-    return x[places, torch.arange(x.shape[1], device=x.device)]
+    positions = torch.arange(len(x), device=x.device)[:, None]
+    positions = torch.where(texts.alive, texts.lengths - 1 - positions, positions)
+    return x[positions, torch.arange(x.shape[1], device=x.device)]
 
 
 def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:

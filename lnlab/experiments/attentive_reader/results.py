@@ -21,8 +21,8 @@ TASK = Task(
         EVERYWHERE: {"norm": "batch_everywhere", "gain": 0.1},
     },
     tuple(
-        Measure(f"{words}, %", lambda run, name=name: 100 * TASK.at_best(run, name))
-        for name, words in (
+        Measure(f"{description}, %", lambda run, name=name: 100 * TASK.at_best(run, name))
+        for name, description in (
             ("val_error", "error on validation"),
             ("test_error", "test error"),
             ("val_longer_error", "validation, longer passages"),

@@ -86,10 +86,10 @@ def add_distractors(questions: Coded, rng: np.random.Generator) -> Coded:
     enough names, the remaining entities become unknown words.
     """
     count = len(questions.answer)
-    other = questions.take((np.arange(count) + rng.integers(1, max(2, count), count)) % count)
+    distractors = questions.take((np.arange(count) + rng.integers(1, max(2, count), count)) % count)
     used = _present(questions.passage) | _present(questions.query)
     unused = np.argsort(used, axis=1, kind="stable")  # unused names come first
-    to_rename = _present(other.passage)
+    to_rename = _present(distractors.passage)
     rank = to_rename.cumsum(1) - 1  # of an entity among those of the other passage
     new = np.where(
         to_rename & (rank < (~used).sum(1, keepdims=True)),
@@ -97,13 +97,13 @@ def add_distractors(questions: Coded, rng: np.random.Generator) -> Coded:
         0,
     )
     names = np.concatenate([np.zeros((count, 1), np.int64), new], 1)
-    passage = _rename_entities(other.passage, names)
-    lengths = questions.passage_length + other.passage_length
+    passage = _rename_entities(distractors.passage, names)
+    lengths = questions.passage_length + distractors.passage_length
     result = np.zeros((count, questions.passage.shape[1] + passage.shape[1]), np.int64)
     first = rng.random(count) < 0.5
     for k in range(count):
         parts = [questions.passage[k, : questions.passage_length[k]],
-                 passage[k, : other.passage_length[k]]]  # fmt: skip
+                 passage[k, : distractors.passage_length[k]]]  # fmt: skip
         result[k, : lengths[k]] = np.concatenate(parts if first[k] else parts[::-1])
     return questions._replace(passage=result, passage_length=lengths)
 

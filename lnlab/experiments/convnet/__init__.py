@@ -95,10 +95,10 @@ class Settings(config.Settings):
         return no_eps + (() if self.norm == "batch" else ("momentum",))
 
 
-def _with_he(**given: Any) -> tuple[Grid, Grid]:
+def _with_he(**overrides: Any) -> tuple[Grid, Grid]:
     """Return runs of all norms, and of none from He's weights."""
     he = {"norm": ("none",), "initialization": "he"}
-    return Grid(range(3), {"norm": NORMS, **given}), Grid(range(3), {**given, **he})
+    return Grid(range(3), {"norm": NORMS, **overrides}), Grid(range(3), {**overrides, **he})
 
 
 RECORDED = (

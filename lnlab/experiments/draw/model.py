@@ -205,8 +205,10 @@ class Painter(nn.Module):
         """Decode one code; return state, canvas, writing window and next reading window."""
         size = self.sizes[1]
         decoded = self.decoder(z, decoded)
-        next_read, at, patch = self.look(decoded[0]).split((ATTENTION, ATTENTION, size**2), 1)
-        write_window = window(at, size)
+        next_read, write_params, patch = self.look(decoded[0]).split(
+            (ATTENTION, ATTENTION, size**2), 1
+        )
+        write_window = window(write_params, size)
         canvas = paint(canvas, patch.view(-1, size, size), write_window, size)
         return decoded, canvas, write_window, next_read
 

@@ -144,8 +144,8 @@ class Run(run.Run):
         for part in images.split(EVAL_BATCH_SIZE):
             part = self.floats(part)
             painting = self.model(part, self.noise(len(part), generator))
-            both = torch.stack((bound(painting, part), painting.kl))
-            totals += both.double().sum(1).cpu()
+            bound_and_kl = torch.stack((bound(painting, part), painting.kl))
+            totals += bound_and_kl.double().sum(1).cpu()
         return tuple((totals / len(images)).tolist())
 
     def noise(self, count: int, generator: torch.Generator) -> Tensor:

@@ -58,10 +58,12 @@ class Pen:
         arrays = record["arrays"]
         if "matrices" not in arrays:
             raise ValueError("Pen: record must be of a run with keep, this one kept no weights")
-        given = {k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()}
+        settings = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()
+        }
         characters = "".join(map(chr, arrays["characters"][-1]))
         packed = {name: arrays[name][-1] for name in NAMES}
-        model = unpack(packed, Writer(Settings(**given), len(characters)))
+        model = unpack(packed, Writer(Settings(**settings), len(characters)))
         if not all(p.isfinite().all() for p in model.parameters()):
             raise ValueError("Pen: record must be of a run that did not explode; take another")
         return cls(model.eval(), characters)
@@ -80,8 +82,8 @@ class Pen:
                 f"write: text must be of characters that training had, got "
                 f"{' '.join(map(repr, unknown))}; use only {self.characters!r}"
             )
-        places = torch.tensor([[self.characters.index(c) for c in text]])
-        coded = torch.nn.functional.one_hot(places, len(self.characters)).float()
+        indices = torch.tensor([[self.characters.index(c) for c in text]])
+        coded = torch.nn.functional.one_hot(indices, len(self.characters)).float()
         return self.model.write(coded, count, torch.Generator().manual_seed(seed), bias)
 
 
@@ -95,12 +97,12 @@ def write(record: Mapping[str, Any], text: str, *, bias: float = 1.0, seed: int 
         ValueError: As :meth:`Pen.of` and :meth:`Pen.write` say.
     """
     points, window = Pen.of(record).write(text, POINTS * len(text), bias=bias, seed=seed)
-    numbers, place = points[:, 0].nan_to_num().numpy(), window[:, 0].numpy()
+    numbers, position = points[:, 0].nan_to_num().numpy(), window[:, 0].numpy()
     # What is left of a window that has passed the end lies behind where it was.
-    most = np.maximum.accumulate(place)
-    back = (most > len(text) - 4) & (most - place > 2)
-    there = np.flatnonzero((place > len(text) - 1.5) | back)
-    end = there[0] + LAST if len(there) else len(place)
-    numbers, place = numbers[:end], place[:end]
+    most = np.maximum.accumulate(position)
+    back = (most > len(text) - 4) & (most - position > 2)
+    reached_end = np.flatnonzero((position > len(text) - 1.5) | back)
+    end = reached_end[0] + LAST if len(reached_end) else len(position)
+    numbers, position = numbers[:end], position[:end]
     strokes = np.clip(np.rint(numbers[:, :2] * GRAIN), -32768, 32767).astype(np.int16)
-    return Line(strokes, numbers[:, 2].astype(np.uint8), place)
+    return Line(strokes, numbers[:, 2].astype(np.uint8), position)

@@ -79,7 +79,7 @@ class Writer(nn.Module):
         """Write texts ``(B, U, C)`` point by point, ``count`` points, as :func:`draw` draws."""
         state, others = self.first.start(text), [None] * len(self.others)
         point = text.new_zeros(len(text), PEN)
-        places = torch.arange(text.shape[1], dtype=text.dtype, device=text.device)
+        positions = torch.arange(text.shape[1], dtype=text.dtype, device=text.device)
         points, window = [], []
         for _ in range(count):
             x = self.pen(point)
@@ -91,7 +91,7 @@ class Writer(nn.Module):
                 layers.append(output[0])
             point = draw(self.output(torch.cat(layers, 1)), generator, bias)
             points.append(point)
-            window.append(share @ places / share.sum(1).clamp(min=1e-9))
+            window.append(share @ positions / share.sum(1).clamp(min=1e-9))
         return Written(torch.stack(points), torch.stack(window))
 
 
@@ -132,7 +132,7 @@ def model(
     return built
 
 
-def nll(said: Tensor, points: Tensor) -> Tensor:
+def nll(params: Tensor, points: Tensor) -> Tensor:
     """Return the negative log likelihood of each point, in nats.
 
     ::
@@ -143,11 +143,11 @@ def nll(said: Tensor, points: Tensor) -> Tensor:
     Graves (2013), eqs. 23-26. Densities are by the unit in which ``points`` are given.
 
     Args:
-        said: Shape ``(..., 1 + 6 M)``: of the lift, then M each of weights, means of x and y,
+        params: Shape ``(..., 1 + 6 M)``: of the lift, then M each of weights, means of x and y,
             logarithms of their deviations, correlations before tanh.
         points: Shape ``(..., 3)``.
     """
-    lift, weight, mean_x, mean_y, log_x, log_y, rho = _parts(said)
+    lift, weight, mean_x, mean_y, log_x, log_y, rho = _parts(params)
     x, y, lifted = points.unsqueeze(-1).unbind(-2)
     u, v = (x - mean_x) * torch.exp(-log_x), (y - mean_y) * torch.exp(-log_y)
     rest = 1 - rho * rho
@@ -158,27 +158,27 @@ def nll(said: Tensor, points: Tensor) -> Tensor:
     return bernoulli - log_mixture
 
 
-def draw(said: Tensor, generator: torch.Generator, bias: float = 0.0) -> Tensor:
-    """Draw a point ``(B, 3)`` from what is said of it ``(B, 1 + 6 M)``.
+def draw(params: Tensor, generator: torch.Generator, bias: float = 0.0) -> Tensor:
+    """Draw a point ``(B, 3)`` from the parameters of its distribution ``(B, 1 + 6 M)``.
 
     With a ``bias`` the hand is steadier: deviations are ``e^bias`` times as small, and the logits
     of the mixture's weights ``1 + bias`` times as large; Graves (2013), eqs. 61-62.
     """
-    lift, weight, *rest = _parts(said)
+    lift, weight, *rest = _parts(params)
     weight, rest[2], rest[3] = weight * (1 + bias), rest[2] - bias, rest[3] - bias
     # A network whose weights are no numbers any more draws any of them.
     chosen = torch.multinomial(weight.softmax(-1).nan_to_num(1.0), 1, generator=generator)
     mean_x, mean_y, log_x, log_y, rho = (s.gather(1, chosen) for s in rest)
-    u, v = torch.randn(2, len(said), 1, generator=generator, dtype=said.dtype)
+    u, v = torch.randn(2, len(params), 1, generator=generator, dtype=params.dtype)
     x = mean_x + log_x.exp() * u
     y = mean_y + log_y.exp() * (rho * u + (1 - rho * rho).sqrt() * v)
-    lifted = torch.rand(len(said), 1, generator=generator, dtype=said.dtype) < lift.sigmoid()
-    return torch.cat((x, y, lifted.to(said.dtype)), 1)
+    lifted = torch.rand(len(params), 1, generator=generator, dtype=params.dtype) < lift.sigmoid()
+    return torch.cat((x, y, lifted.to(params.dtype)), 1)
 
 
-def _parts(said: Tensor) -> list[Tensor]:
-    count = (said.shape[-1] - 1) // 6
-    lift, weight, mean_x, mean_y, log_x, log_y, rho = said.split((1, *[count] * 6), -1)
+def _parts(params: Tensor) -> list[Tensor]:
+    count = (params.shape[-1] - 1) // 6
+    lift, weight, mean_x, mean_y, log_x, log_y, rho = params.split((1, *[count] * 6), -1)
     return [
         *(lift, weight, mean_x, mean_y, log_x.clamp(LEAST, MOST), log_y.clamp(LEAST, MOST)),
         TIGHT * rho.tanh(),

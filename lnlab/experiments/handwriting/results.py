@@ -5,7 +5,7 @@ from __future__ import annotations
 from lnlab.experiments._task import STARTS, Measure, Task, lowest
 from lnlab.experiments.handwriting import MEASURED, Settings
 
-_WORDS = {
+_DESCRIPTIONS = {
     "train": "training lines",
     "val_seen": "lines of known writers",
     "val_new": "lines of new writers",
@@ -19,7 +19,7 @@ TASK = Task(
     STARTS,
     tuple(
         Measure(
-            f"{_WORDS[split]}, {unit}",
+            f"{_DESCRIPTIONS[split]}, {unit}",
             lambda run, name=f"{split}_{what}": TASK.at_best(run, name),
             digits=3,
         )

@@ -27,10 +27,10 @@ class Batch(NamedTuple):
 
     points: Tensor  # (T, B, 3): offsets divided by their std, lifts
     text: Tensor  # (B, U, C), one-hot
-    there: Tensor  # (T, B): mask of the points that are not padding
+    mask: Tensor  # (T, B): mask of the points that are not padding
 
 
-class Places(NamedTuple):
+class Alignment(NamedTuple):
     """The character of each point of a batch, and the mask of the texts."""
 
     characters: Tensor  # (T, B): index of the character that the pen is writing
@@ -112,11 +112,11 @@ class Run(run.Run):
             strokes[:, :2] += self.noise * (rng.random((len(strokes), 2), np.float32) - 0.5)
             strokes[0, :2] = 0
             points.append(torch.from_numpy(strokes))
-        there = pad_sequence([torch.ones(len(p), dtype=torch.bool) for p in points])
+        mask = pad_sequence([torch.ones(len(p), dtype=torch.bool) for p in points])
         return Batch(
             pad_sequence(points).to(self.device),
             self.encode([piece.text for piece in pieces]),
-            there.to(self.device),
+            mask.to(self.device),
         )
 
     def encode(self, texts: Sequence[str]) -> Tensor:
@@ -146,8 +146,8 @@ class Run(run.Run):
     def loss(self, batch: Batch) -> Tensor:
         """Return the mean negative log likelihood of the next point, in nats."""
         text, _ = self.model(batch.points[:-1], batch.text)
-        there = batch.there[1:]
-        return nll(text[there], batch.points[1:][there]).mean()
+        mask = batch.mask[1:]
+        return nll(text[mask], batch.points[1:][mask]).mean()
 
     def update(self, batch: Batch) -> Tensor:
         """Take one step of Adam, with the norm of the gradient clipped to ``clip``."""
@@ -168,17 +168,17 @@ class Run(run.Run):
         results = {}
         for split, batches in self.measured.items():
             total = off = count = 0.0
-            known = all(places is not None for _, places in batches)
-            for batch, places in batches:
+            known = all(alignment is not None for _, alignment in batches)
+            for batch, alignment in batches:
                 texts, share = self.model(batch.points[:-1], batch.text)
-                there = batch.there[1:]
-                total += float(nll(texts[there], batch.points[1:][there]).double().sum())
-                count += int(there.sum())
+                mask = batch.mask[1:]
+                total += float(nll(texts[mask], batch.points[1:][mask]).double().sum())
+                count += int(mask.sum())
                 if known:
-                    share = share * places.written
+                    share = share * alignment.written
                     numbers = torch.arange(share.shape[2], device=share.device)
-                    at = (share * numbers).sum(2) / share.sum(2).clamp(min=1e-9)
-                    off += float((at - places.characters[1:])[there].abs().double().sum())
+                    position = (share * numbers).sum(2) / share.sum(2).clamp(min=1e-9)
+                    off += float((position - alignment.characters[1:])[mask].abs().double().sum())
             results[f"{split}_nll"] = total / count
             if known:
                 results[f"{split}_window_distance"] = off / count
@@ -197,7 +197,7 @@ class Run(run.Run):
             results |= {name: part * self.at_end for name, part in pack(self.model).items()}
         return results
 
-    def _measured(self, pieces: Sequence[Line]) -> list[tuple[Batch, Places | None]]:
+    def _measured(self, pieces: Sequence[Line]) -> list[tuple[Batch, Alignment | None]]:
         """Return batches of pieces that are evenly spaced in the order of their lengths."""
         rng = np.random.default_rng(0)
         pieces = sorted(pieces, key=lambda piece: len(piece.strokes))
@@ -206,13 +206,13 @@ class Run(run.Run):
         results = []
         for k in range(0, len(chosen), EVAL_BATCH_SIZE):
             part = chosen[k : k + EVAL_BATCH_SIZE]
-            batch, places = self.batch(part, rng), None
+            batch, alignment = self.batch(part, rng), None
             if all(piece.characters is not None for piece in part):
                 known = [torch.from_numpy(piece.characters) for piece in part]
                 lengths = torch.tensor([[len(piece.text)] for piece in part])
                 written = torch.arange(batch.text.shape[1]) < lengths
-                places = Places(pad_sequence(known).to(self.device), written.to(self.device))
-            results.append((batch, places))
+                alignment = Alignment(pad_sequence(known).to(self.device), written.to(self.device))
+            results.append((batch, alignment))
         return results
 
 

@@ -17,7 +17,7 @@ from lnlib.nn.kernels.once_differentiable import once_differentiable
 BELL = 3  # numbers that a bell of the window has: height, sharpness, step
 
 
-class Seen(NamedTuple):
+class WindowOutput(NamedTuple):
     """What the layer gives: for each step its state, what the window shows, and where it is."""
 
     hidden: Tensor  # (T, B, H)
@@ -30,7 +30,7 @@ class State(NamedTuple):
 
     h: Tensor  # (B, H)
     c: Tensor  # (B, H)
-    place: Tensor  # (B, K): of the bells, in characters from 0
+    position: Tensor  # (B, K): of the bells, in characters from 0
     window: Tensor  # (B, C)
 
 
@@ -76,13 +76,13 @@ class WindowLSTM(nn.Module):
         """
         h, c = self.cell(torch.cat((x, state.window), 1), (state.h, state.c))
         height, sharp, moved = self.bells(h).exp().chunk(BELL, 1)
-        place = state.place + moved
-        away = place.unsqueeze(2) - _places(text)
+        position = state.position + moved
+        away = position.unsqueeze(2) - _character_positions(text)
         share = (height.unsqueeze(2) * (-sharp.unsqueeze(2) * away.square()).exp()).sum(1)
         window = torch.einsum("bu,buc->bc", share, text)
-        return State(h, c, place, window), share
+        return State(h, c, position, window), share
 
-    def forward(self, x: Tensor, text: Tensor) -> Seen:
+    def forward(self, x: Tensor, text: Tensor) -> WindowOutput:
         """Run over whole sequences ``(T, B, I)``, from the beginning of texts ``(B, U, C)``."""
         cell = self.cell
         if isinstance(cell, LayerNormLSTMCell):
@@ -98,10 +98,10 @@ class WindowLSTM(nn.Module):
         else:
             bias, gains, eps = cell.bias_ih + cell.bias_hh, (None,) * 4, 0.0
         weights = (cell.weight_ih, cell.weight_hh, self.bells.weight, self.bells.bias)
-        return Seen(*_Window.apply(x, text, bias, *weights, *gains, eps))
+        return WindowOutput(*_Window.apply(x, text, bias, *weights, *gains, eps))
 
 
-def _places(text: Tensor) -> Tensor:
+def _character_positions(text: Tensor) -> Tensor:
     return torch.arange(text.shape[1], dtype=text.dtype, device=text.device)
 
 
@@ -126,23 +126,25 @@ class _Window(torch.autograd.Function):
         summed_x = inputs  # in place: what the window adds is added there
         summed_h = new(T, B, 4 * H) if norm else inputs
         gates, cells, tanhs, hidden = new(T, B, 4 * H), new(T, B, H), new(T, B, H), new(T, B, H)
-        bells, places = new(T, B, BELL * K), new(T, B, K)
+        bells, positions = new(T, B, BELL * K), new(T, B, K)
         away, bumps, shares = new(T, B, K, U), new(T, B, K, U), new(T, B, 1, U)
         window = new(T, B, 1, C)
-        u = _places(text)
-        h, c, place, w = (x.new_zeros(B, n) for n in (H, H, K, C))
+        u = _character_positions(text)
+        h, c, position, w = (x.new_zeros(B, n) for n in (H, H, K, C))
         statistics = []
         columns = [gates[..., i * H : j * H] for i, j in ((0, 2), (0, 1), (1, 2), (2, 3), (3, 4))]
         parts = bells.unsqueeze(3).split(K, 2)
         steps = zip(
             *(s.unbind() for s in (summed_x, summed_h, gates, *columns, cells, tanhs, hidden)),
-            *(s.unbind() for s in (bells, *parts, places, places.unsqueeze(3))),
+            *(s.unbind() for s in (bells, *parts, positions, positions.unsqueeze(3))),
             *(s.unbind() for s in (away, bumps, shares, window, window.squeeze(2))),
             strict=True,
         )
         for step in steps:
             a_x, a_h, gate, i_f, i, f, g, o, cell, tanh, h_next, bell, *views = step
-            height, sharp, moved, place_next, place_3, off, bump, share, window_3, w_next = views
+            height, sharp, moved, position_next, position_3, off, bump, share, window_3, w_next = (
+                views
+            )
             a_x.addmm_(w, from_w)
             if norm:
                 y_x, *stats_x = torch.native_layer_norm(a_x, (4 * H,), gain_x, b, eps)
@@ -165,13 +167,13 @@ class _Window(torch.autograd.Function):
             torch.mul(o, tanh, out=h_next)
             torch.addmm(bias_p, h_next, from_p, out=bell)
             bell.exp_()
-            torch.add(place, moved.squeeze(2), out=place_next)
-            torch.sub(place_3, u, out=off)
+            torch.add(position, moved.squeeze(2), out=position_next)
+            torch.sub(position_3, u, out=off)
             torch.mul(off, off, out=bump)
             bump.mul_(sharp).neg_().exp_()
             torch.bmm(height.transpose(1, 2), bump, out=share)
             torch.bmm(share, text, out=window_3)
-            h, c, place, w = h_next, cell, place_next, w_next
+            h, c, position, w = h_next, cell, position_next, w_next
         window, shares = window.squeeze(2), shares.squeeze(2)
         if norm:
             statistics = [torch.stack(s) for s in zip(*statistics, strict=True)]
@@ -208,13 +210,13 @@ class _Window(torch.autograd.Function):
             pull.view(T, B, -1, pull.shape[-1]).transpose(0, 1).reshape(B, -1, pull.shape[-1]), text
         )
         pull = pull.view(B, T, BELL * K, C).transpose(0, 1)
-        both = height * sharp
-        pull = pull * torch.cat((height, -both, -2 * both), 2).unsqueeze(3)
+        height_sharp = height * sharp
+        pull = pull * torch.cat((height, -height_sharp, -2 * height_sharp), 2).unsqueeze(3)
 
         dgates, dbells = new(T, B, 4 * H), new(T, B, BELL * K, 1)
         da_x, da_h = (new(T, B, 4 * H), new(T, B, 4 * H)) if norm else (dgates, dgates)
         dcells = new(T, B, H)
-        dh, dc, dplace, dw = (x.new_zeros(B, n) for n in (H, H, K, C))
+        dh, dc, dposition, dw = (x.new_zeros(B, n) for n in (H, H, K, C))
         slopes_3, dgates_3 = (s.unflatten(2, (4, H))[:, :, :3] for s in (slopes, dgates))
         steps = zip(
             *(s.unbind() for s in (dhidden, dwindow, pull, dbells, dbells.squeeze(3))),
@@ -225,13 +227,13 @@ class _Window(torch.autograd.Function):
             strict=True,
         )
         for step in reversed(list(steps)):
-            dh_t, dw_t, pull_t, dbell_3, dbell, dbell_place, moved_t, slope_3, *views = step
+            dh_t, dw_t, pull_t, dbell_3, dbell, dbell_position, moved_t, slope_3, *views = step
             dgate_3, slope_o, dgate_o, slope_y_t, f_t, dgate, da_x_t, da_h_t, *views = views
             dcell, a_x_t, a_h_t, cell, *stats = views
             dw.add_(dw_t)
             torch.bmm(pull_t, dw.unsqueeze(2), out=dbell_3)
-            dplace.add_(dbell_place)
-            torch.mul(dplace, moved_t, out=dbell_place)
+            dposition.add_(dbell_position)
+            torch.mul(dposition, moved_t, out=dbell_position)
             dh.add_(dh_t)
             dh.addmm_(dbell, weight_p)
             torch.mul(slope_o, dh, out=dgate_o)

@@ -54,8 +54,8 @@ EXPERIMENT = Experiment(
     loss=mnist.EXPERIMENT.loss,
     measures={
         **mnist.EXPERIMENT.measures,
-        **{f"{by}_nll": "nats" for by in ("batches", "averages", "true")},
-        **{f"{by}_error": "fraction" for by in ("batches", "averages", "true")},
+        **{f"{statistics}_nll": "nats" for statistics in ("batches", "averages", "true")},
+        **{f"{statistics}_error": "fraction" for statistics in ("batches", "averages", "true")},
         "gradient_noise": "batches",
         "gradient_length": "nats per unit of a parameter",
         **{f"{name}_#": "deviations" for name in ("miss", "kept_miss", "kept_mean", "kept_std")},

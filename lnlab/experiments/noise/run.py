@@ -16,13 +16,13 @@ from lnlab.experiments.noise import EXPERIMENT, NORMS, Settings
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm
 
-__all__ = ["NORMS", "Run", "Seen", "Settings", "forward"]
+__all__ = ["NORMS", "NormInputs", "Run", "Settings", "forward"]
 
 CLOUD = 40  # batches of one unit, or cases under layer norm, that a record keeps
-SEEN = (400, 8)  # cases, and batches in which each of them is seen
+MOVES_SIZE = (400, 8)  # cases, and batches in which each of them is seen
 
 
-class Seen(NamedTuple):
+class NormInputs(NamedTuple):
     """Summed inputs on their way into a norm, and the statistics that normalize them."""
 
     inputs: torch.Tensor  # batch norm (batches, B, H), layer norm (N, H)
@@ -39,8 +39,8 @@ def forward(
     x: torch.Tensor,
     *,
     batch_size: int | None = None,
-    given: list[tuple[torch.Tensor, torch.Tensor]] | None = None,
-) -> tuple[torch.Tensor, list[Seen]]:
+    statistics: list[tuple[torch.Tensor, torch.Tensor]] | None = None,
+) -> tuple[torch.Tensor, list[NormInputs]]:
     """Run many batches through a network at once, and return what its norms saw.
 
     No running average moves. Without a batch norm the two choices are the same.
@@ -49,27 +49,27 @@ def forward(
         model: As :func:`lnlab.experiments.mnist.run.network` builds it.
         x: Cases, ``(N, D)``.
         batch_size: Batch norm takes its statistics from each so many cases in a row; N a multiple.
-        given: Or it takes these ``(mean, var)``, one pair a batch norm, each ``(H,)``.
+        statistics: Or it takes these ``(mean, var)``, one pair a batch norm, each ``(H,)``.
 
     Returns:
-        Logits ``(N, classes)``, and one :class:`Seen` a norm, in order.
+        Logits ``(N, classes)``, and one :class:`NormInputs` a norm, in order.
     """
-    seen, given = [], iter(given or ())
+    norm_inputs, statistics = [], iter(statistics or ())
     for layer in model:
         if isinstance(layer, BatchNorm):
             inputs = x.view(-1, batch_size or len(x), x.shape[1])
             if batch_size:
                 var, mean = torch.var_mean(inputs, 1, correction=int(layer.unbiased), keepdim=True)
             else:
-                mean, var = (s.view(1, 1, -1) for s in next(given))
-            seen.append(Seen(inputs, mean, var))
-            x = seen[-1].normalized(layer.eps).view_as(x) * layer.weight + layer.bias
+                mean, var = (s.view(1, 1, -1) for s in next(statistics))
+            norm_inputs.append(NormInputs(inputs, mean, var))
+            x = norm_inputs[-1].normalized(layer.eps).view_as(x) * layer.weight + layer.bias
         else:
             if isinstance(layer, LayerNorm):
                 var, mean = torch.var_mean(x, 1, correction=0, keepdim=True)
-                seen.append(Seen(x, mean, var))
+                norm_inputs.append(NormInputs(x, mean, var))
             x = layer(x)
-    return x, seen
+    return x, norm_inputs
 
 
 class Run(mnist.Run):
@@ -91,7 +91,7 @@ class Run(mnist.Run):
             room["the test cases"] = len(self.x_test)
             room["statistics_cases"] = settings.statistics_cases
         if settings.norm != "none":
-            room["the cases that come in other batches"] = SEEN[0]
+            room["the cases that come in other batches"] = MOVES_SIZE[0]
         what = min(room, key=room.get)
         if settings.batch_size > room[what]:
             raise ValueError(
@@ -179,8 +179,11 @@ class Run(mnist.Run):
         # Some batches at a time: what lies in the cache is soon read again.
         parts = [forward(self.model, part, batch_size=size)[1] for part in x.split(500 * size)]
         norms = [m for m in self.model if isinstance(m, BatchNorm)]
-        for i, (norm, seen) in enumerate(zip(norms, zip(*parts, strict=True), strict=True), 1):
-            mean, var = (torch.cat([s[k] for s in seen])[:, 0] for k in (1, 2))  # (batches, H)
+        for i, (norm, norm_inputs) in enumerate(
+            zip(norms, zip(*parts, strict=True), strict=True), 1
+        ):
+            # (batches, H)
+            mean, var = (torch.cat([s[k] for s in norm_inputs])[:, 0] for k in (1, 2))
             unbiased = var.mean(0) * (1 if norm.unbiased else size / (size - 1))
             averages.append((mean.mean(0), unbiased))  # as a running average keeps them
             # Of all cases: the variance within the batches and that between them.
@@ -190,15 +193,15 @@ class Run(mnist.Run):
             result[f"kept_mean_{i}"] = float(running[0])
             result[f"kept_std_{i}"] = float(norm.running_var[0].sqrt() / std[0])
             result |= _cloud(i, miss[:CLOUD, 0], var[:CLOUD, 0].sqrt() / std[0])
-        _, seen = forward(self.model, x, batch_size=cases)
-        true = [(s.mean.flatten(), s.var.flatten()) for s in seen]
+        _, norm_inputs = forward(self.model, x, batch_size=cases)
+        true = [(s.mean.flatten(), s.var.flatten()) for s in norm_inputs]
         return result | self._with_other_statistics(averages, true)
 
     def _case_statistics(self) -> dict[str, Any]:
         x, result = self.x[self._order()[: self.settings.statistics_cases]], {}
         parts = [forward(self.model, part)[1] for part in x.split(2000)]
-        for i, seen in enumerate(zip(*parts, strict=True), 1):
-            mean, var = (torch.cat([s[k] for s in seen])[:, 0] for k in (1, 2))  # (cases,)
+        for i, norm_inputs in enumerate(zip(*parts, strict=True), 1):
+            mean, var = (torch.cat([s[k] for s in norm_inputs])[:, 0] for k in (1, 2))  # (cases,)
             std = var.sqrt()
             result |= _cloud(i, (mean - mean.mean())[:CLOUD] / std.mean(), std[:CLOUD] / std.mean())
         return result
@@ -208,8 +211,8 @@ class Run(mnist.Run):
         n = len(self.x_test) // size * size
         for name, chosen in (
             ("batches", {"batch_size": size}),
-            ("averages", {"given": averages}),
-            ("true", {"given": true}),
+            ("averages", {"statistics": averages}),
+            ("true", {"statistics": true}),
         ):
             logits, labels = forward(self.model, self.x_test[:n], **chosen)[0], self.y_test[:n]
             result[f"{name}_nll"] = float(F.cross_entropy(logits, labels))
@@ -217,21 +220,22 @@ class Run(mnist.Run):
         return result
 
     def _moves(self) -> dict[str, float]:
-        cases, batches = SEEN
+        cases, batches = MOVES_SIZE
         size = self.settings.batch_size
         cases = min(cases, len(self.x)) // size * size
         x = self.x[self._order()[:cases]]
-        seen_as: list[list[torch.Tensor]] = []
+        normalized: list[list[torch.Tensor]] = []
         for k in range(batches):
             order = torch.from_numpy(np.random.default_rng([self.seed, k]).permutation(cases))
-            _, seen = forward(self.model, x[order.to(x.device)], batch_size=size)
+            _, norm_inputs = forward(self.model, x[order.to(x.device)], batch_size=size)
             back = order.argsort().to(x.device)
-            seen_as.append(
-                [s.normalized(self.settings.eps).flatten(0, -2)[back] for s in seen]  # (cases, H)
+            normalized.append(
+                # (cases, H)
+                [s.normalized(self.settings.eps).flatten(0, -2)[back] for s in norm_inputs]
             )
         return {
             f"moves_{i}": float(torch.stack(layer).var(0, correction=1).mean().sqrt())
-            for i, layer in enumerate(zip(*seen_as, strict=True), start=1)
+            for i, layer in enumerate(zip(*normalized, strict=True), start=1)
         }
 
 

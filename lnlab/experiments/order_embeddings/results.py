@@ -24,16 +24,20 @@ def scores(run: Record) -> np.ndarray:
 
 def _measures() -> list[Measure]:
     results = []
-    for way, words in WAYS.items():
+    for way, description in WAYS.items():
         for k in CUTS:
             name = f"test_{way}_recall_{k}"
             results.append(
                 Measure(
-                    f"{words}, R@{k} (%)", lambda run, n=name: 100 * TASK.at_best(run, n), better=1
+                    f"{description}, R@{k} (%)",
+                    lambda run, n=name: 100 * TASK.at_best(run, n),
+                    better=1,
                 )
             )
         name = f"test_{way}_mean_rank"
-        results.append(Measure(f"{words}, mean rank", lambda run, n=name: TASK.at_best(run, n)))
+        results.append(
+            Measure(f"{description}, mean rank", lambda run, n=name: TASK.at_best(run, n))
+        )
     return results
 
 

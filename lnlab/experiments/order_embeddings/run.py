@@ -45,14 +45,14 @@ class Embedding(nn.Module):
     Args:
         recurrent: A recurrent network with the interface of ``nn.GRU``, for packed sequences.
         words: Number of words.
-        places: Number of features of an image.
+        num_features: Number of features of an image.
     """
 
-    def __init__(self, recurrent: nn.Module, words: int, places: int) -> None:
+    def __init__(self, recurrent: nn.Module, words: int, num_features: int) -> None:
         super().__init__()
         self.words = nn.Embedding(words, recurrent.input_size)
         self.recurrent = recurrent
-        self.image = nn.Linear(places, recurrent.hidden_size)
+        self.image = nn.Linear(num_features, recurrent.hidden_size)
 
     def captions(self, captions: Sequence[Tensor]) -> Tensor:
         """Map captions, each a tensor of word indices ``(T,)``, to vectors ``(B, H)``."""
@@ -61,11 +61,13 @@ class Embedding(nn.Module):
         return F.normalize(state[0], dim=1).abs()
 
     def images(self, images: Tensor) -> Tensor:
-        """Map images ``(B, places)`` to vectors ``(B, H)``."""
+        """Map images ``(B, num_features)`` to vectors ``(B, H)``."""
         return F.normalize(self.image(images), dim=1).abs()
 
 
-def model(settings: Settings, words: int, places: int, *, generator: torch.Generator) -> Embedding:
+def model(
+    settings: Settings, words: int, num_features: int, *, generator: torch.Generator
+) -> Embedding:
     """Build the embedding, with the same initial weights with and without layer norm.
 
     The initialization is that of the public code of Vendrov et al.: recurrent weights of the GRU
@@ -75,7 +77,7 @@ def model(settings: Settings, words: int, places: int, *, generator: torch.Gener
     Args:
         settings: Norm, sizes and initialization.
         words: Number of words.
-        places: Number of features of an image.
+        num_features: Number of features of an image.
         generator: Generator for the initial weights.
     """
     H = settings.hidden
@@ -83,8 +85,8 @@ def model(settings: Settings, words: int, places: int, *, generator: torch.Gener
         recurrent = nn.GRU(settings.word_size, H)
     else:
         recurrent = LayerNormGRU(settings.word_size, H, eps=settings.eps, gain=settings.gain)
-    embedding = Embedding(recurrent, words, places)
-    bound = math.sqrt(6 / (places + H))
+    embedding = Embedding(recurrent, words, num_features)
+    bound = math.sqrt(6 / (num_features + H))
     with torch.no_grad():
         for name, parameter in embedding.named_parameters():
             if "bias" in name:
@@ -186,7 +188,7 @@ def ranks(penalties: Tensor) -> Ranks:
 
 
 class Split(NamedTuple):
-    """Images ``(N, places)`` and their captions, five consecutive ones per image."""
+    """Images ``(N, num_features)`` and their captions, five consecutive ones per image."""
 
     images: Tensor
     captions: list[Tensor]
@@ -232,8 +234,8 @@ class Run(run.Run):
         self.train = self.splits["train"]
         # On the CPU, so that initial weights do not depend on the device.
         generator = torch.Generator().manual_seed(seed)
-        places = self.train.images.shape[1]
-        self.model = model(settings, 1 + len(numbers), places, generator=generator).to(device)
+        num_features = self.train.images.shape[1]
+        self.model = model(settings, 1 + len(numbers), num_features, generator=generator).to(device)
         self.optimizer = self.adam()
 
     @classmethod
@@ -266,7 +268,7 @@ class Run(run.Run):
         return counts
 
     def batches(self, epoch: int) -> Iterator[tuple[list[Tensor], Tensor]]:
-        """Yield captions and their images ``(B, places)``."""
+        """Yield captions and their images ``(B, num_features)``."""
         for chosen, which in self.order(epoch):
             captions = [self.train.captions[k] for k in CAPTIONS * chosen + which]
             yield captions, self.train.images[chosen]
@@ -324,7 +326,7 @@ class Run(run.Run):
         - ``caption_levels`` times ``caption_scales``, by row, are the vectors of the first captions
           of the first ``keep`` test images, ``(keep, H)``;
         - ``image_levels`` times ``image_scales``, by row, are the weights of the image embedding
-          and, in the last column, its biases, ``(H, places + 1)``.
+          and, in the last column, its biases, ``(H, num_features + 1)``.
         """
         count = self.settings.keep
         vectors = self.model.captions(self.splits["test"].captions[: CAPTIONS * count : CAPTIONS])

@@ -23,7 +23,7 @@ Norm = Literal["none", "layer"]
 Step = Literal["row", "pixel"]
 CELLS, NORMS, STEPS = get_args(Cell), get_args(Norm), get_args(Step)
 FORMS = {
-    name: tuple(form for form, of in cell.forms.items() if of.norm == "layer")
+    name: tuple(form for form, spec in cell.forms.items() if spec.norm == "layer")
     for name, cell in registry.CELLS.items()
 }
 # Cell, norm, step: chosen on training cases held out, without a look at the test cases. No other
@@ -110,11 +110,11 @@ class Settings(config.Settings):
         known = FORMS[self.cell]
         self._must("form", f"one of {', '.join(known)} for {self.cell}", self.form in known)
         self._default("learning_rate", TUNED[self.cell, self.norm, self.step])
-        for name, usual in (("gain", 1.0), ("form", "paper")) if self.norm == "none" else ():
+        for name, default in (("gain", 1.0), ("form", "paper")) if self.norm == "none" else ():
             self._must(
                 name,
                 "omitted where norm is none, it applies to layer norm",
-                getattr(self, name) == usual,
+                getattr(self, name) == default,
             )
 
     @property

@@ -8,7 +8,7 @@ from lnlab.experiments._arms import Record
 from lnlab.experiments._task import CHOSEN, LAYER, NONE, Measure, Task, curve, lowest
 from lnlab.experiments.skip_thoughts import TASKS, Settings
 
-_WORDS = {"mr": "MR, %", "cr": "CR, %", "subj": "SUBJ, %", "caption_pairs": "captions, AUC in %"}
+_TITLES = {"mr": "MR, %", "cr": "CR, %", "subj": "SUBJ, %", "caption_pairs": "captions, AUC in %"}
 
 
 def scored(run: Record, name: str) -> np.ndarray:
@@ -34,7 +34,7 @@ TASK = Task(
     (
         Measure("loss, nats per word", lambda run: np.nanmin(curve(run, "val_nll")), digits=3),
         *(
-            Measure(f"{kind}{_WORDS[task]}", lambda run, n=prefix + task, k=k: _at(k, n, run), 1)
+            Measure(f"{kind}{_TITLES[task]}", lambda run, n=prefix + task, k=k: _at(k, n, run), 1)
             for task in TASKS
             for kind, prefix, k in (("", "", -1), ("untrained: ", "", 0), ("words: ", "bag_", -1))
         ),

@@ -239,8 +239,8 @@ class Run(run.Run):
         ms = 1e3 * self.seconds / self.timed if self.timed else math.nan
         self.seconds, self.timed = 0.0, 0
         results: dict[str, Any] = {"val_nll": self.val_nll(), "update_ms": ms}
-        if every := self.settings.judge_every:
-            due = self.done % (every * self.settings.updates_an_epoch) == 0
+        if interval := self.settings.judge_every:
+            due = self.done % (interval * self.settings.updates_an_epoch) == 0
             results |= self.judge() if due else dict.fromkeys(self.optional_measures[1:], math.nan)
         if self.settings.keep:
             results |= self.map()

@@ -52,6 +52,6 @@ def _score(
     return roc_auc_score(y[test], logits) if auc else np.mean((logits > 0) == y[test])
 
 
-def pair_features(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def pair_features(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the features of pairs of vectors of Tai et al. (2015): |u - v| and u * v."""
-    return np.concatenate([np.abs(one - other), one * other], 1)
+    return np.concatenate([np.abs(a - b), a * b], 1)

@@ -181,23 +181,23 @@ GRIDS = (
 )
 
 
-def _both(seeds: range, given: dict[str, Any]) -> tuple[Grid, Grid]:
+def _both_scalings(seeds: range, overrides: dict[str, Any]) -> tuple[Grid, Grid]:
     """Return a grid from GPT-2's initialization, without its residual scaling and with it."""
-    given = {"initialization": ("gpt2",), **given}
-    return Grid(seeds, given), Grid(seeds, {**given, "residual_scaling": True})
+    overrides = {"initialization": ("gpt2",), **overrides}
+    return Grid(seeds, overrides), Grid(seeds, {**overrides, "residual_scaling": True})
 
 
 _TWELVE = {"depth": (12,), "place": ("pre", "post"), "learning_rate": (3e-3,), "warm_up": (0,)}
 _DEEP = {**_TWELVE, "depth": (24,), "learning_rate": (1e-3, 3e-3)}
 # Without residual scaling no pre-norm network of 24 blocks, and none without a norm, was trained.
 GPT2 = (
-    *_both(SEEDS, {**_TWELVE, "norm": ("layer",), "warm_up": (0, 60)}),
-    _both(SEEDS, {**_DEEP, "place": ("pre",), "norm": ("layer", "none")})[1],
-    *_both(SEEDS, {**_TWELVE, "norm": ("none",), "warm_up": (0, 60)}),
-    *_both(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (1e-3,)}),
-    *_both(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (3e-4,), "warm_up": (0,)}),
-    *_both(SEEDS, {**_DEEP, "place": ("post",), "norm": ("layer",), "warm_up": (0, 60)}),
-    *_both(SEEDS, {**_WHERE, "depth": (6,), "learning_rate": (3e-3,), "warm_up": (0,)}),
+    *_both_scalings(SEEDS, {**_TWELVE, "norm": ("layer",), "warm_up": (0, 60)}),
+    _both_scalings(SEEDS, {**_DEEP, "place": ("pre",), "norm": ("layer", "none")})[1],
+    *_both_scalings(SEEDS, {**_TWELVE, "norm": ("none",), "warm_up": (0, 60)}),
+    *_both_scalings(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (1e-3,)}),
+    *_both_scalings(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (3e-4,), "warm_up": (0,)}),
+    *_both_scalings(SEEDS, {**_DEEP, "place": ("post",), "norm": ("layer",), "warm_up": (0, 60)}),
+    *_both_scalings(SEEDS, {**_WHERE, "depth": (6,), "learning_rate": (3e-3,), "warm_up": (0,)}),
 )
 
 EXPERIMENT = Experiment(

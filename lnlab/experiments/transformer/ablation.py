@@ -74,16 +74,16 @@ def norms(model: Transformer) -> dict[str, LayerNorm]:
 @torch.no_grad()
 def deviations(model: Transformer, tokens: Tensor) -> Tensor:
     """Return the mean deviation of what comes into each norm, over texts ``(B, T)``."""
-    seen: list[Tensor] = []
+    observed: list[Tensor] = []
 
     def note(norm: nn.Module, inputs: tuple[Tensor]) -> None:
-        seen.append((inputs[0].var(-1, correction=0) + norm.eps).sqrt().mean())
+        observed.append((inputs[0].var(-1, correction=0) + norm.eps).sqrt().mean())
 
     hooks = [norm.register_forward_pre_hook(note) for norm in norms(model).values()]
     model(tokens)
     for hook in hooks:
         hook.remove()
-    return torch.stack(seen)
+    return torch.stack(observed)
 
 
 # What a switch on one norm does.
@@ -107,22 +107,22 @@ def switched(model: Transformer, switches: Sequence[str], frozen: Tensor) -> Tra
     Raises:
         ValueError: If there are more or fewer than norms, or one is none of these words.
     """
-    at = norms(model)
-    if len(switches) != len(at) or not set(switches) <= set(SWITCHES):
+    names = norms(model)
+    if len(switches) != len(names) or not set(switches) <= set(SWITCHES):
         raise ValueError(
-            f"switched: switches must be {len(at)} of {', '.join(SWITCHES)}, one for each norm; "
+            f"switched: switches must be {len(names)} of {', '.join(SWITCHES)}, one for each norm; "
             f"got {', '.join(map(repr, switches)) or 'none'}"
         )
     made = copy.deepcopy(model)
-    for name, switch, deviation in zip(at, switches, frozen, strict=True):
+    for name, switch, deviation in zip(names, switches, frozen, strict=True):
         if change := SWITCHES[switch]:
             _put(made, name, change, deviation)
     return made
 
 
-def _put(made: Transformer, at: str, change: Callable, deviation: Tensor) -> None:
-    owner, _, field = at.rpartition(".")
-    norm = made.get_submodule(at)
+def _put(made: Transformer, path: str, change: Callable, deviation: Tensor) -> None:
+    owner, _, field = path.rpartition(".")
+    norm = made.get_submodule(path)
     setattr(made.get_submodule(owner), field, Changed(norm, change, deviation))
 
 
@@ -156,9 +156,9 @@ def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:
         "frozen_but_last": _frozen,
         "float16_sums": _sums_as_they_come,
     }.get(name, lambda norm, x, deviation: x)
-    for at, deviation in zip(norms(made), frozen, strict=True):
-        is_last = at == "last_norm"
+    for path, deviation in zip(norms(made), frozen, strict=True):
+        is_last = path == "last_norm"
         if (name.endswith("but_last") and is_last) or (name == "last" and not is_last):
             continue
-        _put(made, at, change, deviation)
+        _put(made, path, change, deviation)
     return made.half() if name == "float16_sums" else made

@@ -110,8 +110,8 @@ class Reader:
 
     def next_characters(self, text: str, count: int = 5) -> dict[str, float]:
         """Return the likeliest next characters and how likely each is, the first first."""
-        p, at = self.logits(text)[-1].softmax(-1).topk(count)
-        return {self.characters[k]: float(v) for k, v in zip(at.tolist(), p, strict=True)}
+        p, indices = self.logits(text)[-1].softmax(-1).topk(count)
+        return {self.characters[k]: float(v) for k, v in zip(indices.tolist(), p, strict=True)}
 
     def norm(self, index: int) -> nn.Module:
         """Return a trained layer norm, by its place in the order of application."""
@@ -120,10 +120,10 @@ class Reader:
     @torch.no_grad()
     def inside(self, text: str) -> list[tuple[Tensor, Tensor]]:
         """Return the stream before and after each norm, ``(T, width)``, in its order."""
-        seen: list[tuple[Tensor, Tensor]] = []
+        streams: list[tuple[Tensor, Tensor]] = []
 
         def note(module: nn.Module, inputs: tuple[Tensor], y: Tensor) -> None:
-            seen.append((inputs[0][0].clone(), y[0].clone()))
+            streams.append((inputs[0][0].clone(), y[0].clone()))
 
         hooks = [
             self.network.get_submodule(name).register_forward_hook(note)
@@ -132,7 +132,7 @@ class Reader:
         self.network(self.tokens(text)[None])
         for hook in hooks:
             hook.remove()
-        return seen
+        return streams
 
     @torch.no_grad()
     def write(self, text: str, count: int, *, temperature: float = 0, seed: int = 0) -> str:

@@ -112,7 +112,7 @@ def test_at_figure_6_stand_the_ends_of_the_runs_that_all_norms_have(extension, t
     made = [run(norm, seed) for norm in ("batch", "layer", "none") for seed in (0, 1)]
 
     class Made:
-        def of(self, experiment, **given):
+        def select(self, experiment, **given):
             return [one for one in made if given.items() <= one["settings"].items()]
 
     lines = extension.table("figure-6", Made()).splitlines()

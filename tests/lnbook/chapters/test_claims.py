@@ -72,7 +72,7 @@ def test_every_claim_is_a_line_with_its_label_evidence_and_words(weighed, page):
     assert len(result) == len(weighed)
     for one_, (_, body) in zip(ordered(weighed), result, strict=True):
         text = html.unescape(re.sub("<[^>]+>", "", body))
-        assert one_.claim.says in text
+        assert one_.claim.statement in text
         assert one_.claim.quote in text
         assert str(one_.label).lower() in text.lower()
         head = html.unescape(re.search(r"<summary>(.*?)</summary>", body, re.S)[1])
@@ -189,7 +189,7 @@ def test_the_sentence_counts_and_the_text_has_a_line_a_claim(weighed):
     assert counted[-1] == tested
     printed = repr(shown)
     for one_ in weighed.values():
-        assert one_.claim.says in printed
+        assert one_.claim.statement in printed
     assert "JSON" not in shown.to_html()
 
 

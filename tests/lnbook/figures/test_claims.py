@@ -45,7 +45,7 @@ def test_a_chapter_has_the_claims_on_its_experiment_with_the_findings_of_its_own
     assert [one.claim for one in expected] == claims.about(CHAPTERS[name].experiment)
     for one in expected:
         says, evidence, label = next(rows)
-        assert (says, label.split(":")[0]) == (one.claim.says, one.label.text)
+        assert (says, label.split(":")[0]) == (one.claim.statement, one.label.text)
         assert evidence == one.evidence
         for finding in one.counting:
             what, *cells = next(rows)
@@ -77,7 +77,7 @@ def test_each_network_has_its_updates_to_targets_that_no_norm_sets(name, case):
 def test_claims_are_picked_by_their_names():
     known = read("draw", "better")
     says = [row[0] for row in known.claims("draw-bound").rows if not row[0].startswith("–")]
-    assert says == [one.says for one in claims.about("draw") if one.name == "draw-bound"]
+    assert says == [one.statement for one in claims.about("draw") if one.name == "draw-bound"]
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_sensitivity_to_the_initial_gain_needs_both_gains_of_both_norms():
 
 
 def test_a_claim_says_if_its_rates_were_chosen_on_shorter_runs():
-    short = {c.name for c in claims.PAPER if "shorter runs" in c.beside}
+    short = {c.name for c in claims.PAPER if "shorter runs" in c.caveat}
     for claim in claims.PAPER:
         if claim.experiments and claim.experiments[0] in trained.RECURRENT:
             (name, *others) = claim.experiments
@@ -318,7 +318,7 @@ def test_every_claim_has_its_own_name_a_section_of_the_paper_and_a_page_that_exi
             "weights",
             "transformer",
         }
-        assert claim.says.endswith(".")
+        assert claim.statement.endswith(".")
 
 
 def test_what_speaks_against_table_1_speaks_for_the_puzzles_of_the_chapter():

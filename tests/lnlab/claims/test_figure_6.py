@@ -20,7 +20,7 @@ class Made:
     def __init__(self, runs):
         self.runs = runs
 
-    def of(self, experiment, **given):
+    def select(self, experiment, **given):
         assert experiment == "mnist"
         return [run for run in self.runs if given.items() <= run["settings"].items()]
 

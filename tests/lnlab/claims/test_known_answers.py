@@ -213,7 +213,7 @@ def test_the_printed_claims_have_the_labels_and_sentences_of_their_findings(weig
     recorded = [weighed["later"][name] for name in truth.RECORDED]
     text = " ".join(claims.text(recorded).split())
     for one in recorded:
-        assert f"{one.label} {one.claim.section}: {one.claim.says}" in text
+        assert f"{one.label} {one.claim.section}: {one.claim.statement}" in text
         assert f"({one.evidence})" in text
         for finding in one.findings:
             mark = "- " if finding.counts else ""

@@ -43,23 +43,23 @@ def test_each_question_is_answered_by_its_own_experiment_settings_and_pattern(ru
         ("draw", {}), ("transformer", {"depth": 24}), ("transformer", {"depth": 6}),
     ]  # fmt: skip
     for experiment, settings in queries:
-        result = keys(records.of(experiment, **settings))
+        result = keys(records.select(experiment, **settings))
         assert result == of(runs, experiment, **settings)
         assert result
     for depth in (24, 12, 6):
         for norm in ("layer", "none"):
             named = f"xavier-pre-{norm}-L{depth}-rate*-warm*"
-            result = keys(records.of("transformer", named))
+            result = keys(records.select("transformer", named))
             wanted = {"norm": norm, "depth": depth, "initialization": "xavier",
                           "place": "pre"}  # fmt: skip
             assert result == of(runs, "transformer", **wanted)
-    assert records.of("convnet") == []
+    assert records.select("convnet") == []
 
 
 def test_files_are_those_of_the_runs_asked_for_with_their_own_checksums(runs, folder):
     records = Records(folder)
-    records.of("draw")
-    some = records.of("handwriting", norm="layer", length=1400)
+    records.select("draw")
+    some = records.select("handwriting", norm="layer", length=1400)
     result = records.files(some)
     assert set(result) == {
         f"handwriting/{run['stem']}.json" for run in runs if run["experiment"] == "handwriting"

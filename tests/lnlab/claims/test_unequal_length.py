@@ -33,7 +33,7 @@ def test_batch_sizes_are_compared_after_the_epochs_that_all_runs_have():
                            "test_error": [*curve, *[90.0 * len(norm)] * more]},
             }  # fmt: skip
 
-    made_up = Records.given("mnist", [
+    made_up = Records.from_runs("mnist", [
         *runs("layer", 128, (1.0, 1.0)), *runs("layer", 4, (1.1, 1.2)),
         *runs("batch", 128, (1.0, 1.0)), *runs("batch", 4, (1.5, 1.5)),
     ])  # fmt: skip

@@ -19,7 +19,7 @@ import pytest
 from bench import __main__ as bench
 from lnlab import claims, experiments, runner
 from lnlab.cli import EXTRA, main
-from lnlab.config import words
+from lnlab.config import cli_args
 from lnlab.datasets import Dataset, load
 from lnlab.datasets import mnist as mnist_data
 from lnlib import __version__, _install
@@ -244,7 +244,7 @@ def test_the_help_of_an_experiment_tells_of_every_setting(experiment, capsys):
         main(["replay", experiment, "--help"])
     text = capsys.readouterr().out
     for field in dataclasses.fields(kind(experiment)):
-        flag = words(field.name, True)[0]
+        flag = cli_args(field.name, True)[0]
         assert re.search(rf"^  {flag}\b.*(\n {{24}}|  )\S", text, re.M), flag
     assert not re.search(r"\(default:\s+(None)?\)", text)
 

@@ -11,7 +11,7 @@ import torch
 
 from lnlab import config, datasets, experiments, records, runner
 from lnlab.cli import invocation, main
-from lnlab.config import words
+from lnlab.config import cli_args
 from lnlab.experiments.weights import run as weights
 from lnlab.runner import record_runs
 from tests.lnlab.cli.conftest import SHORT
@@ -83,7 +83,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(datasets, "load", lambda name: pytest.fail("data were asked for"))
     monkeypatch.chdir(tmp_path)
-    flag = words(name, 0)[0]
+    flag = cli_args(name, 0)[0]
     norm = ["--norm", "batch"] if experiment in ("mnist", "noise", "weights") else []
     for value in values:
         given = value.split() or [value]

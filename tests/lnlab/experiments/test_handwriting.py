@@ -275,7 +275,7 @@ def test_batches_are_of_the_seed_and_the_epoch_alone_and_of_about_one_length():
     assert not same(usual, batches(1, 1))
     many = batches(0, 0, updates_an_epoch=POOL + 1, batch_size=2)
     assert len(many) == POOL + 1
-    lengths = sorted(sorted(b.there.sum(0).tolist()) for b in many[:POOL])
+    lengths = sorted(sorted(b.mask.sum(0).tolist()) for b in many[:POOL])
     assert all(a[-1] <= b[0] for a, b in itertools.pairwise(lengths))
     assert {b.points.shape[1] for b in many} == {2}
 
@@ -336,7 +336,7 @@ def test_padding_of_shorter_texts_does_not_affect_the_distance_of_the_window():
         scatter(run.model, by=0.1)
         (batch, places) = run.measured["val_new"][0]
         # Only the first line counts, beside one whose text is as long, or longer.
-        batch.there[:, 1] = False
+        batch.mask[:, 1] = False
         with torch.inference_mode():
             results.append(run.measure()["val_new_window_distance"])
         assert places.written.sum(1).tolist() == [len(short.text), len(companion.text)]

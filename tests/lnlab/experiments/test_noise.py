@@ -48,7 +48,7 @@ def test_given_statistics_are_those_of_batch_norm_at_test_time(digits):
     norms = [m for m in model if isinstance(m, BatchNorm)]
     given = [(m.running_mean, m.running_var) for m in norms]
     x = torch.from_numpy(digits.x_test).double()
-    torch.testing.assert_close(forward(model, x, given=given)[0], model(x), rtol=0, atol=1e-12)
+    torch.testing.assert_close(forward(model, x, statistics=given)[0], model(x), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("norm", NORMS)

@@ -300,7 +300,7 @@ class ByHand:
             results["miss_1"] = float(((a.mean(1) - a.mean((0, 1))) / std).square().mean().sqrt())
             known = order[: len(self.x) // B * B]
             a, seen = self.x[known] @ W.T, []
-            for k in range(noise.SEEN[1]):
+            for k in range(noise.MOVES_SIZE[1]):
                 moved = np.random.default_rng([self.seed, k]).permutation(len(known))
                 place = torch.empty_like(a)
                 for four in moved.reshape(-1, B):

@@ -170,7 +170,7 @@ def test_the_reader_s_arms_are_told_apart_by_norm_and_gain():
 def test_the_rates_of_the_book_are_the_best_of_its_sweep_and_not_at_its_edge(
     experiment, task, tuned
 ):
-    sweep = experiment.SWEEP.given
+    sweep = experiment.SWEEP.overrides
     odd = {k: v for k, v in sweep.items() if k != "learning_rate" and not isinstance(v, tuple)}
     name = task.settings.__module__.rsplit(".", 1)[-1]
     assert name in names()

@@ -95,7 +95,7 @@ class ClaimChart:
             lines += ["", f"{KINDS[kind][1]}:"]
             for one in of:
                 text = one.label.text if kind is not Evidence.NONE else one.label.reason
-                lines.append(f"{one.claim.section:9} {text:24} {one.claim.says}")
+                lines.append(f"{one.claim.section:9} {text:24} {one.claim.statement}")
                 lines += [f"{'':34} ({one.evidence})"] * bool(one.findings)
         return "\n".join(lines)
 
@@ -178,7 +178,7 @@ def _line(one: ClaimResult, suffix: str) -> str:
         '<i class="ln-sec"></i>')  # fmt: skip
     return (
         f'<details class="ln-claim"{attributes(_conditions(one))}><summary>{section}'
-        f"<b>{esc(claim.says)}<small>{esc(one.evidence)}</small></b>{_strip(one)}"
+        f"<b>{esc(claim.statement)}<small>{esc(one.evidence)}</small></b>{_strip(one)}"
         f'<span class="verdict {mark(text)}">{esc(one.label.reason or text)}</span>'
         f'</summary><div id="claim-{claim.name}">{_behind(one, suffix)}</div></details>'
     )
@@ -187,13 +187,13 @@ def _line(one: ClaimResult, suffix: str) -> str:
 def _behind(one: ClaimResult, suffix: str) -> str:
     claim = one.claim
     where = f"section {claim.section}" if claim.section[0].isdigit() else "a tutorial"
-    here = f"{claim.here}; {one.scale}" if one.scale else claim.here
-    parts = [f"<p>“{esc(claim.quote)}”, {where}. <em>In the paper:</em> {esc(claim.there)}. "
+    here = f"{claim.book_setup}; {one.scale}" if one.scale else claim.book_setup
+    parts = [f"<p>“{esc(claim.quote)}”, {where}. <em>In the paper:</em> {esc(claim.paper_setup)}. "
              f"<em>Here:</em> {esc(here)}.</p>"]  # fmt: skip
     if one.label.reason:
         parts.append(f"<p>{esc(_upper(str(one.label)))}.</p>")
-    if claim.beside:
-        parts.append(f"<p>{esc(claim.beside)}</p>")
+    if claim.caveat:
+        parts.append(f"<p>{esc(claim.caveat)}</p>")
     result = "".join(
         f"<li>{esc(_upper(finding.what))}: {esc(claims.interval(finding))}; "
         + (f"<b>{esc(_badge(finding))}</b>" if finding.counts else esc(claims.label_text(finding)))

@@ -26,7 +26,7 @@ def at_the_end(runs: Runs) -> dict[tuple[str, str, int, str], tuple[Finding, com
     Returns:
         By the two norms, the batch size and the curve.
     """
-    records, result = Records.given("mnist", runs.records), {}
+    records, result = Records.from_runs("mnist", runs.records), {}
     for one, other in pairs(runs).values():
         for size in SIZES:
             if arms := mnist_arms(records, other, one, size):

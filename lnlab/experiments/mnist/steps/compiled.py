@@ -154,7 +154,7 @@ def moments(optimizer: torch.optim.Adam) -> dict[str, Tensor]:
 def _layers(model: nn.Sequential, flat: Tensor) -> ctypes.Array[_Layer]:
     """Describe the model's layers, each parameter by its place in the flat one."""
 
-    def place(p: Tensor) -> int:
+    def offset(p: Tensor) -> int:
         return (p.data_ptr() - flat.data_ptr()) // flat.element_size()
 
     results = []
@@ -165,17 +165,17 @@ def _layers(model: nn.Sequential, flat: Tensor) -> ctypes.Array[_Layer]:
                 inputs=module.weight.shape[1],
                 outputs=module.weight.shape[0],
                 norm=NORMS.index("weight" if weighted else "none"),
-                weight=place(module.weight),
+                weight=offset(module.weight),
             )
             if module.bias is not None:
-                layer.bias = place(module.bias)
+                layer.bias = offset(module.bias)
             if weighted:
-                layer.gain = place(module.gain)
+                layer.gain = offset(module.gain)
             results.append(layer)
         elif isinstance(module, LayerNorm | BatchNorm):
             batch = isinstance(module, BatchNorm)
             layer.norm = NORMS.index("batch" if batch else "layer")
-            layer.gain, layer.bias = place(module.weight), place(module.bias)
+            layer.gain, layer.bias = offset(module.weight), offset(module.bias)
             if batch:
                 layer.running_mean = module.running_mean.data_ptr()
                 layer.running_var = module.running_var.data_ptr()

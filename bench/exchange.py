@@ -45,8 +45,8 @@ class Synchronized(torch.autograd.Function):
         """Normalize ``x`` ``(cases, H)`` by the statistics of all, or if alone by its own."""
         mean, var = x.mean(0), x.var(0, unbiased=False)
         own = torch.cat([mean, (var + EPS).rsqrt(), mean.new_tensor([len(x)])])  # 2 H + 1
-        every = gather(own) if together else own[None]
-        means, rstds, counts = every.split((x.shape[1], x.shape[1], 1), dim=1)
+        gathered = gather(own) if together else own[None]
+        means, rstds, counts = gathered.split((x.shape[1], x.shape[1], 1), dim=1)
         count = counts.sum()
         mean = (counts * means).sum(0) / count
         # The variance of all: that within the halves, and that of their means.
@@ -62,19 +62,19 @@ class Synchronized(torch.autograd.Function):
         x, weight, mean, rstd, count = ctx.saved_tensors
         centered = x - mean
         sum_dy, sum_dy_xmu = dy.sum(0), (dy * centered).sum(0)
-        both = torch.cat([sum_dy, sum_dy_xmu])  # 2 H
+        sums = torch.cat([sum_dy, sum_dy_xmu])  # 2 H
         if ctx.together:
-            dist.all_reduce(both)
-        mean_dy, mean_dy_xmu = (both / count).split(x.shape[1])
+            dist.all_reduce(sums)
+        mean_dy, mean_dy_xmu = (sums / count).split(x.shape[1])
         dx = (dy - mean_dy - centered * (rstd**2 * mean_dy_xmu)) * (rstd * weight)
         return dx, sum_dy_xmu * rstd, sum_dy, None
 
 
 def gather(own: Tensor) -> Tensor:
     """Return the same tensor of every process, one a row."""
-    every = [torch.empty_like(own) for _ in range(dist.get_world_size())]
-    dist.all_gather(every, own)
-    return torch.stack(every)
+    gathered = [torch.empty_like(own) for _ in range(dist.get_world_size())]
+    dist.all_gather(gathered, own)
+    return torch.stack(gathered)
 
 
 def sent_bytes(width: int, size: int = 4) -> int:
@@ -115,7 +115,7 @@ def calls(width: int) -> dict[str, Callable[[], Any]]:
     weight.requires_grad_(), bias.requires_grad_()
     forward, backward = torch.ones(2 * width + 1), torch.ones(2 * width)
 
-    def both(function: Callable) -> Callable[[], Any]:
+    def with_gradient(function: Callable) -> Callable[[], Any]:
         return lambda: torch.autograd.grad(function(), (x, weight, bias), dy)
 
     def collectives() -> None:
@@ -123,9 +123,9 @@ def calls(width: int) -> dict[str, Callable[[], Any]]:
         dist.all_reduce(backward)
 
     return {
-        "exchange": both(lambda: Synchronized.apply(x, weight, bias, True)),
-        "alone": both(lambda: Synchronized.apply(x, weight, bias, False)),
-        "layer": both(lambda: F.layer_norm(x, (width,), weight, bias)),
+        "exchange": with_gradient(lambda: Synchronized.apply(x, weight, bias, True)),
+        "alone": with_gradient(lambda: Synchronized.apply(x, weight, bias, False)),
+        "layer": with_gradient(lambda: F.layer_norm(x, (width,), weight, bias)),
         "collectives": collectives,
     }
 

@@ -107,8 +107,8 @@ def rows(device: str) -> list[dict[str, Any]]:
         "lnlib.fisher.MLP": lambda: model.fisher_product(X, v),
         "PyTorch, jvp and vjp": lambda: flat(autodiff(net, t_X, t_v)),
     }
-    if other := theirs(net, t_X, y, t_v):
-        products["curvlinops"] = lambda: flat(other())
+    if curvlinops_product := theirs(net, t_X, y, t_v):
+        products["curvlinops"] = lambda: flat(curvlinops_product())
     double = make().double()
     exact = flat(autodiff(double, t_X.double(), split(double, v.astype(float))))
     error = {

@@ -63,7 +63,7 @@ def stepper(norm: str, batch_size: int, step: str, data: Dataset, device: str) -
     return call
 
 
-def there(device: str) -> list[str]:
+def available_steps(device: str) -> list[str]:
     """Return the steps that this machine has; the plain one first."""
     results = []
     for step in NAMES:
@@ -84,7 +84,7 @@ def floors(device: str, updates: int) -> list[Callable]:
     network = mnist.network(mnist.Settings(norm="none"), 784, 10, generator=torch.Generator())
     count = sum(p.numel() for p in network.parameters())
     numbers = torch.ones(3 * count, device=device)
-    one, other = numbers.split(-(-count * 3 // 2))
+    first_half, second_half = numbers.split(-(-count * 3 // 2))
 
     def in_place() -> None:
         for _ in range(updates):
@@ -92,8 +92,8 @@ def floors(device: str, updates: int) -> list[Callable]:
 
     def to_and_fro() -> None:
         for _ in range(updates):
-            one[: len(other)].copy_(other)
-            other.copy_(one[: len(other)])
+            first_half[: len(second_half)].copy_(second_half)
+            second_half.copy_(first_half[: len(second_half)])
 
     def in_numpy() -> None:
         for _ in range(updates):
@@ -133,7 +133,7 @@ def _late(norm: str, step: str, flush: bool = False) -> tuple[float, float]:
 def rows(device: str) -> list[dict[str, Any]]:
     """Return the rows of one device."""
     data = cases()
-    steps, result = there(device), []
+    steps, result = available_steps(device), []
     below = "θ and moments, rewritten"
     for batch_size in BATCHES:
         block = BLOCK[device, batch_size]

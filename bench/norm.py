@@ -101,18 +101,20 @@ def in_numpy(shape: tuple[int, int]) -> list[dict[str, Any]]:
 
     def pair(kind: str) -> dict[str, tuple[Callable, Callable]]:
         forward, backward = OURS[kind]
-        given = (gain,) if kind == "RMSNorm" else (gain, bias)
+        params = (gain,) if kind == "RMSNorm" else (gain, bias)
 
-        def both():
-            forward(x, *given)
+        def forward_and_backward():
+            forward(x, *params)
             backward(dy, x, gain)
 
-        def both_obvious():
+        def obvious_forward_and_backward():
             obvious(kind, x, gain, bias)
             obvious_backward(kind, dy, x, gain)
 
-        ones = (lambda: forward(x, *given), lambda: obvious(kind, x, gain, bias))
-        return dict(zip(PASSES, (ones, (both, both_obvious)), strict=True))
+        ones = (lambda: forward(x, *params), lambda: obvious(kind, x, gain, bias))
+        return dict(
+            zip(PASSES, (ones, (forward_and_backward, obvious_forward_and_backward)), strict=True)
+        )
 
     pairs, floors = {kind: pair(kind) for kind in AXIS}, movers(shape, "cpu")
     results = []
@@ -160,18 +162,18 @@ def in_one_pass(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
         x, residual, dy, dsum = torch.randn(4, *shape, generator=generator).to(device, dtype)
         made = {"eps": EPS, "device": device, "dtype": dtype}
         layer, ours, rms = (m(shape[-1], **made) for m in (nn.LayerNorm, LayerNorm, RMSNorm))
-        beside: dict[str, tuple[str, Callable, str, Callable]] = {
+        comparisons: dict[str, tuple[str, Callable, str, Callable]] = {
             "LayerNorm alone": ("lnlib.nn.LayerNorm", ours, "torch.nn.LayerNorm", layer),
             "RMSNorm for LayerNorm": ("lnlib.nn.RMSNorm", rms, "torch.nn.LayerNorm", layer),
             "add + LayerNorm": ("lnlib.nn.LayerNorm", ours, "torch.nn.LayerNorm", apart(layer)),
             "add + RMSNorm": ("lnlib.nn.RMSNorm", rms, "lnlib.nn.RMSNorm, apart", apart(rms)),
         }
-        for (what, (path, call, instead, other)), which in itertools.product(
-            beside.items(), PASSES
+        for (what, (path, call, instead, reference)), which in itertools.product(
+            comparisons.items(), PASSES
         ):
             tensors = ((x,), (dy,)) if "add" not in what else ((x, residual), (dy, dsum))
             calls = {
-                name: _pass(which, f, *tensors) for name, f in ((path, call), (instead, other))
+                name: _pass(which, f, *tensors) for name, f in ((path, call), (instead, reference))
             }
             times = max(1, 2**18 // x.numel())  # of a small one, several by one look at the clock
             ms = medians(calls, SECONDS / 4, device, times=times)
@@ -202,12 +204,12 @@ def _pass(
         return forward
     leaves = [t.clone().requires_grad_() for t in inputs]
 
-    def both():
+    def forward_and_backward():
         for leaf in leaves:
             leaf.grad = None
         torch.autograd.backward(call(*leaves), dys)
 
-    return both
+    return forward_and_backward
 
 
 def _rows(

@@ -165,8 +165,8 @@ def measure(browser, site, path):
     }
     times, anchor = [], None
     for theme in ("light", "dark"):
-        asked_for = {"color_scheme": theme, "reduced_motion": "reduce"}
-        with opened(browser, site, path.name, **asked_for) as (page, requests):
+        preferences = {"color_scheme": theme, "reduced_motion": "reduce"}
+        with opened(browser, site, path.name, **preferences) as (page, requests):
             roots = drawn(page)
             facts[f"axe_{theme}"] = len(violations(page))
             if theme == "light" and roots:
@@ -194,10 +194,10 @@ def playground(browser, site):
         page.get_by_role("button", name="Start", exact=True).click()
         count = "Number(document.querySelector('[data-part=count]').textContent.replace(',', ''))"
         page.wait_for_timeout(1000)  # until the browser has compiled what it does often
-        at = f"() => [performance.now(), {count}]"
-        begin, before = page.evaluate(at)
+        script = f"() => [performance.now(), {count}]"
+        begin, before = page.evaluate(script)
         page.wait_for_timeout(1000 * PLAY_S)
-        end, after = page.evaluate(at)
+        end, after = page.evaluate(script)
         longest = page.evaluate("Math.max(0, ...lnLong)")
     what = "update of the playground"
     ms = (end - begin) / (after - before)
@@ -269,15 +269,15 @@ def rows(device, folder=HTML) -> list[dict]:
     if not (folder / "index.html").exists():
         print(f"Not measured: this needs the built book in {folder}; build it with: make book")
         return []
-    other = {"index", "search", "genindex"}
-    paths = sorted(path for path in folder.glob("*.html") if path.stem not in other)
+    excluded = {"index", "search", "genindex"}
+    paths = sorted(path for path in folder.glob("*.html") if path.stem not in excluded)
     with served(folder) as site, sync_playwright() as playwright:
         try:
             browser, _ = launch(playwright)
         except NoBrowserError as error:
             print(f"Not measured: {error}")
             return []
-        every = [r for path in paths for r in measure(browser, site, path)]
-        every += [playground(browser, site), transformer(browser, site)]
+        results = [r for path in paths for r in measure(browser, site, path)]
+        results += [playground(browser, site), transformer(browser, site)]
         browser.close()
-    return every
+    return results

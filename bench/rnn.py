@@ -87,8 +87,8 @@ INDEXED = {"LSTM": indexed_lstm, "GRU": indexed_gru}
 def paths(kind: str, device: str) -> list[str]:
     """Return what is measured on this machine beside the default; the loop for LSTM and GRU."""
     elsewhere = "compiled" if device == "cuda" else "cuda"
-    there = [name for name, is_there in kernels.available().items() if is_there]
-    return [LOOP] * (kind in INDEXED) + [name for name in there if name != elsewhere]
+    available = [name for name, is_available in kernels.available().items() if is_available]
+    return [LOOP] * (kind in INDEXED) + [name for name in available if name != elsewhere]
 
 
 def label(path: str) -> str:
@@ -115,10 +115,10 @@ def make(kind: str, path: str, inputs: int, hidden: int, device: str) -> tuple[n
 
 def passes(kind: str, path: str, x: Tensor, hidden: int) -> dict[str, Callable]:
     """Return the forward pass alone, as in inference, and forward and backward."""
-    return both(x, *make(kind, path, x.shape[-1], hidden, x.device.type))
+    return passes_of(x, *make(kind, path, x.shape[-1], hidden, x.device.type))
 
 
-def both(x: Tensor, module: nn.Module, outputs: Callable) -> dict[str, Callable]:
+def passes_of(x: Tensor, module: nn.Module, outputs: Callable) -> dict[str, Callable]:
     """Return a module's two passes over ``x``."""
 
     def forward() -> None:
@@ -144,8 +144,8 @@ def products(kind: str, x: Tensor, hidden: int) -> dict[str, list[Callable]]:
     T, B, D = x.shape
     GH, N = GATES[kind] * hidden, T * B
     W_ih, W_hh = x.new_zeros(GH, D), x.new_zeros(GH, hidden)
-    all_x, all_h, every = x.view(N, D), x.new_zeros(N, hidden), x.new_zeros(N, GH)
-    h, wide, dh = all_h[:B].clone(), every[:B].clone(), x.new_zeros(B, hidden)
+    all_x, all_h, all_gates = x.view(N, D), x.new_zeros(N, hidden), x.new_zeros(N, GH)
+    h, wide, dh = all_h[:B].clone(), all_gates[:B].clone(), x.new_zeros(B, hidden)
 
     def product(a: Tensor, b: Tensor, out: Tensor) -> None:
         torch.mm(a, b, out=out)
@@ -154,25 +154,27 @@ def products(kind: str, x: Tensor, hidden: int) -> dict[str, list[Callable]]:
         np.matmul(a.numpy(), b.numpy(), out=out.numpy())
 
     def forward(at_once: bool, mm: Callable = product) -> None:
-        mm(all_x, W_ih.t(), every)
+        mm(all_x, W_ih.t(), all_gates)
         if at_once:
-            mm(all_h, W_hh.t(), every)
+            mm(all_h, W_hh.t(), all_gates)
             return
         for _ in range(T):
             mm(h, W_hh.t(), wide)
 
-    def both(at_once: bool, mm: Callable = product) -> None:
+    def forward_and_backward(at_once: bool, mm: Callable = product) -> None:
         forward(at_once, mm)
         if at_once:
-            mm(every, W_hh, all_h)
+            mm(all_gates, W_hh, all_h)
         else:
             for _ in range(T):
                 mm(wide, W_hh, dh)
         for inputs, weight in ((all_x, W_ih), (all_h, W_hh)):  # the weights' gradients
-            mm(every.t(), inputs, torch.empty_like(weight))
+            mm(all_gates.t(), inputs, torch.empty_like(weight))
 
-    given = [(False,), (True,), *[(True, by_numpy)] * (x.device.type == "cpu")]
-    ways = [[partial(call, *how) for how in given] for call in (forward, both)]
+    argument_sets = [(False,), (True,), *[(True, by_numpy)] * (x.device.type == "cpu")]
+    ways = [
+        [partial(call, *how) for how in argument_sets] for call in (forward, forward_and_backward)
+    ]
     return dict(zip(PASSES, ways, strict=True))
 
 
@@ -206,8 +208,8 @@ def norm_free_rnn(m: nn.RNN, x: Tensor) -> Tensor:
     T, B, D = x.shape
     product = Product(m.weight_ih_l0, m.bias_ih_l0 + m.bias_hh_l0, ())
     state = x.new_zeros(B, m.hidden_size)
-    given = ([B] * T, [state], m.weight_hh_l0, [(None, None)])
-    out, _ = recurrent.run(Spec("rnn", "draw"), x.view(-1, D), *given, product=product)
+    arguments = ([B] * T, [state], m.weight_hh_l0, [(None, None)])
+    out, _ = recurrent.run(Spec("rnn", "draw"), x.view(-1, D), *arguments, product=product)
     return out.view(T, B, -1)
 
 
@@ -247,7 +249,7 @@ def norms_alone(shape: Shape) -> list[dict[str, Any]]:
     """Return the rows of what the norms take on a CPU, each loop beside itself without them."""
     T, B, H, _ = shape
     x, result = torch.randn(T, B, H), []
-    calls = {k: [both(x, *pair) for pair in pairs] for k, pairs in with_and_without(H).items()}
+    calls = {k: [passes_of(x, *pair) for pair in pairs] for k, pairs in with_and_without(H).items()}
     for which in PASSES:
         turn = {(k, i): calls[k][i][which] for k in calls for i in range(2)}
         ms = medians(turn, SECONDS, least=3)
@@ -289,7 +291,7 @@ def _memory(field: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
-def memory(found: list[dict[str, Any]], device: str) -> None:
+def memory(measured_rows: list[dict[str, Any]], device: str) -> None:
     """Add the peak memory to the rows it was measured for."""
     if device == "cpu" and not Path("/proc/self/clear_refs").exists():
         return  # only Linux says
@@ -300,7 +302,7 @@ def memory(found: list[dict[str, Any]], device: str) -> None:
         taken[label(name)] = json.loads(run.stdout)
     # Those processes have as many threads as this one.
     measured = (f"LN-LSTM {PASSES[1]}", text(SHAPES[0]), torch.get_num_threads())
-    for r in found:
+    for r in measured_rows:
         if (r["what"], r["shape"], r["threads"]) == measured:
             r["peak_mib"] = round(taken[r["path"]], 1)
             r["instead_peak_mib"] = round(taken["torch"], 1)

@@ -157,8 +157,12 @@ def check(stored: Any, name: str) -> None:
     for i, r in enumerate(rows):
         texts = all(isinstance(r.get(key), str | None) for key in TEXTS)
         numbers = all(isinstance(r.get(key), int | float | None) for key in NUMBERS)
-        given = all(r.get(key) is not None for key in ("what", "shape", "path", "ms", "device"))
-        if not (texts and numbers and given and isinstance(r.get("threads"), int) and r["ms"] > 0):
+        is_complete = all(
+            r.get(key) is not None for key in ("what", "shape", "path", "ms", "device")
+        )
+        if not (
+            texts and numbers and is_complete and isinstance(r.get("threads"), int) and r["ms"] > 0
+        ):
             raise ValueError(f"{name}: row {i} does not say what it must: {json.dumps(r)[:200]}")
         if r["device"] not in made:
             raise ValueError(f"{name}: row {i} is of {r['device']!r}, whose provenance is missing")

@@ -207,7 +207,7 @@ def test_the_machines_operations_and_bytes_are_those_of_its_shapes(monkeypatch):
 def test_a_step_of_mnist_is_the_time_of_a_block_divided(monkeypatch):
     made, requested = Given(run=False), []
     monkeypatch.setattr(mnist, "medians", made)
-    monkeypatch.setattr(mnist, "there", lambda device: ["plain", "compiled"])
+    monkeypatch.setattr(mnist, "available_steps", lambda device: ["plain", "compiled"])
     monkeypatch.setattr(mnist, "stepper", lambda *a: requested.append(a) or a)
     monkeypatch.setattr(mnist, "floors", lambda device, updates: [(device, updates)])
     monkeypatch.setattr(mnist, "_late", lambda norm, step, flush=False: (

@@ -31,7 +31,7 @@ def test_inference_is_timed_without_a_gradient_and_training_with_its_own():
             return super().forward(x)
 
     module = Module(4, 2)
-    calls = rnn.both(torch.ones(3, 4), module, module)
+    calls = rnn.passes_of(torch.ones(3, 4), module, module)
     calls["forward + backward"](), calls["forward + backward"](), calls["forward"]()
     assert log == [(True, True, True), (True, True, True), (False, False, False)]
     torch.testing.assert_close(module.weight.grad, torch.full((2, 4), 3.0))  # of one pass

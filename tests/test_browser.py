@@ -152,14 +152,14 @@ def test_the_browser_that_is_named_is_used_alone(machine, tmp_path):
 
 
 @pytest.mark.parametrize("base", ["", "home/me"], ids=["for all", "of the user"])
-@pytest.mark.parametrize("place", browser.PLACES[::2])
+@pytest.mark.parametrize("place", browser.BROWSER_PATHS[::2])
 def test_a_browser_off_the_path_is_found(monkeypatch, tmp_path, base, place):
     monkeypatch.setenv("PATH", "")
     put(tmp_path / base / place)
-    results = list(browser.found(tmp_path, tmp_path / "home" / "me"))
+    results = list(browser.find_browsers(tmp_path, tmp_path / "home" / "me"))
     assert results == [str(tmp_path / base / place)]
     (tmp_path / base / place).chmod(0o644)
-    assert list(browser.found(tmp_path, tmp_path / "home" / "me")) == []
+    assert list(browser.find_browsers(tmp_path, tmp_path / "home" / "me")) == []
 
 
 class Started:

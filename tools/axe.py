@@ -38,7 +38,7 @@ ONE_OF_EACH = """(part) => {
 
 
 def violations(
-    page: Page, *, colors: bool | None = None, part: str | None = None, every: bool = False
+    page: Page, *, colors: bool | None = None, part: str | None = None, all_texts: bool = False
 ) -> list[tuple[str, list[str]]]:
     """Return each rule that the page breaks, and the first places where.
 
@@ -46,7 +46,7 @@ def violations(
         page: As it is now.
         colors: Look at nothing but what another theme can change, or, if false, at all else.
         part: A selector, to look at nothing else.
-        every: Look at the colors of every text, not of one text of each look.
+        all_texts: Look at the colors of every text, not of one text of each look.
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(SCRIPT)
@@ -55,9 +55,9 @@ def violations(
     if not colors:
         broken += _run(page, part, OPTIONS | {"rules": OPTIONS["rules"] | off})
     if colors is not False:
-        looks = every or page.evaluate(ONE_OF_EACH, part or "body")
-        where = part if every else {"include": [["[data-look]"]]}
-        broken += _run(page, where, OPTIONS | {"runOnly": COLORS}) if looks else []
+        has_text = all_texts or page.evaluate(ONE_OF_EACH, part or "body")
+        where = part if all_texts else {"include": [["[data-look]"]]}
+        broken += _run(page, where, OPTIONS | {"runOnly": COLORS}) if has_text else []
     return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]
 
 

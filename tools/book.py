@@ -47,9 +47,9 @@ def inputs(root: Path = ROOT) -> str:
             digest.update(f"{path.relative_to(root)} {content}\n".encode())
     packages = {
         entry.name
-        for place in map(Path, sys.path)
-        if place.is_dir()
-        for entry in place.glob("*.dist-info")
+        for folder in map(Path, sys.path)
+        if folder.is_dir()
+        for entry in folder.glob("*.dist-info")
     }
     packages |= {path.name for path in Path(sys.prefix, "share", "lnlib").glob("*")}  # plotly.js
     variables = {k: v for k, v in os.environ.items() if k.startswith(SETTINGS)}
@@ -76,12 +76,12 @@ def outputs(root: Path = ROOT) -> str:
 def build(root: Path = ROOT) -> bool:
     """Build the book, unless it stands; say whether it does afterwards."""
     html, built = root / "_build" / "html" / "index.html", root / BUILT
-    there = built.read_text("utf-8").split() if built.exists() and html.exists() else []
+    stored = built.read_text("utf-8").split() if built.exists() and html.exists() else []
     now = inputs(root)
-    if there == [now, outputs(root)]:
+    if stored == [now, outputs(root)]:
         print(f"The book stands: nothing that it is built from has changed. Open: {html}")
         return True
-    if there[1:] != [outputs(root)]:  # Sphinx would keep a page that was changed since
+    if stored[1:] != [outputs(root)]:  # Sphinx would keep a page that was changed since
         (root / "_build" / "html" / ".buildinfo").unlink(missing_ok=True)
     built.unlink(missing_ok=True)
     python = Path(sys.executable)

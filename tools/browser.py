@@ -29,7 +29,7 @@ NAMES = (
     "microsoft-edge-stable",
 )
 # Where a browser may lie that is not on the PATH: from the root, or from the home folder.
-PLACES = (
+BROWSER_PATHS = (
     "Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "Applications/Chromium.app/Contents/MacOS/Chromium",
     "Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
@@ -67,17 +67,17 @@ class NoBrowserError(RuntimeError):
     """No browser starts; the message is one sentence that says what to do."""
 
 
-def found(root: Path = Path("/"), home: Path | None = None) -> Iterator[str]:
+def find_browsers(root: Path = Path("/"), home: Path | None = None) -> Iterator[str]:
     """Yield every browser of the system, on the PATH and off it."""
     yield from filter(None, map(shutil.which, NAMES))
     for base in (root, home or Path.home()):
-        yield from (str(base / place) for place in PLACES if os.access(base / place, os.X_OK))
+        yield from (str(base / path) for path in BROWSER_PATHS if os.access(base / path, os.X_OK))
 
 
 def launch(playwright: Playwright) -> tuple[Browser, str]:
     """Start the first browser that starts, and say where it is."""
     named = os.environ.get("LNLIB_BROWSER")
-    for path in [named] if named else [*found(), None]:  # None: Playwright's own
+    for path in [named] if named else [*find_browsers(), None]:  # None: Playwright's own
         try:
             browser = playwright.chromium.launch(
                 executable_path=path, args=FLAGS, timeout=1000 * START_S
@@ -130,15 +130,15 @@ class Firefox:
         **options: object,
     ) -> BrowserContext:
         """A context of the Firefox that has these preferences."""
-        look = color_scheme, reduced_motion, java_script_enabled
-        if look not in self._started:
+        preference_key = color_scheme, reduced_motion, java_script_enabled
+        if preference_key not in self._started:
             preferences = {
                 "layout.css.prefers-color-scheme.content-override": int(color_scheme == "light"),
                 "ui.prefersReducedMotion": int(reduced_motion == "reduce"),
                 "javascript.enabled": java_script_enabled,
             }
-            self._started[look] = self._start(preferences)
-        context = self._started[look].new_context(**options)
+            self._started[preference_key] = self._start(preferences)
+        context = self._started[preference_key].new_context(**options)
         context.set_default_timeout(6000 * START_S)
         context.on("page", lambda page: setattr(page, "emulate_media", no_media))
         return context

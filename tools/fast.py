@@ -31,9 +31,11 @@ CHEAP = (
 SECONDS = 60  # none begins later; the longest takes less than half a minute
 
 
-def git(*words: str, root: Path = ROOT) -> list[str]:
+def git(*arguments: str, root: Path = ROOT) -> list[str]:
     """Return the lines that git says, none if it refuses."""
-    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *arguments], cwd=root, capture_output=True, text=True, check=False
+    )
     return done.stdout.splitlines() if done.returncode == 0 else []
 
 
@@ -55,8 +57,8 @@ def near(name: str, root: Path = ROOT) -> list[str]:
         if path.name.startswith("test_"):
             return [name]
         shared = path.suffix == ".py" and path.parent != Path("tests")  # by all: for `make test`
-        beside = sorted((root / path.parent).rglob("test_*.py")) if shared else []
-        return [str(one.relative_to(root)) for one in beside]
+        siblings = sorted((root / path.parent).rglob("test_*.py")) if shared else []
+        return [str(test_path.relative_to(root)) for test_path in siblings]
     inside = [p for p in path.parent.parts if p not in ("book", "tools")]
     if path.suffix == ".ipynb":
         inside = ["lnbook"]
@@ -71,15 +73,17 @@ def near(name: str, root: Path = ROOT) -> list[str]:
         called = [test for name in reversed(missing) for test in named(mirror, name)]
         result = [*called, *of_its_name] or named(root / "tests", missing[-1], deep=True)
     elif inside:
-        every = sorted(mirror.rglob("test_*.py"))
-        result = of_its_name or sorted(every, key=lambda one: -one.read_text("utf-8").count(stem))
+        candidates = sorted(mirror.rglob("test_*.py"))
+        result = of_its_name or sorted(
+            candidates, key=lambda test_path: -test_path.read_text("utf-8").count(stem)
+        )
     else:
         result = of_its_name or named(mirror, stem, deep=True)
     if path.suffix == ".ipynb":  # what holds every chapter together holds this one
         result.append(root / "tests/book/test_notebooks.py")
     shown = pages(path, root)  # first, where they alone run it
     result = [*result, *shown] if path.suffix == ".py" else [*shown, *result]
-    return [str(one.relative_to(root)) for one in dict.fromkeys(result)]
+    return [str(test_path.relative_to(root)) for test_path in dict.fromkeys(result)]
 
 
 def named(folder: Path, name: str, deep: bool = False) -> list[Path]:
@@ -98,11 +102,21 @@ def pages(path: Path, root: Path) -> list[Path]:
         widgets = [path.parent.name]
     else:
         uses = (f"../{path.name}", f".{path.stem} ", f"import {path.stem}")
-        every = sorted(package.rglob("__init__.py"))
-        widgets = [one.parent.name for one in every if any(u in one.read_text() for u in uses)]
-    places = [(book, name) for name in widgets] + [(book / "pages", f"{w}s") for w in widgets]
-    tests = [one for place, name in places for one in (*named(place, name), place / name)]
-    return [one for one in tests if one.exists()]
+        packages = sorted(package.rglob("__init__.py"))
+        widgets = [
+            file_path.parent.name
+            for file_path in packages
+            if any(u in file_path.read_text() for u in uses)
+        ]
+    folders_and_names = [(book, name) for name in widgets] + [
+        (book / "pages", f"{w}s") for w in widgets
+    ]
+    tests = [
+        file_path
+        for folder, name in folders_and_names
+        for file_path in (*named(folder, name), folder / name)
+    ]
+    return [file_path for file_path in tests if file_path.exists()]
 
 
 class Clock:
@@ -135,13 +149,13 @@ class Clock:
             terminalreporter.line(f"{self.left} tests were left out when the time was over.")
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Run them."""
     files = changed()
     first = list(dict.fromkeys(test for name in files for test in near(name)))
     print(f"{len(files)} files have changed; nearest: {' '.join(first) or 'none'}", flush=True)
     paths = [*first, *(path for path in CHEAP if path not in first)]
-    return pytest.main(["-q", *words, *paths], plugins=[Clock(SECONDS)])
+    return pytest.main(["-q", *arguments, *paths], plugins=[Clock(SECONDS)])
 
 
 if __name__ == "__main__":

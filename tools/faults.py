@@ -121,26 +121,26 @@ class Outcome:
 def faults(path: Path) -> list[Fault]:
     """Read a list of faults."""
     entries = tomllib.loads(path.read_text("utf-8"))["fault"]
-    return [Fault(**(one | {"tests": tuple(one.get("tests", ()))})) for one in entries]
+    return [Fault(**(entry | {"tests": tuple(entry.get("tests", ()))})) for entry in entries]
 
 
 @contextlib.contextmanager
 def copy(root: Path) -> Iterator[Path]:
     """Make a copy of a working tree as it is, with a history and the built book; it is removed."""
     with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as folder:
-        there = Path(folder, "copy")
-        clone = ["git", "clone", "--quiet", "--shared", str(root), str(there)]
+        target = Path(folder, "copy")
+        clone = ["git", "clone", "--quiet", "--shared", str(root), str(target)]
         subprocess.run(clone, check=True)
-        here = fast.git("ls-files", "--others", "--exclude-standard", root=root)
-        for name in [*fast.git("diff", "--name-only", "HEAD", root=root), *here]:
+        untracked = fast.git("ls-files", "--others", "--exclude-standard", root=root)
+        for name in [*fast.git("diff", "--name-only", "HEAD", root=root), *untracked]:
             if (root / name).exists():
-                (there / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(root / name, there / name)
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(root / name, target / name)
             else:
-                (there / name).unlink(missing_ok=True)
+                (target / name).unlink(missing_ok=True)
         if (root / "_build/html/introduction.html").exists():
-            shutil.copytree(root / "_build/html", there / "_build/html")
-        yield there
+            shutil.copytree(root / "_build/html", target / "_build/html")
+        yield target
 
 
 class Copy:
@@ -152,10 +152,10 @@ class Copy:
         own = {"PYTHONPATH": f"{root}{os.pathsep}{root / 'book'}", "PYTHONDONTWRITEBYTECODE": "1"}
         self.environment = {"OMP_NUM_THREADS": "1", **os.environ, **own}
 
-    def run(self, *words: str) -> tuple[int | None, str]:
+    def run(self, *arguments: str) -> tuple[int | None, str]:
         """Run Python in the copy; no exit status says that it hung."""
         with subprocess.Popen(
-            [sys.executable, *words],
+            [sys.executable, *arguments],
             cwd=self.root,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -211,28 +211,28 @@ class Copy:
         except ValueError as error:
             return Outcome(UNPLANTED, str(error))
         notes = []
-        for words in self.stages(fault):
+        for arguments in self.stages(fault):
             with self.planted(fault):
-                code, text = self.run(*words)
+                code, text = self.run(*arguments)
             if code is None:
                 return Outcome(
-                    HUNG, f"no end after {HANGS * self.seconds:.0f} s: {' '.join(words[2:])}"
+                    HUNG, f"no end after {HANGS * self.seconds:.0f} s: {' '.join(arguments[2:])}"
                 )
             notes += [line for line in text.splitlines() if "were left out when" in line]
             if code not in (0, 5):  # 5: there were no tests
-                return self.looked_at(words, text)
+                return self.recheck(arguments, text)
         return Outcome(SURVIVED, " ".join(notes) or "all of the nearest tests pass")
 
-    def looked_at(self, words: list[str], said: str) -> Outcome:
+    def recheck(self, arguments: list[str], output: str) -> Outcome:
         """See whether what failed passes without the fault."""
-        lines = [line.split(" - ")[0] for line in said.splitlines()]
+        lines = [line.split(" - ")[0] for line in output.splitlines()]
         failed = [line.split(" ", 1)[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
         test = failed[0].strip() if failed else ""
         # A notebook is run as a whole; what was not even collected is no name.
-        code, said_now = self.run(*(self.tests(test) if test else words))
+        code, output_without_fault = self.run(*(self.tests(test) if test else arguments))
         if code == 0:
-            return Outcome(CAUGHT, test or said.strip().splitlines()[-1])
-        last = (said_now.strip().splitlines() or ["no end"])[-1]
+            return Outcome(CAUGHT, test or output.strip().splitlines()[-1])
+        last = (output_without_fault.strip().splitlines() or ["no end"])[-1]
         return Outcome(ANYWAY, f"{test}, without the fault too: {last}")
 
 
@@ -242,24 +242,24 @@ def key(fault: Fault, root: Path) -> str:
     notebook = fault.notebook(root)
     for name in [fault.file, *fault.near(root), *([notebook] if notebook else [])]:
         path = root / name
-        for one in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            digest.update(one.name.encode() + (one.read_bytes() if one.exists() else b""))
+        for source in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(source.name.encode() + (source.read_bytes() if source.exists() else b""))
     return digest.hexdigest()[:16]
 
 
-def table(found: list[tuple[Fault, Outcome]]) -> str:
+def table(results: list[tuple[Fault, Outcome]]) -> str:
     """Return what became of each, those that were not caught last, and the count."""
-    rows = sorted(found, key=lambda one: one[1].state != CAUGHT)
+    rows = sorted(results, key=lambda pair: pair[1].state != CAUGHT)
     lines = [f"{o.state:<12} {o.seconds:4.0f} s  {f}\n{'':21}{o.by}" for f, o in rows]
-    counts = Counter(outcome.state for _, outcome in found)
+    counts = Counter(outcome.state for _, outcome in results)
     summary = ", ".join(f"{count} {state}" for state, count in counts.most_common())
-    share = counts[CAUGHT] / len(found)
+    share = counts[CAUGHT] / len(results)
     return "\n".join(
-        [*lines, "", f"{len(found)} faults: {summary}; {100 * share:.1f}% are caught."]
+        [*lines, "", f"{len(results)} faults: {summary}; {100 * share:.1f}% are caught."]
     )
 
 
-def main(words: list[str], root: Path = ROOT, path: Path | None = None) -> int:
+def main(arguments: list[str], root: Path = ROOT, path: Path | None = None) -> int:
     """Try them; return 1 if too few are caught."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.faults",
@@ -271,7 +271,7 @@ def main(words: list[str], root: Path = ROOT, path: Path | None = None) -> int:
     add("--seconds", type=float, default=60, help="of work, after which no test begins")
     add("--fresh", action="store_true", help="forget what was tried")
     add("--list", action="store_true", help="only list them")
-    args = parser.parse_args(words)
+    args = parser.parse_args(arguments)
     chosen = [
         fault for fault in faults(path or root / "tools/faults.toml")
         if not args.only or any(word in str(fault) for word in args.only)
@@ -286,13 +286,13 @@ def main(words: list[str], root: Path = ROOT, path: Path | None = None) -> int:
     cache.parent.mkdir(exist_ok=True)
     results = json.loads(cache.read_text("utf-8")) if cache.exists() and not args.fresh else {}
     result = []
-    with copy(root) as there:
-        at = Copy(there, args.seconds)
+    with copy(root) as copy_root:
+        tree = Copy(copy_root, args.seconds)
         for number, fault in enumerate(chosen, 1):
-            name = key(fault, there)
+            name = key(fault, copy_root)
             if name not in results:
                 start = time.monotonic()
-                outcome = at.tried(fault)
+                outcome = tree.tried(fault)
                 outcome.seconds = round(time.monotonic() - start, 1)
                 results[name] = vars(outcome)
                 cache.write_text(json.dumps(results, indent=1), "utf-8")

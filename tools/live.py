@@ -33,12 +33,15 @@ def write(folder: Path, *, over: bool = False) -> list[Path]:
 
 def command(folder: Path, options: list[str]) -> list[str]:
     """Return the command that starts JupyterLab on this machine."""
-    words = [f"--ServerApp.root_dir={folder}", "--LabApp.default_url=/lab/tree/introduction.ipynb"]
+    arguments = [
+        f"--ServerApp.root_dir={folder}",
+        "--LabApp.default_url=/lab/tree/introduction.ipynb",
+    ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        words.append("--allow-root")
+        arguments.append("--allow-root")
     if not browser():
-        words.append("--no-browser")
-    return [str(Path(sys.executable).with_name("jupyter")), "lab", *words, *options]
+        arguments.append("--no-browser")
+    return [str(Path(sys.executable).with_name("jupyter")), "lab", *arguments, *options]
 
 
 def browser() -> bool:
@@ -54,16 +57,16 @@ def browser() -> bool:
     return True
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Write the copies, and become JupyterLab."""
-    if words[:1] == ["--write"]:
-        write(Path(words[1]), over=True)
+    if arguments[:1] == ["--write"]:
+        write(Path(arguments[1]), over=True)
         return
     folder = ROOT / "live"
     written = write(folder)
     old = len(list(folder.glob("*.ipynb"))) - len(written)
     print(f"The chapters are in {folder}: {len(written)} new, {old} as you left them.", flush=True)
-    started = command(folder, words)
+    started = command(folder, arguments)
     if "--no-browser" in started:
         print("No browser was found here: open the address that JupyterLab prints.", flush=True)
     os.execv(started[0], started)

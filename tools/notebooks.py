@@ -60,13 +60,15 @@ def main(paths: list[str]) -> None:
 
 def differences(stored: nbformat.NotebookNode, ran: nbformat.NotebookNode) -> list[str]:
     """Say for each cell that prints another text than is stored what both are."""
-    before, after = ([c for c in of.cells if c.cell_type == "code"] for of in (stored, ran))
+    before, after = (
+        [c for c in notebook.cells if c.cell_type == "code"] for notebook in (stored, ran)
+    )
     if [c.source for c in before] != [c.source for c in after]:
         return ["what ran has other code; build the book or run the notebook again"]
     return [
-        f"{one.source}\n--- is stored with\n{texts(one)}\n--- and prints\n{texts(other)}"
-        for one, other in zip(before, after, strict=True)
-        if texts(one) != texts(other)
+        f"{old.source}\n--- is stored with\n{texts(old)}\n--- and prints\n{texts(new)}"
+        for old, new in zip(before, after, strict=True)
+        if texts(old) != texts(new)
     ]
 
 
@@ -91,7 +93,7 @@ def opened_alone(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     code = setup_cell(home and f"git+{home}")
     cell = nbformat.v4.new_code_cell(code, id=CELL, execution_count=1)  # it is the first
     cell.metadata = FOLDED | {"tags": ["remove-cell"]}
-    first = next(k for k, one in enumerate(cells) if one.cell_type == "code")
+    first = next(k for k, existing in enumerate(cells) if existing.cell_type == "code")
     notebook.cells = [*cells[:first], cell, *cells[first:]]
     return notebook
 

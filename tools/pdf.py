@@ -94,13 +94,13 @@ class Printed:
     title: str
     reader: PdfReader
     first: int = 0
-    places: dict[str, tuple[int, float | None]] = field(default_factory=dict)
+    destinations: dict[str, tuple[int, float | None]] = field(default_factory=dict)
 
     def __post_init__(self):
         """Find the places that can be linked to: the page, and how high."""
         for name, result in self.reader.named_destinations.items():
             number = self.reader.get_destination_page_number(result)
-            self.places[unquote(name.lstrip("/"))] = number, result.top
+            self.destinations[unquote(name.lstrip("/"))] = number, result.top
 
 
 def order(toc: Path) -> Iterator[tuple[str, str]]:
@@ -117,13 +117,13 @@ def wanted(folder: Path, names: list[str]) -> dict[str, list[str]]:
     results: dict[str, list[str]] = {name: [] for name in names}
     for name in names:
         source = (folder / f"{name}.html").read_text("utf-8")
-        for page, place in re.findall(r'href="(\w+)\.html#([^"&]+)', source):
-            if page in results and place not in results[page]:
-                results[page].append(unquote(place))
+        for page, anchor in re.findall(r'href="(\w+)\.html#([^"&]+)', source):
+            if page in results and anchor not in results[page]:
+                results[page].append(unquote(anchor))
     return results
 
 
-def on_paper(page: Page, address: str, places: list[str]) -> tuple[str, bytes]:
+def on_paper(page: Page, address: str, anchors: list[str]) -> tuple[str, bytes]:
     """Open a page as wide as the paper, wait for its figures; return its title, and it printed."""
     figures = ", ".join(web.selector for web in widgets())
     page.goto(address)
@@ -133,7 +133,7 @@ def on_paper(page: Page, address: str, places: list[str]) -> tuple[str, bytes]:
     page.evaluate(
         "() => Promise.allSettled([...document.fonts].map((f) => f.load())).then(() => {})"
     )
-    page.evaluate(LINKED, places)
+    page.evaluate(LINKED, anchors)
     page.evaluate(TRAIN)
     page.wait_for_function(FAR, arg=TRAINED)
     page.evaluate(TRAIN)  # which stops it
@@ -167,12 +167,12 @@ def paper(page: Page, **options) -> bytes:
 def contents(browser: Browser, folder: Path, title: str, printed: list[Printed]) -> PdfReader:
     """Print the title and the list of chapters with their pages."""
     lines = []
-    for one in printed:
-        head = f"<h2>{html.escape(one.track)}</h2>" if one.track else ""
-        target = (folder / f"{one.name}.html").as_uri()
+    for chapter in printed:
+        head = f"<h2>{html.escape(chapter.track)}</h2>" if chapter.track else ""
+        target = (folder / f"{chapter.name}.html").as_uri()
         lines.append(
-            f'{head}<a class="line" href="{target}"><span>{html.escape(one.title)}</span>'
-            f"<i></i><b>{one.first + 1}</b></a>"
+            f'{head}<a class="line" href="{target}"><span>{html.escape(chapter.title)}</span>'
+            f"<i></i><b>{chapter.first + 1}</b></a>"
         )
     page = browser.new_page()
     logo = (folder / "_static" / "logo.svg").read_text("utf-8")
@@ -190,7 +190,7 @@ def contents(browser: Browser, folder: Path, title: str, printed: list[Printed])
 
 def feet(browser: Browser, printed: list[Printed], pages: int) -> list[PageObject]:
     """Print what stands at the foot of every page: the chapter and the number."""
-    texts = {one.first: one.title for one in printed}
+    texts = {chapter.first: chapter.title for chapter in printed}
     rows, title = [], ""
     for k in range(pages):
         title = texts.get(k, title)
@@ -208,27 +208,29 @@ def join(
 ) -> PdfWriter:
     """Put the pages together, with bookmarks and links that lead within."""
     writer = PdfWriter()
-    by_name = {one.name: one for one in printed}
-    for one in printed:
-        for sheet in one.reader.pages:
+    by_name = {chapter.name: chapter for chapter in printed}
+    for chapter in printed:
+        for sheet in chapter.reader.pages:
             writer.add_page(sheet)
     for sheet, foot in zip(writer.pages, below, strict=True):
         sheet.merge_page(foot)
         sheet.compress_content_streams(level=9)
     tag(writer, printed)
-    for one in printed:
-        for sheet in writer.pages[one.first : one.first + len(one.reader.pages)]:
-            lead_within(writer, sheet, one, by_name, folder)
+    for chapter in printed:
+        for sheet in writer.pages[chapter.first : chapter.first + len(chapter.reader.pages)]:
+            lead_within(writer, sheet, chapter, by_name, folder)
     track = None
-    for one in printed:
-        if one.track:
-            track = writer.add_outline_item(title=one.track, page_number=one.first, bold=True)
-        top = writer.add_outline_item(title=one.title, page_number=one.first, parent=track)
-        headings = one.reader.outline
+    for chapter in printed:
+        if chapter.track:
+            track = writer.add_outline_item(
+                title=chapter.track, page_number=chapter.first, bold=True
+            )
+        top = writer.add_outline_item(title=chapter.title, page_number=chapter.first, parent=track)
+        headings = chapter.reader.outline
         # The first heading is the page's own; what is nested below it are its sections.
         for heading in headings[1] if len(headings) > 1 and isinstance(headings[1], list) else []:
             if not isinstance(heading, list):
-                number = one.first + one.reader.get_destination_page_number(heading)
+                number = chapter.first + chapter.reader.get_destination_page_number(heading)
                 half = len(heading.title) // 2  # a heading moved to the next page is there twice
                 twice = heading.title[:half] == heading.title[half:]
                 text = heading.title[:half] if twice else heading.title
@@ -251,8 +253,8 @@ def tag(writer: PdfWriter, printed: list[Printed]) -> None:
     whole[NameObject("/P")] = writer._add_object(root)
     root[NameObject("/K")] = writer._add_object(whole)
     parts, owners, used = ArrayObject(), ArrayObject(), 0
-    for one in printed:
-        old = one.reader.root_object["/StructTreeRoot"]
+    for chapter in printed:
+        old = chapter.reader.root_object["/StructTreeRoot"]
         new = old.clone(writer, ignore_fields=("/IDTree",))
         part = new["/K"]
         part[NameObject("/S")] = NameObject("/Part")
@@ -262,9 +264,9 @@ def tag(writer: PdfWriter, printed: list[Printed]) -> None:
         numbers = new["/ParentTree"]["/Nums"]
         for number, owner in zip(numbers[::2], numbers[1::2], strict=True):
             owners += [NumberObject(number + used), remaining_tag(owner, gone)]
-        sheets = writer.pages[one.first : one.first + len(one.reader.pages)]
+        sheets = writer.pages[chapter.first : chapter.first + len(chapter.reader.pages)]
         marked = {}  # whatever has a number under which its own tags are found
-        for sheet, made in zip(sheets, one.reader.pages, strict=True):
+        for sheet, made in zip(sheets, chapter.reader.pages, strict=True):
             if "/StructParents" in made:  # adding a page leaves it out
                 sheet[NameObject("/StructParents")] = made["/StructParents"]
             links = [link.get_object() for link in sheet.get("/Annots", ())]
@@ -288,9 +290,9 @@ def tag(writer: PdfWriter, printed: list[Printed]) -> None:
 
 def drawings(within: DictionaryObject) -> Iterator[DictionaryObject]:
     """Yield what is drawn as a whole within a page, and within that."""
-    for one in within.get("/Resources", {}).get("/XObject", {}).values():
-        yield one.get_object()
-        yield from drawings(one.get_object())
+    for item in within.get("/Resources", {}).get("/XObject", {}).values():
+        yield item.get_object()
+        yield from drawings(item.get_object())
 
 
 def simplify(tag: DictionaryObject) -> dict[int, IndirectObject]:
@@ -312,23 +314,23 @@ def simplify(tag: DictionaryObject) -> dict[int, IndirectObject]:
             kids.append(child)
             continue
         gone[below.indirect_reference.idnum] = tag.indirect_reference
-        for one in _list(below.get("/K", [])):
-            if isinstance(one, int) and _page(below) != page:
+        for kid in _list(below.get("/K", [])):
+            if isinstance(kid, int) and _page(below) != page:
                 if page is None:
                     page = _page(below)
                 else:
-                    one = DictionaryObject(
+                    kid = DictionaryObject(
                         {
                             NameObject("/Type"): NameObject("/MCR"),
                             NameObject("/Pg"): _page(below),
-                            NameObject("/MCID"): one,
+                            NameObject("/MCID"): kid,
                         }
                     )
-            elif not isinstance(one, int) and "/S" in one.get_object():
-                one.get_object()[NameObject("/P")] = tag.indirect_reference
-            elif not isinstance(one, int) and "/Pg" not in one.get_object():
-                one.get_object()[NameObject("/Pg")] = _page(below)
-            kids.append(one)
+            elif not isinstance(kid, int) and "/S" in kid.get_object():
+                kid.get_object()[NameObject("/P")] = tag.indirect_reference
+            elif not isinstance(kid, int) and "/Pg" not in kid.get_object():
+                kid.get_object()[NameObject("/Pg")] = _page(below)
+            kids.append(kid)
         below.clear()  # or what is left out would hold on to each other
     if page is not None:
         tag[NameObject("/Pg")] = page
@@ -341,14 +343,14 @@ def _page(tag: DictionaryObject) -> IndirectObject | None:
     return tag.raw_get("/Pg") if "/Pg" in tag else None
 
 
-def _list(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else [found]
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def remaining_tag(owner: Any, gone: dict[int, IndirectObject]) -> Any:
     """Return the tag, or the tags, that stand where others have been left out."""
     if isinstance(owner.get_object(), list):
-        return ArrayObject(remaining_tag(one, gone) for one in owner.get_object())
+        return ArrayObject(remaining_tag(item, gone) for item in owner.get_object())
     while not isinstance(owner, NullObject) and owner.idnum in gone:
         owner = gone[owner.idnum]
     return owner
@@ -360,7 +362,11 @@ def fit(top: float | None) -> Fit:
 
 
 def lead_within(
-    writer: PdfWriter, sheet: PageObject, one: Printed, by_name: dict[str, Printed], folder: Path
+    writer: PdfWriter,
+    sheet: PageObject,
+    chapter: Printed,
+    by_name: dict[str, Printed],
+    folder: Path,
 ) -> None:
     """Let a page's links lead to where their targets are in the PDF; files have no place there."""
     links = ArrayObject()
@@ -368,23 +374,23 @@ def lead_within(
         link = link.get_object()
         address = link.get("/A", {}).get("/URI")
         if address is None:
-            target = one.places.get(unquote(str(link.get("/Dest", "")).lstrip("/")))
-            page = one
+            target = chapter.destinations.get(unquote(str(link.get("/Dest", "")).lstrip("/")))
+            page = chapter
         elif address.startswith("file:"):
-            name, _, place = address.removeprefix(f"{folder.as_uri()}/").partition("#")
+            name, _, anchor = address.removeprefix(f"{folder.as_uri()}/").partition("#")
             page = by_name.get(name.removesuffix(".html"))
-            target = page and page.places.get(unquote(place).partition("&")[0], (0, None))
+            target = page and page.destinations.get(unquote(anchor).partition("&")[0], (0, None))
         else:
             links.append(link)
             continue
         if not target:
             link.pop("/A", None)  # a tag may still know it
             continue
-        there = writer.pages[page.first + target[0]].indirect_reference
+        target_page = writer.pages[page.first + target[0]].indirect_reference
         top = NullObject() if target[1] is None else FloatObject(target[1])
         link.pop("/A", None)
         link[NameObject("/Dest")] = ArrayObject(
-            [there, NameObject("/XYZ"), NullObject(), top, NullObject()]
+            [target_page, NameObject("/XYZ"), NullObject(), top, NullObject()]
         )
         links.append(link)
     if "/Annots" in sheet:
@@ -394,7 +400,7 @@ def lead_within(
 def make(browser: Browser, folder: Path, toc: Path, out: Path, title: str, author: str = "") -> int:
     """Print the book in a folder into a file; return how many pages it has."""
     pages = list(order(toc))
-    places = wanted(folder, [name for name, _ in pages])
+    anchors = wanted(folder, [name for name, _ in pages])
     page = browser.new_page(
         viewport={"width": WIDTH, "height": 1123}, color_scheme="light", reduced_motion="reduce"
     )
@@ -402,14 +408,14 @@ def make(browser: Browser, folder: Path, toc: Path, out: Path, title: str, autho
     page.emulate_media(media="print")
     printed = []
     for name, track in pages:
-        text, made = on_paper(page, (folder / f"{name}.html").as_uri(), places[name])
+        text, made = on_paper(page, (folder / f"{name}.html").as_uri(), anchors[name])
         printed.append(Printed(name, track, text, PdfReader(BytesIO(made))))
         print(f"  {text}: {len(printed[-1].reader.pages)} pages", flush=True)
     page.close()
     # The list of contents is as long with numbers as without.
     count = len(contents(browser, folder, title, printed).pages)
-    for one in printed:
-        one.first, count = count, count + len(one.reader.pages)
+    for chapter in printed:
+        chapter.first, count = count, count + len(chapter.reader.pages)
     printed.insert(0, Printed("", "", title, contents(browser, folder, title, printed)))
     writer = join(printed, folder, title, author, feet(browser, printed, count))
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -45,7 +45,7 @@ class Planned(NamedTuple):
 
     def missing(self, folders: Sequence[Path]) -> list[tuple[Settings, int]]:
         """Return the runs that no folder has a whole record of."""
-        runs = [(one, seed) for seed in self.grid.seeds for one in self.settings]
+        runs = [(settings, seed) for seed in self.grid.seeds for settings in self.settings]
         return [run for run in runs if not any(_is_recorded(self.experiment, *run, f)
                                                for f in folders)]  # fmt: skip
 
@@ -111,25 +111,27 @@ def _is_recorded(experiment: Experiment, settings: Settings, seed: int, folder: 
     return whole and record["settings"] == settings.as_dict() and record["seed"] == seed
 
 
-def _hours(of: Planned, missing: Sequence[tuple[Settings, int]], known: dict[Any, float]) -> float:
+def _hours(
+    plan: Planned, missing: Sequence[tuple[Settings, int]], known: dict[Any, float]
+) -> float:
     """Return the core-hours of runs; the learning rate and the seed change nothing of them."""
     total = 0.0
     for settings, _ in missing:
-        kind = (of.experiment.name,
+        kind = (plan.experiment.name,
                 *sorted((k, str(v)) for k, v in settings.as_dict().items()
                         if k not in ("learning_rate", "gain", "initialization")))  # fmt: skip
         if kind not in known:
-            known[kind] = seconds(of.experiment, settings, of.experiment.load(settings))
+            known[kind] = seconds(plan.experiment, settings, plan.experiment.load(settings))
         total += known[kind] / 3600
     return total
 
 
 def _describe(grid: Grid) -> str:
-    given = ", ".join(
+    overrides = ", ".join(
         f"{name}={' '.join(map(str, value)) if isinstance(value, tuple) else value}"
         for name, value in grid.overrides.items()
     )
-    return f"seeds {min(grid.seeds)} to {max(grid.seeds)}; {given or 'as usual'}"
+    return f"seeds {min(grid.seeds)} to {max(grid.seeds)}; {overrides or 'as usual'}"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -146,22 +148,22 @@ def main(arguments: list[str] | None = None) -> None:
                         help="how many runs to record at a time (default: 1)")  # fmt: skip
     args = parser.parse_args(arguments)
     wanted = [
-        of for of in planned()
-        if (not args.only or of.experiment.name in args.only)
-        and (not args.grids or of.number in args.grids)
+        plan for plan in planned()
+        if (not args.only or plan.experiment.name in args.only)
+        and (not args.grids or plan.number in args.grids)
     ]  # fmt: skip
     folders = list(dict.fromkeys([Path(args.out), PENDING, records.folder()]))
     known: dict[Any, float] = {}
     total = 0.0
-    for of in wanted:
-        missing = of.missing(folders)
-        count = len(of.grid.seeds) * len(of.settings)
+    for plan in wanted:
+        missing = plan.missing(folders)
+        count = len(plan.grid.seeds) * len(plan.settings)
         hours = ""
         if args.time:
-            total += (left := _hours(of, missing, known))
+            total += (left := _hours(plan, missing, known))
             hours = f"{left:6.2f} h  "
-        print(f"{of.number:2d}  {of.experiment.name:<17} {count - len(missing):3d} of {count:3d}  "
-              f"{hours}{_describe(of.grid)}", flush=True)  # fmt: skip
+        print(f"{plan.number:2d}  {plan.experiment.name:<17} {count - len(missing):3d} of "
+              f"{count:3d}  {hours}{_describe(plan.grid)}", flush=True)  # fmt: skip
     if args.time:
         print(f"{total:.1f} core-hours left")
     for name in experiments.names():
@@ -185,9 +187,9 @@ def _record(
 
     # Grid by grid and seed by seed, so that complete seeds can be read before all are there.
     runs = [
-        joblib.delayed(_record_run)(of.experiment.name, settings, seed, folders[0], device)
-        for of in wanted
-        for settings, seed in of.missing(folders)
+        joblib.delayed(_record_run)(plan.experiment.name, settings, seed, folders[0], device)
+        for plan in wanted
+        for settings, seed in plan.missing(folders)
     ]
     return [*filter(None, joblib.Parallel(n_jobs=jobs, pre_dispatch=jobs, batch_size=1)(runs))]
 

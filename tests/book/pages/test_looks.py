@@ -124,7 +124,7 @@ def test_axe_finds_nothing_in_the_colors_of_any_text(opened, violations):
     for theme in ("dark", "light"):
         opened.page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
         opened.page.wait_for_timeout(200)  # the theme fades in
-        assert violations(opened.page, colors=True, every=True) == []
+        assert violations(opened.page, colors=True, all_texts=True) == []
 
 
 @pytest.mark.slow
@@ -154,7 +154,10 @@ def test_axe_finds_what_is_planted(browser, violations):
     wrong = dict(violations(page))
     assert set(wrong) == {"image-alt", "label-content-name-mismatch", "color-contrast"}
     assert wrong["image-alt"] == ['<img src="data:,">']
-    one_of_each, every = violations(page, colors=True), violations(page, colors=True, every=True)
+    one_of_each, every = (
+        violations(page, colors=True),
+        violations(page, colors=True, all_texts=True),
+    )
     ((rule, pale),) = one_of_each
     assert (rule, len(pale)) == ("color-contrast", 3)
     assert one_of_each == every

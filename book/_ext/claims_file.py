@@ -32,7 +32,7 @@ def fill(app, docname, source):
     """Put the tables in."""
     if MARK.search(source[0]):
         records = claims.Records(Path(app.srcdir, "runs"))
-        source[0] = MARK.sub(lambda found: table(found[1], records), source[0])
+        source[0] = MARK.sub(lambda match: table(match[1], records), source[0])
 
 
 def write(app, exception):

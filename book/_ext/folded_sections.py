@@ -10,7 +10,7 @@ from pathlib import Path
 from docutils import nodes
 from reading_time import measures
 
-WORDS = {"quiz": ("questions", "question"), "exercises": ("exercises", "exercise")}
+UNIT_NAMES = {"quiz": ("questions", "question"), "exercises": ("exercises", "exercise")}
 
 
 def fold(app, doctree, docname):
@@ -20,11 +20,11 @@ def fold(app, doctree, docname):
         return
     counted = measures(json.loads(source.read_text("utf-8")))
     for section in list(doctree.findall(nodes.section)):
-        name = next((name for name in section["ids"] if name in WORDS), None)
-        if name is None or not (count := counted[WORDS[name][0]]):
+        name = next((name for name in section["ids"] if name in UNIT_NAMES), None)
+        if name is None or not (count := counted[UNIT_NAMES[name][0]]):
             continue
-        many, one = WORDS[name]
-        label = f"{count} {one if count == 1 else many}"
+        plural, singular = UNIT_NAMES[name]
+        label = f"{count} {singular if count == 1 else plural}"
         start = f'<details class="ln-part"><summary>{label}</summary>'
         section.insert(1, nodes.raw("", start, format="html"))
         section.append(nodes.raw("", "</details>", format="html"))

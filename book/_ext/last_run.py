@@ -50,7 +50,7 @@ def machine():
     }
 
 
-def said(facts):
+def describe_machine(facts):
     """Put a machine into a sentence."""
     commit = "" if facts["commit"] == "unknown" else f" (commit {facts['commit']})"
     gpu = "no GPU" if facts["gpu"] == "none" else f"GPU {facts['gpu']}"
@@ -89,7 +89,7 @@ def write_note(app, page, seconds):
     notes_path(app).write_text(json.dumps(known, indent=1), "utf-8")
 
 
-class Place(nodes.General, nodes.Element):
+class Placeholder(nodes.General, nodes.Element):
     """Where something of all chapters goes, once every chapter has been read."""
 
 
@@ -99,23 +99,25 @@ class OfChapters(SphinxDirective):
     def run(self):
         """Mark the page, so that it is written again when a chapter has changed."""
         self.env.metadata[self.env.docname]["of_chapters"] = True
-        return [Place(what=self.name)]
+        return [Placeholder(what=self.name)]
 
 
-def pages_with_places(app, env):
+def pages_with_placeholders(app, env):
     """Ask for the pages that tell of all chapters: any of these may have run since."""
     return [page for page, metadata in env.metadata.items() if metadata.get("of_chapters")]
 
 
-class FillPlaces(SphinxPostTransform):
+class FillPlaceholders(SphinxPostTransform):
     """Put the list and the table in their places."""
 
     default_priority = 8  # before references are resolved
 
     def run(self, **kwargs):
         """Make them from what is known of each chapter."""
-        for place in list(self.document.findall(Place)):
-            place.replace_self(self.table() if place["what"] == "last-run" else self.notebooks())
+        for placeholder in list(self.document.findall(Placeholder)):
+            placeholder.replace_self(
+                self.table() if placeholder["what"] == "last-run" else self.notebooks()
+            )
 
     def notebooks(self):
         """Return the list of downloads."""
@@ -140,15 +142,17 @@ class FillPlaces(SphinxPostTransform):
             run = NbMetadataCollector.get_exec_data(self.env, page)
             if run:
                 fact = known.get(page, {}).get(repr(run["runtime"]))
-                if fact and said(fact) not in machines:
-                    machines.append(said(fact))
+                if fact and describe_machine(fact) not in machines:
+                    machines.append(describe_machine(fact))
                 rows.append(
                     [
                         self.chapter(page),
                         nodes.Text(fact["date"] if fact else UNKNOWN),
                         nodes.Text(f"{run['runtime']:.1f}" if run["runtime"] else UNKNOWN),
                         nodes.Text("ran to its end" if run["succeeded"] else run["error"]),
-                        nodes.Text(f"{machines.index(said(fact)) + 1}" if fact else UNKNOWN),
+                        nodes.Text(
+                            f"{machines.index(describe_machine(fact)) + 1}" if fact else UNKNOWN
+                        ),
                     ]
                 )
         if len(machines) == 1 and not any(UNKNOWN in row for row in rows):
@@ -182,7 +186,7 @@ def chapters(env):
 
 def write_archive(app, exception):
     """Pack the notebooks that pages offer; the same notebooks give the same bytes."""
-    if exception is None and app.builder.format == "html" and pages_with_places(app, app.env):
+    if exception is None and app.builder.format == "html" and pages_with_placeholders(app, app.env):
         path = Path(app.outdir, ARCHIVE)
         path.parent.mkdir(exist_ok=True)
         with ZipFile(path, "w", ZIP_DEFLATED) as archive:
@@ -214,12 +218,12 @@ def grid(rows, columns):
 
 def setup(app):
     """Connect the parts."""
-    app.add_node(Place)
+    app.add_node(Placeholder)
     app.add_directive("last-run", OfChapters)
     app.add_directive("notebooks", OfChapters)
-    app.add_post_transform(FillPlaces)
+    app.add_post_transform(FillPlaceholders)
     app.connect("doctree-read", note_run)
-    app.connect("env-updated", pages_with_places)
+    app.connect("env-updated", pages_with_placeholders)
     app.connect("build-finished", write_archive)
     # The notes on runs are files: what was read in parallel could not write them down in turn.
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

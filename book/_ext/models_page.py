@@ -8,8 +8,8 @@ MARK = "<!-- all models -->"
 def section(model):
     """Write a model's sources as MyST."""
     read = f"<p>{model.year}; read on {model.read}:</p>"
-    words = f'<div class="ln-sources">{read}{sources(model)}</div>'
-    return f"({model.anchor})=\n## {model.model}\n\n{words}\n"
+    body = f'<div class="ln-sources">{read}{sources(model)}</div>'
+    return f"({model.anchor})=\n## {model.model}\n\n{body}\n"
 
 
 def fill(app, docname, source):

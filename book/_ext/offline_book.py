@@ -226,25 +226,25 @@ def finish_page(app, pagename, templatename, context, doctree):
         context["metatags"] = context.get("metatags", "") + shared(
             site=app.config.html_title,
             title=context.get("title", ""),
-            said=" ".join(first.split())[:160],
+            description=" ".join(first.split())[:160],
             picture=f"{app.config.html_baseurl or context['pathto']('', 1)}_static/share.png",
             address=f"{base}{pagename}.html" if (base := app.config.html_baseurl) else "",
         )
 
 
-def shared(site, title, said, picture, address):
+def shared(site, title, description, picture, address):
     """Return the tags that a search engine reads, and whoever shows a link to the page."""
     properties = {
         "og:type": "article",
         "og:site_name": site,
         "og:title": html.unescape(re.sub("<[^>]+>", "", title)),
-        "og:description": said,
+        "og:description": description,
         "og:image": picture,
         **({"og:url": address} if address else {}),
         "og:image:alt": "Two networks read a digit layer by layer: in one it fades to nothing, in "
         "the other, with layer norm, it arrives",
     }
-    tags = [f'<meta name="description" content="{html.escape(said)}">']
+    tags = [f'<meta name="description" content="{html.escape(description)}">']
     for name, value in properties.items():
         tags.append(f'<meta property="{name}" content="{html.escape(value)}">')
     return "\n".join(tags)
@@ -254,12 +254,12 @@ def apart(body, folder, pagename):
     """Put the states of a page's explorers into files of their own, read when they are needed."""
     folder.mkdir(parents=True, exist_ok=True)
 
-    def write(found):
-        explorer, states = found["id"], found["states"]
+    def write(match):
+        explorer, states = match["id"], match["states"]
         name = f"{pagename}-{explorer}.js"
         (folder / name).write_text(f'lnStates("{explorer}","{states}");\n', "utf-8")
         version = hashlib.sha256(states.encode()).hexdigest()[:8]  # else a browser keeps the old
-        return f'{found["before"]} data-file="states/{name}?v={version}">'
+        return f'{match["before"]} data-file="states/{name}?v={version}">'
 
     return EXPLORER.sub(write, body)
 

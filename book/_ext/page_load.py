@@ -97,11 +97,11 @@ def choose(app, pagename, templatename, context, doctree):
         MATHJAX,
     ]
 
-    def place(script):
+    def load_position(script):
         known = (k for k, start in enumerate(order) if name_of(script).startswith(start))
         return next(known, len(order))
 
-    context["ordered_scripts"] = sorted(scripts, key=place)
+    context["ordered_scripts"] = sorted(scripts, key=load_position)
     context["preloaded"] = [
         f"_static/{widget.name}/{name}" for widget in figures(body) for name in widget.preloaded
     ]

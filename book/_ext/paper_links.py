@@ -22,7 +22,7 @@ LOGGER = logging.getLogger(__name__)
 PAPER = "Ba2016"  # its key in references.bib
 NUMBER = r"\d+(?:\.\d+)*(?!\w|[.,]\d)"  # not the 55 of 55,000
 AND = r"(?:[-–]|,\s(?:and\s)?|\s(?:and|or|to)\s)"
-PLACE = re.compile(
+REFERENCE = re.compile(
     rf"\b(?:(?:eq\.|equation|section|figure|table)[ \n]{NUMBER}"
     rf"|(?:eqs\.|equations|sections|figures|tables)[ \n]{NUMBER}(?:{AND}{NUMBER})*)",
     re.IGNORECASE,
@@ -40,7 +40,7 @@ LEFT_ALONE = (
 )
 
 
-class LinkPlaces(SphinxPostTransform):
+class LinkReferences(SphinxPostTransform):
     """Turn the names of places into links, before citations and references are resolved."""
 
     default_priority = 3
@@ -58,26 +58,26 @@ class LinkPlaces(SphinxPostTransform):
         text, parts, done = element[i], [], 0
         if not isinstance(text, nodes.Text):
             return [text]
-        for place in PLACE.finditer(text):
-            if of_another_work(element, i, place):
+        for match in REFERENCE.finditer(text):
+            if of_another_work(element, i, match):
                 continue
-            kind = re.match(r"eq|section|figure|table", place[0].lower())[0]
-            for k, number in enumerate(re.finditer(NUMBER, place[0])):
-                start = place.start() + (number.start() if k else 0)  # the word goes with the first
-                end = place.start() + number.end()
+            kind = re.match(r"eq|section|figure|table", match[0].lower())[0]
+            for k, number in enumerate(re.finditer(NUMBER, match[0])):
+                start = match.start() + (number.start() if k else 0)  # the word goes with the first
+                end = match.start() + number.end()
                 parts.append(nodes.Text(text[done:start]))
                 parts.append(self.link(element, text[start:end], kind, number[0]))
                 done = end
         return [*parts, nodes.Text(text[done:])]
 
-    def link(self, element, words, kind, number):
+    def link(self, element, text, kind, number):
         """Link words to their place in the paper, or say that there is none."""
         label = f"paper-{kind}-{number.replace('.', '-')}"
         docname, anchor = self.env.get_domain("std").anonlabels.get(label, (None, None))
-        shown = nodes.Text(words)
+        shown = nodes.Text(text)
         if docname is None:
             LOGGER.warning(
-                "%r: the page of the paper has no anchor (%s)=", words, label, location=element
+                "%r: the page of the paper has no anchor (%s)=", text, label, location=element
             )
             return shown
         here = [element, *ancestors(element)]
@@ -104,9 +104,9 @@ def join_texts(element):
     element[:] = children
 
 
-def of_another_work(element, i, place):
+def of_another_work(element, i, match):
     """Whether a citation of another work stands right before or after a place in child i."""
-    before, after = element[i][: place.start()], element[i][place.end() :]
+    before, after = element[i][: match.start()], element[i][match.end() :]
     follows = i and re.fullmatch(r"(?:['’]s)?[\s,;(]*", before)
     leads = re.fullmatch(r"\s(?:of|in)\s", after)
     return (follows and cites_another(element[i - 1 : i])) or (
@@ -126,5 +126,5 @@ def cites_another(siblings):
 
 def setup(app):
     """Connect the parts."""
-    app.add_post_transform(LinkPlaces)
+    app.add_post_transform(LinkReferences)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

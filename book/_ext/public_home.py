@@ -71,12 +71,14 @@ class Home(SphinxDirective):
             return [nodes.paragraph("", "This copy was built in a folder that names no public "
                                         "repository. Ask whoever gave it to you.")]  # fmt: skip
         tracker = f"{address}/{'-/' if 'gitlab.com' in address else ''}issues"
-        say = nodes.paragraph("", "An error, a question, a wish: ")
-        say += nodes.reference("", "the issue tracker", refuri=tracker)
-        say += nodes.Text(" of ")
-        say += nodes.reference("", "the repository", refuri=address)
-        say += nodes.Text(". The button at the top of each page opens an issue that names it.")
-        return [say]
+        paragraph = nodes.paragraph("", "An error, a question, a wish: ")
+        paragraph += nodes.reference("", "the issue tracker", refuri=tracker)
+        paragraph += nodes.Text(" of ")
+        paragraph += nodes.reference("", "the repository", refuri=address)
+        paragraph += nodes.Text(
+            ". The button at the top of each page opens an issue that names it."
+        )
+        return [paragraph]
 
 
 class Versions(SphinxDirective):

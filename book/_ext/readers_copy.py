@@ -163,34 +163,34 @@ class Translator:
         stored = json.loads((self.folder / f"{name}.ipynb").read_text("utf-8"))
         return minutes(measures(stored))[0]
 
-    def cited(self, found):
+    def cited(self, match):
         """Name authors and year, and lead to the paper."""
         texts = []
-        for key in found[2].split(","):
+        for key in match[2].split(","):
             authors, year, address = references(self.folder / "references.bib")[key.strip()]
-            text = f"{authors}, {year}" if found[1] == "p" else f"{authors} ({year})"
+            text = f"{authors}, {year}" if match[1] == "p" else f"{authors} ({year})"
             texts.append(f"[{text}]({address})" if address else text)
-        return f"({'; '.join(texts)})" if found[1] == "p" else " and ".join(texts)
+        return f"({'; '.join(texts)})" if match[1] == "p" else " and ".join(texts)
 
-    def named(self, found):
+    def named(self, match):
         """Lead to a page by its title."""
-        chapter = self.folder / f"{found[1]}.ipynb"
+        chapter = self.folder / f"{match[1]}.ipynb"
         if chapter.exists():
             text = "".join(json.loads(chapter.read_text("utf-8"))["cells"][0]["source"])
             kind = ".ipynb"
         else:
-            text, kind = (self.folder / f"{found[1]}.md").read_text("utf-8"), ".md"
-        return f"[{re.search(r'^# (.+)$', text, re.M)[1]}]({found[1]}{kind})"
+            text, kind = (self.folder / f"{match[1]}.md").read_text("utf-8"), ".md"
+        return f"[{re.search(r'^# (.+)$', text, re.M)[1]}]({match[1]}{kind})"
 
-    def linked(self, found):
+    def linked(self, match):
         """Let a link lead to the other chapter, to the built page or to a heading of this one."""
-        text, name, kind, part = found.groups(default="")
+        text, name, kind, part = match.groups(default="")
         if kind == ".ipynb":
             return f"[{text}]({name}.ipynb{part})"
         if kind == ".md":
             return f"[{text}]({self.site}{name}.html{part})" if self.site else f"*{text}*"
         page, title = ("", self.here[name]) if name in self.here else self.elsewhere(name)
-        return f"[{text}]({page}#{title.replace(' ', '-')})" if title else found[0]
+        return f"[{text}]({page}#{title.replace(' ', '-')})" if title else match[0]
 
     def elsewhere(self, label):
         """Return the chapter and the heading that has a label."""
@@ -249,17 +249,17 @@ def has_library(app):
 
 def build_wheel(root, folder):
     """Build the library without the recorded runs, which are fifteen times as large."""
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as project_folder:
         project = (root / "pyproject.toml").read_text("utf-8")
         project = re.sub(r'^"book/runs" = .+\n', "", project, flags=re.M)
-        Path(place, "pyproject.toml").write_text(project, "utf-8")
+        Path(project_folder, "pyproject.toml").write_text(project, "utf-8")
         for name in ("README.md", "LICENSE"):
-            shutil.copy(root / name, place)
+            shutil.copy(root / name, project_folder)
         for name in ("lnlib", "lnlab", "book/lnbook"):
             ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(root / name, Path(place, name), ignore=ignored)
+            shutil.copytree(root / name, Path(project_folder, name), ignore=ignored)
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
-        subprocess.run(command, cwd=place, check=True, capture_output=True)
+        subprocess.run(command, cwd=project_folder, check=True, capture_output=True)
 
 
 def offer(app, exception):

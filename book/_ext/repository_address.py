@@ -14,11 +14,11 @@ REMOTE = re.compile(
 )
 
 
-def git(folder, *words):
+def git(folder, *arguments):
     """Ask git; an empty text where there is no clone, or no git."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=False
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False
         )
     except OSError:
         return ""

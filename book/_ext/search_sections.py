@@ -26,9 +26,9 @@ SIGNS = {"cdot": "·", "times": "×", "leq": "≤", "geq": "≥", "approx": "≈
 def sign(name):
     """Return the sign that a command of LaTeX stands for; nothing for a layout."""
     size = "SMALL" if name.islower() else "CAPITAL"
-    letter = name.upper().replace("LAMBDA", "LAMDA")  # Unicode spells it so
+    greek_name = name.upper().replace("LAMBDA", "LAMDA")  # Unicode spells it so
     try:
-        return unicodedata.lookup(f"GREEK {size} LETTER {letter}")
+        return unicodedata.lookup(f"GREEK {size} LETTER {greek_name}")
     except KeyError:
         return SIGNS.get(name, "")
 
@@ -42,7 +42,7 @@ def plain(formula):
     """
     text = re.sub(r"\\[()\[\]]|\\(begin|end)\{\w+\*?\}", "", formula)
     text = re.sub(r"\\hat\s*\{?\s*(\w)\s*\}?", "\\1\u0302", text)
-    text = re.sub(r"\\([a-zA-Z]+)", lambda found: sign(found[1]), text)
+    text = re.sub(r"\\([a-zA-Z]+)", lambda match: sign(match[1]), text)
     text = re.sub(r"[{}\\&]", "", text)
     return unicodedata.normalize("NFC", re.sub(r"\s+", " ", text).strip())
 
@@ -65,10 +65,10 @@ def sections(source):
     for formula in article.select(".math"):
         formula.string = plain(formula.get_text())
     for text in article.select("dl.glossary > dd"):
-        terms = list(itertools.takewhile(lambda one: one.name == "dt", before(text)))[::-1]
+        terms = list(itertools.takewhile(lambda element: element.name == "dt", before(text)))[::-1]
         yield terms[0]["id"], ", ".join(map(flat, terms)), flat(text)
-    for one in article.select("dl.glossary"):
-        one.decompose()
+    for element in article.select("dl.glossary"):
+        element.decompose()
     results = []
     for section in reversed(article.select("section[id]")):  # the inner ones first
         if heading := section.find(re.compile("^h[1-6]$"), recursive=False):
@@ -80,7 +80,7 @@ def sections(source):
 
 def before(element):
     """Yield the elements before one, the nearest first, within the same parent."""
-    yield from (one for one in element.previous_siblings if one.name)
+    yield from (sibling for sibling in element.previous_siblings if sibling.name)
 
 
 def flat(element):

@@ -89,13 +89,15 @@ def answers(question):
         return [(i == question.right, o, why) for i, (o, why) in enumerate(question.options)]
     if isinstance(question, Order):
         known = {tuple(range(len(question.items))): question.why, **dict(question.wrong)}
-        listed = [(k == 0, question.named(at), why) for k, (at, why) in enumerate(known.items())]
+        listed = [
+            (k == 0, question.named(order), why) for k, (order, why) in enumerate(known.items())
+        ]
         return [*listed, (None, "Another order", question.otherwise)]
     wrong = [(False, write(float(f"{v:.4g}")), why) for v, why in question.wrong]
     return [(True, question.correct, question.why), *wrong, (None, "Another", question.otherwise)]
 
 
-def asked(question, source):
+def question_html(question, source):
     """Write a question with all that may be answered, and where it is from, as HTML."""
     signs = {True: "✓", False: "✗", None: "…"}
     items = "".join(
@@ -109,7 +111,7 @@ def asked(question, source):
     )
 
 
-class Ask(SphinxDirective):
+class QuestionDirective(SphinxDirective):
     """A question of a chapter's quiz, with the misconceptions behind its wrong answers."""
 
     required_arguments = 2
@@ -132,7 +134,7 @@ class Ask(SphinxDirective):
                 f"{question.text!r}; if the quiz has changed, choose the question anew"
             )
         link = f'<a href="{chapter}.html#quiz">{html.escape(title(path))}</a>, {number}'
-        return [nodes.raw("", asked(question, link), format="html")]
+        return [nodes.raw("", question_html(question, link), format="html")]
 
 
 class Board(SphinxDirective):
@@ -200,12 +202,12 @@ class Plan(SphinxDirective):
         self.state.nested_parse(lines, self.content_offset, table)
         return [*table.children, *folds]
 
-    def row(self, place, time, block):
+    def row(self, anchor, time, block):
         """Return a row of the table, as MyST."""
         path = find(self.env.app, block["page"])
         if path is None or path.suffix != ".ipynb":
             raise self.error(f":page: must name a chapter as _toc.yml does, got {block['page']!r}")
-        fold = f'<a href="#{place}">{html.escape(block["title"])}</a>'
+        fold = f'<a href="#{anchor}">{html.escape(block["title"])}</a>'
         link = f"{{open}}`{block['open']}`" if "open" in block else ""
         return f"| {time} | {fold} | [{title(path)}]({path.name}) | {link} |"
 
@@ -213,6 +215,11 @@ class Plan(SphinxDirective):
 def setup(app):
     """Add the role and the directives."""
     app.add_role("open", Open())
-    for name, directive in {"ask": Ask, "board": Board, "block": Block, "plan": Plan}.items():
+    for name, directive in {
+        "ask": QuestionDirective,
+        "board": Board,
+        "block": Block,
+        "plan": Plan,
+    }.items():
         app.add_directive(name, directive)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -26,10 +26,10 @@ def read_tracks(toc):
     return results
 
 
-def line(track, place, of, counted, show=SHOW):
+def line(track, position, count, counted, show=SHOW):
     """Put a chapter's place and its times into one line of HTML, with a button if it hides code."""
     reading, working = minutes(counted)
-    texts = [f"<b>{html.escape(track)}</b>", f"{place} of {of}", f"{reading} minutes"]
+    texts = [f"<b>{html.escape(track)}</b>", f"{position} of {count}", f"{reading} minutes"]
     if working:
         texts.append(f"{working} more for the {counted['exercises']} exercises")
     return f'<p class="ln-where"><span>{" · ".join(texts)}</span> {show}</p>'
@@ -44,13 +44,13 @@ def add_line(app, pagename, templatename, context, doctree):
     for track, chapters in read_tracks(app.config.external_toc_path):
         chapters = [name for name in chapters if Path(app.srcdir, f"{name}.ipynb").exists()]
         if pagename in chapters:
-            place = chapters.index(pagename) + 1
+            position = chapters.index(pagename) + 1
             show = SHOW * ("above-input" in context["body"])
-            text = line(track, place, len(chapters), measures(notebook), show)
+            text = line(track, position, len(chapters), measures(notebook), show)
             context["body"] = context["body"].replace("</h1>", f"</h1>\n{text}", 1)
 
 
-def say_minutes(name, rawtext, text, lineno, inliner, options=None, content=None):
+def minutes_role(name, rawtext, text, lineno, inliner, options=None, content=None):
     """Write how many minutes a chapter takes without its exercises."""
     env = inliner.document.settings.env
     source = Path(env.srcdir, f"{text}.ipynb")
@@ -66,5 +66,5 @@ def say_minutes(name, rawtext, text, lineno, inliner, options=None, content=None
 def setup(app):
     """Connect the line and the role."""
     app.connect("html-page-context", add_line)
-    app.add_role("minutes", say_minutes)
+    app.add_role("minutes", minutes_role)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

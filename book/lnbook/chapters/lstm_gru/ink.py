@@ -50,7 +50,7 @@ def describe_ink(ink: float) -> str:
     """Say the standard deviation of ``W_x x`` before and after the norm."""
     before, after, _ = parts(ink).std(axis=1)
     return (
-        f"With {ink:g} of ink, the standard deviation of W_x x is {before:.2f}, "
+        f"For an amount of ink of {ink:g}, the standard deviation of W_x x is {before:.2f}, "
         f"and that of LN(W_x x) is {after:.2f}."
     )
 

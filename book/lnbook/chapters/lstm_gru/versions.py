@@ -71,7 +71,11 @@ def versions() -> Table:
     return Table(
         ["Norms of the gates", "Cell carried to the next step", "Found in"],
         [
-            ["W_x x and W_h h, four gates together", "as it is", "the paper; its authors' Theano"],
+            [
+                "W_x x and W_h h, four gates together",
+                "as it is",
+                "the paper; its authors' Theano code",
+            ],
             [
                 "W_x x and W_h h, four gates together",
                 "normalized",

@@ -40,7 +40,7 @@ def origin(runs: Runs) -> Table:
     made = [r["provenance"] for r in runs.records]
     threads = (f"{m['device']}, {m['threads']} thread{'s' * (m['threads'] > 1)}" for m in made)
     return Table(
-        ["Part", "Runs", "Norms", "Batch sizes", "Rates", "Seeds", "Epochs", "Time in all"],
+        ["Part", "Runs", "Norms", "Batch sizes", "Rates", "Seeds", "Epochs", "Total time"],
         rows,
         f"Made on {_list(sorted(set(threads)))}; training step {_list(_steps(made))}; PyTorch "
         f"{_list(sorted({m['torch'] for m in made}))}; "

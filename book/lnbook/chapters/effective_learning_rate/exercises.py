@@ -57,7 +57,7 @@ EXERCISES = {
         _after,
         cases=_after_cases,
         wrong={
-            "the *squares* of the norms of the steps add up, and the root comes last.": (
+            "the *squares* of the norms of the steps add up, and the square root comes last.": (
                 lambda length, rate, gradients: length + rate * gradients.sum()
             ),
             "each step is the rate *times* the gradient, so its square has the rate squared.": (

@@ -95,7 +95,7 @@ EXERCISES = {
                 (x - x.mean((1, 2, 3), keepdims=True))
                 / np.sqrt(x.var((1, 2, 3), keepdims=True) + 1e-5)
             ),
-            "divide by the standard deviation, the root of the variance.": lambda x: (
+            "divide by the standard deviation, the square root of the variance.": lambda x: (
                 (x - x.mean(0)) / (x.var(0) + 1e-5)
             ),
         },

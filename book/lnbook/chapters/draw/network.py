@@ -18,7 +18,7 @@ FLOW = Flow(
         "h": Box("end", 0, 2.8, "h_{t−1}"),
         "read": Box(
             "gate", 1.3, 1.5, "read",
-            "read window: 25 numbers of the image and 25 of the error of the canvas",
+            "read window: 25 numbers of the image and 25 of the error image",
             tone="ln-first", wide=32,
         ),
         "encoder": Box(

@@ -37,7 +37,7 @@ def _product_cases(rng):
 EXERCISES = {
     "labels-for-one-percent": Value(
         4000,
-        right="Twenty times the precision costs four hundred times the labels.",
+        right="Twenty times the precision takes four hundred times as many labels.",
         wrong={
             200: "the error is not proportional to 1 / labels, but to 1 / √labels.",
             400: "that is the factor; you started with ten labels.",

@@ -49,7 +49,7 @@ EXERCISES = {
             "these are bits; nats come from the natural logarithm.": (
                 lambda p, q: _kl(p, q) / np.log(2)
             ),
-            "this is the cross entropy; subtract the entropy of the first.": (
+            "this is the cross-entropy; subtract the entropy of the first.": (
                 lambda p, q: -p * np.log(q) - (1 - p) * np.log(1 - q)
             ),
         },
@@ -81,8 +81,8 @@ EXERCISES = {
             (5, 8): "those are the D shifts of all rows; the scale of W is one more.",
             (1, 9): "with batch norm each unit has its own scale.",
             (9, 5): "these are the right numbers in the wrong order.",
-            (5, 5): "under layer norm a single unit's weights cannot be scaled: it shares mean "
-            "and deviation with the others.",
+            (5, 5): "under layer norm a single unit's weights cannot be scaled: all units "
+            "share the mean and the standard deviation.",
         },
         otherwise="count the directions in which W can move and no prediction does; Table 1 lists "
         "them.",

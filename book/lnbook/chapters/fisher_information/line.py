@@ -107,7 +107,7 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
         )
     powers = np.arange(-8, 1, 2)
     sizes.layout = dict(
-        title="The same for shorter steps",
+        title="The same for smaller steps",
         height=340,
         xaxis={
             "type": "log",

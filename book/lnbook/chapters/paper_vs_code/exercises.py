@@ -63,10 +63,10 @@ EXERCISES = {
         lambda x: _outside(x),
         cases=_outside_cases,
         wrong={
-            "eps is inside the root, as in the authors' Theano code and in PyTorch.": (
+            "eps is inside the square root, as in the authors' Theano code and PyTorch.": (
                 lambda x: _outside(x, inside=True)
             ),
-            "this divides by the variance; the standard deviation is its root.": (
+            "this divides by the variance; the standard deviation is its square root.": (
                 lambda x: _outside(x, root=False)
             ),
             "this divides the variance by H - 1; eq. 16 divides by H.": lambda x: _outside(

@@ -126,10 +126,8 @@ def describe_eps(size: float, eps: float) -> str:
     )
     return (
         f"With eps {power(eps)}, summed inputs with standard deviation {power(size)} have a "
-        f"standard "
-        f"deviation after the norm of {inside:.3f} if eps is inside the root, {outside:.3f} if it "
-        f"is "
-        f"outside, and 1 without eps."
+        f"standard deviation after the norm of {inside:.3f} if eps is inside the square root, "
+        f"{outside:.3f} if it is outside, and 1 without eps."
     )
 
 
@@ -137,9 +135,8 @@ EPS = Picture(
     draw_eps,
     describe_eps,
     alt="Left, the standard deviation after the norm over that before, on a logarithmic axis: it "
-    "is "
-    "1 without eps, an S-shaped curve with eps inside the root, and another curve further left "
-    "with eps outside. Right, six units after each of the three norms.",
+    "is 1 without eps, an S-shaped curve with eps inside the square root, and another curve "
+    "further left with eps outside. Right, six units after each of the three norms.",
 )
 
 

@@ -56,7 +56,7 @@ def describe(batch_size: int, scale: float) -> str:
     rest = f"with {others} other example{'s' * (others > 1)}" if others else "of size one"
     return (
         f"Example 1 is {before}, in a batch {rest}. "
-        f"Batch norm's output for it is {batch}, layer norm's is {layer}."
+        f"Batch norm maps it to {batch}, and layer norm maps it to {layer}."
     )
 
 

@@ -98,7 +98,7 @@ EXERCISES = {
         "fatal in fifty.",
         wrong={
             43: "0.9 to the power of 43 is 0.0108, still more than 1%.",
-            10: "the factors multiply; they are not subtracted: after ten layers 35% are left.",
+            10: "the factors multiply; they are not subtracted: after ten layers 35% is left.",
             22: "the std has the factor 0.9; the variance has 0.81.",
             2: "this is the factor 0.1; a layer keeps nine tenths and loses one.",
         },
@@ -113,33 +113,32 @@ EXERCISES = {
             "in every layer.": lambda inputs, slope: 1 / np.sqrt(inputs),
             "this is He initialization for slope 0; the negative half still passes a part of the "
             "mean square.": lambda inputs, slope: np.sqrt(2 / inputs),
-            "this is the variance of the weights; return its root.": lambda inputs, slope: (
+            "this is the variance of the weights; return its square root.": lambda inputs, slope: (
                 2 / ((1 + slope**2) * inputs)
             ),
-            "the mean square of the negative half has the slope squared.": lambda inputs, slope: (
-                np.sqrt(2 / ((1 + slope) * inputs))
-            ),
+            "the mean square of the negative half is multiplied by the slope "
+            "squared.": lambda inputs, slope: np.sqrt(2 / ((1 + slope) * inputs)),
         },
     ),
     "find-the-axis": Function(
         normalize,
         cases=_sequences,
-        right="Axis 1 is right for a table (batch, features), and wrong as soon as there is time. "
-        "`axis=-1` is right for both.",
+        right="Axis 1 is right for a table (batch, features), and wrong as soon as there is a time "
+        "axis. `axis=-1` is right for both.",
         wrong={
-            "this still runs over time, so an output depends on later positions.": _over(1),
+            "this still averages over time, so an output depends on later positions.": _over(1),
             "this is batch norm: one mean per feature over all sequences and positions.": _over(
                 (0, 1)
             ),
             "this mixes the sequences of the batch.": _over(0),
-            "this is one mean for a whole sequence, so later positions still count.": _over((1, 2)),
+            "this is one mean for a whole sequence, so later positions enter it.": _over((1, 2)),
             "that variance is divided by H - 1; layer norm divides by H.": _over(-1, ddof=1),
         },
     ),
     "measure-the-leak": Function(
         leak,
         cases=_models,
-        right="For a causal model it is 0. Put it into the tests of every causal model.",
+        right="For a causal model it is 0. Add this check to the tests of every causal model.",
         wrong={
             "outputs from `t` on may change; compare only those before `t`.": _whole,
             "the inputs before `t` were replaced, too; keep them.": _all_replaced,

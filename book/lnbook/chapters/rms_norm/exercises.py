@@ -80,6 +80,6 @@ EXERCISES = {
             "this is a sum over the features. It must be a mean, because the mean square "
             "divides by H.": (lambda dy, x, gain: _rms(dy, x, gain, H=x.shape[-1])),
         },
-        right="Only the component along x_hat is removed; that along the ones stays.",
+        right="Only the component along x_hat is removed; the one along the vector of ones stays.",
     ),
 }

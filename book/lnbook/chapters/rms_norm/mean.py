@@ -107,7 +107,7 @@ def describe(mean: float) -> str:
         return f"{values.min():.2f} to {values.max():.2f}".replace("-", "−")
 
     if not mean:
-        return f"With a mean of 0, both norms return the same, {span(layer)}: the angle is 0°."
+        return f"With a mean of 0, both outputs are the same, {span(layer)}: the angle is 0°."
     return (
         f"With a mean of {mean:g} standard deviations, LayerNorm returns {span(layer)} as before, "
         f"and RMSNorm {span(rms)}: the angle between the two outputs is {angle:.0f}°, and "
@@ -120,5 +120,5 @@ MEAN = Picture(
     describe,
     alt="Left: bars of eight features and a line at their mean. Middle: the bars of both outputs; "
     "those of LayerNorm do not depend on the mean, those of RMSNorm approach 1 as it grows. Right: "
-    "the angle between the outputs, rising from 0 degrees towards 90 with the mean.",
+    "the angle between the outputs, rising from 0 degrees toward 90 with the mean.",
 )

@@ -135,6 +135,7 @@ def _whose(data: str) -> str:
 BY_YEAR = Picture(
     draw_by_year,
     describe_by_year,
-    alt="A column for each year from 2015 to 2026, as high as the table has models of that year, "
-    "in pieces: one for each answer to the chosen question.",
+    alt="A stacked bar chart with a column for each year from 2015 to 2026. Its height is the "
+    "number of models from that year in the table, and each piece is one answer to the chosen "
+    "question.",
 )

@@ -77,7 +77,7 @@ TRANSFORMER = "text image"
 LINES = (
     _line("Norm",
           "That of the checkpoint. Layer norm without a bias and RMS norm load each other's "
-          "weights without an error, but compute something else.",
+          "weights without an error, but compute different functions.",
           "#normalization-in-well-known-models", weights="loaded"),
     _line("Norm",
           "RMS norm or layer norm, whichever is faster on your hardware.",
@@ -94,8 +94,8 @@ LINES = (
           "normalization_axes#running-statistics-training-and-inference",
           weights="new", data="conv", batch="large"),
     _line("Norm",
-          "Try both. On digits, LayerNormLSTM and LayerNormGRU needed fewer updates than "
-          "nn.LSTM and nn.GRU row by row, and ended with a higher error pixel by pixel.",
+          "Try both. On digits read row by row, LayerNormLSTM and LayerNormGRU needed fewer "
+          "updates than nn.LSTM and nn.GRU; pixel by pixel, they ended with a higher error.",
           "lstm_gru#training-results-digits-row-by-row-and-pixel-by-pixel",
           weights="new", data="rnn"),
     _line("Norm",
@@ -103,7 +103,7 @@ LINES = (
           "mnist#effect-of-the-batch-size", weights="new", data="table", batch="small"),
     _line("Norm",
           "Batch norm or layer norm. With batches of 128 both have a lower error than a network "
-          "without normalization, and are too close to be told apart.",
+          "without normalization, and the two are too close to rank.",
           "mnist#results-robustness-and-speed", weights="new", data="table", batch="large"),
 
     _line("Axes",
@@ -139,7 +139,7 @@ LINES = (
           "residual_scaling#what-share-of-the-residual-stream-does-a-block-contribute",
           weights="new", data=TRANSFORMER, depth="many"),
     _line("Placement",
-          "Between convolution and non-linearity. A convolution before batch norm needs no "
+          "Between the convolution and the non-linearity. A convolution before batch norm needs no "
           "bias.",
           "troubleshooting#is-the-bias-before-a-norm-redundant", data="conv"),
     _line("Placement",
@@ -175,8 +175,8 @@ LINES = (
           "mixed_precision#why-are-the-statistics-computed-in-float32", precision="float16"),
 
     _line("Gain, bias",
-          "Those of the checkpoint, which have other names in Keras, Flax and early BERT files. "
-          "Some models store the gain as 1 + w.",
+          "Those of the checkpoint, which have different names in Keras, Flax, and early BERT "
+          "files. Some models store the gain as 1 + w.",
           "export#names-and-eps-in-other-frameworks",
           weights="loaded"),
     _line("Gain, bias",

@@ -91,7 +91,7 @@ EXERCISES = {
             "changes.": _model(_over(None)),
             "this norm takes the mean of each feature over the tokens (axis 0), so later tokens "
             "still change the logits of earlier ones.": _model(_over(0)),
-            "there is no norm left. Keep it, with statistics that belong to one token.": (
+            "there is no norm left. Keep the norm, but compute its statistics for each token.": (
                 _model(lambda x: x)
             ),
             "the norm divides by the variance. Divide by its square root.": (
@@ -105,7 +105,7 @@ EXERCISES = {
             "the axis is right, but the final norm is missing.": _model(_over(-1), last=False),
         },
         right="Each token has its own mean and standard deviation, so no token depends on a later "
-        "one, and the model computes the same in training and in generation.",
+        "one, and the model computes the same function in training and in generation.",
     ),
     "find-the-eps": Function(
         find_eps,

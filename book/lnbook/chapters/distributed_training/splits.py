@@ -108,14 +108,14 @@ def describe(norm: str, split: str) -> str:
     axis = split.partition(" ")[0]
     if output > 1e-9:
         first = (
-            f"{norm} takes its statistics over the split axis ({axis}), so the devices have to sum "
-            f"them in the forward and in the backward pass. Without that, the output is off by "
-            f"{output:.0%} and the gradient of the input by {dx:.0%}."
+            f"{norm} computes its statistics over the split axis ({axis}), so the devices have to "
+            f"sum them in the forward and in the backward pass. Without this, the output is off "
+            f"by {output:.0%} and the gradient of the input by {dx:.0%}."
         )
     else:
         first = (
-            f"{norm} takes no statistics over the split axis ({axis}): the output and the gradient "
-            "of the input are exact without communication."
+            f"{norm} computes no statistics over the split axis ({axis}): the output and the "
+            "gradient of the input are exact without communication."
         )
     if gain > 1e-9:
         return (

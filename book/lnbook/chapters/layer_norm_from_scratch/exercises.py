@@ -158,7 +158,7 @@ EXERCISES = {
             "forward pass, over the features.": lambda *a: _backward(*a, axis=0),
         },
         right="This is what PyTorch's own layer norm does. It saves the mean and one over the "
-        "standard deviation, two numbers per example, and computes x_hat again.",
+        "standard deviation, two numbers per example, and recomputes x_hat.",
     ),
     "variance-of-a-stream": Function(
         _variance,

@@ -51,7 +51,7 @@ EXERCISES = {
                 _without_gain
             ),
             "RMS norm subtracts no mean, so its gradient does not either.": _layer,
-            "the root mean square depends on the input, too; this treats it as a constant.": (
+            "the root mean square also depends on the input; this treats it as a constant.": (
                 _constant
             ),
         },
@@ -61,10 +61,10 @@ EXERCISES = {
         8,
         right="The norms written by hand keep 12 GiB, the kernels 4.",
         wrong={
-            12: "that is what the version written by hand keeps; the kernel keeps something, too.",
+            12: "that is what the version written by hand keeps; the kernel also keeps an array.",
             4: "that is what the kernel keeps, or one norm per block; each block has two.",
             16: "the normalized input is cast back, so it has 2 bytes per number.",
         },
-        otherwise="multiply norms, tokens, width and the difference in bytes per number.",
+        otherwise="multiply norms, tokens, width, and the difference in bytes per number.",
     ),
 }

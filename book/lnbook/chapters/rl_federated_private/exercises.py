@@ -90,7 +90,7 @@ EXERCISES = {
             "rows with a norm below the bound are scaled up. Clipping leaves them "
             "unchanged.": _all_to_the_bound,
             "each number is clipped. The bound is on the norm of the whole row.": _each_number,
-            "return the sum; with the mean, one example moves the result by less.": _mean,
+            "return the sum; with the mean, one example changes the result by less.": _mean,
         },
         right="Without one of the examples, the sum changes by at most the bound.",
     ),
@@ -105,6 +105,6 @@ EXERCISES = {
             "missing.": _averaged,
             "standard deviations are averaged; average the variances.": _of_stds,
         },
-        right="The server gets the statistics of all examples without seeing one.",
+        right="The server obtains the statistics of all examples without access to any of them.",
     ),
 }

@@ -191,7 +191,7 @@ def describe(shift: str, batches: str) -> str:
     first, last = ({name: f"{v[k]:.0%}" for name, v in result.items()} for k in (0, -1))
     text = partial(
         "batch norm {running} with running statistics, {batch} with those of the test batch; "
-        "layer norm {layer}, and {image} with another one on the image".format
+        "layer norm {layer}, and {image} with an additional one on the image".format
     )
     return (
         f"Test error with {size[batches]} and {strongest}: {text(**last)}. "
@@ -205,6 +205,6 @@ ERRORS = Picture(
     alt="Four lines: the test error over the amount of a shift of the test images. Batch norm with "
     "running statistics rises steeply. Batch norm with the statistics of the test batch stays low "
     "under changes of brightness and contrast if batches are large and mixed, and is high at "
-    "every amount if they are small or hold one class. Layer norm lies between. With one more "
-    "layer norm on the image, the line stays flat under changes of brightness and contrast.",
+    "every amount if they are small or contain a single class. Layer norm lies between. With one "
+    "more layer norm on the image, the line stays flat under changes of brightness and contrast.",
 )

@@ -136,15 +136,15 @@ def test_what_explodes_is_told_apart_from_what_is_stuck():
     few = runs.Runs([begun(depth=12), made(depth=12, loss=2.4), *everywhere, *stuck])
     text = trained.describe_losses(few, "xavier", 12)
     assert (
-        "unigram entropy: post-norm at 0.001 and 0.003 without warm-up. Exploded: no norm at "
+        "unigram entropy: post-norm at 0.001 and 0.003 without warm-up. Diverged: no norm at "
         in text
     )
     assert "every rate, with and without warm-up." in text
     heat = trained.draw_losses(few, "xavier", 12)[0].data[0]
     row = list(heat.y).index("no norm")
-    assert list(heat.text[row]) == ["exploded"] * 3
+    assert list(heat.text[row]) == ["diverged"] * 3
     assert list(heat.z[row]) == [trained.REACH] * 3
-    assert heat.customdata[row][0] == "exploded in 2 of 3 seeds"
+    assert heat.customdata[row][0] == "diverged in 2 of 3 seeds"
     assert heat.text[list(heat.y).index("post-norm")][1] == "3.34"
 
 
@@ -164,7 +164,7 @@ def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
     assert table.rows == [
         ["Xavier", "6", "not recorded", "2.20 at 0.001 with warm-up", "not recorded"],
         ["Xavier", "12", "stuck at every rate", "2.40 at 0.001", "2.50 at 0.003"],
-        ["Xavier", "24", "2.30 at 0.001", "exploded at every rate", "not recorded"],
+        ["Xavier", "24", "2.30 at 0.001", "diverged at every rate", "not recorded"],
     ]
 
 
@@ -200,7 +200,7 @@ def test_the_measures_tell_other_laws_apart():
 def test_every_ablation_that_is_recorded_is_shown_once(book):
     shown = [name for group in ablation.ABLATED.values() for name in group]
     assert sorted(shown) == sorted(ABLATIONS)
-    (figure,) = ablation.draw_ablation(book[1], "take norms out")
+    (figure,) = ablation.draw_ablation(book[1], "remove norms")
     pages = [r for r in book[0] if r["settings"]["ablate"]]
     removed = sorted(r["curves"]["nll_removed"][-1] for r in pages)
     assert sorted(figure.data[1].x) == removed

@@ -176,7 +176,7 @@ def test_the_table_of_the_first_gradient_has_its_measures_and_their_labels(recor
     p = holm(answers)
     wanted = {one.what: outcome(one, p[key(one)]) for one in answers}
     assert {"supported", "contradicted", "undecided"} == set(wanted.values())
-    assert "corrected for the 18" in table.caption
+    assert "corrected for all 18" in table.caption
     for k, (claim, *badges) in enumerate(table.rows):
         reported = parsed(claim.rpartition("(")[2])
         np.testing.assert_allclose(reported, [column[k] for column in means], atol=0.0051)
@@ -232,7 +232,7 @@ def test_the_map_says_and_colors_the_mean_and_each_hover_has_its_range(
                 cell = of(records, initialization, names[name], 12, rate=rate, warm_up=warm_up)
                 ends = [r["curves"]["val_nll"][-1] for r in cell]
                 if max(ends) >= 4.174:
-                    assert (texts[k], z[k]) == ("exploded", 0.4)
+                    assert (texts[k], z[k]) == ("diverged", 0.4)
                     continue
                 count = sum(v > UNIGRAM - 0.05 for v in ends)
                 if 0 < count < 3:
@@ -269,7 +269,7 @@ def test_the_sentence_on_the_map_has_the_lowest_mean_and_who_is_near_it(records,
     reported = re.search(r"reached within 0.02 by (.*?)\. Stuck", texts)[1]
     assert {part.partition(" at ")[0] for part in reported.split("; ")} == near
     parts = re.search(
-        r"unigram entropy: (.*?)\. Stuck in some seeds: (.*?)\. Exploded: (.*?)\.$", texts
+        r"unigram entropy: (.*?)\. Stuck in some seeds: (.*?)\. Diverged: (.*?)\.$", texts
     )
     for text, cells in zip(parts.groups(), (stuck, some, gone), strict=True):
         assert listed(text) == set(cells)

@@ -11,16 +11,16 @@ from lnbook.figures.colors import COLORS
 
 #: From a question to the measures that answer it, with a short name each.
 ABLATED = {
-    "take norms out": {
+    "remove norms": {
         "removed": "all",
-        "gain_and_bias": "all, gain and bias kept",
+        "gain_and_bias": "all but gain and bias",
         "but_last": "all but the last",
-        "last": "the last alone",
+        "last": "only the last",
     },
-    "put something in their place": {
+    "replace norms": {
         "rms": "RMSNorm",
         "frozen": "frozen std",
-        "frozen_but_last": "frozen, but not the last",
+        "frozen_but_last": "frozen except the last",
     },
     "change eps": {
         "eps_thousandth": "eps 1e-3",
@@ -28,9 +28,9 @@ ABLATED = {
         "eps_tenth": "eps 0.1",
         "eps_one": "eps 1",
     },
-    "compute in fewer bits": {
+    "lower precision": {
         "float16": "float16, sums in float32",
-        "float16_sums": "float16, sums too",
+        "float16_sums": "sums in float16 too",
         "bfloat16": "bfloat16",
         "int8": "weights in 8 bits",
     },
@@ -68,7 +68,7 @@ def draw_ablation(runs: Runs, group: str) -> list[go.Figure]:
     high = max(4, 1.3 * every.max())
     ticks = [t for t in ((2, 5, 20, 100, 500) if high > 10 else (2, 3, 4)) if t < high]
     figure.update_layout(
-        title="Loss of validation text, nats per character",
+        title="Validation loss, nats per character",
         height=100 + 44 * len(names),
         xaxis={"type": "log", "range": [np.log10(1.4), np.log10(high)], "tickvals": ticks,
                "ticktext": [f"{t:g}" for t in ticks]},

@@ -72,10 +72,10 @@ AT_START = {
         lambda runs, name: deeper(runs, name, "post"),
         _same,
     ),
-    "Pre-norm: it falls as the inverse root of the depth": (root, _same),
+    "Pre-norm: it decreases as 1/√depth": (root, _same),
     "It is larger with post-norm": (longer, _longer),
     "Pre-norm: the stream's variance grows linearly": (growth, lambda p: _within(p - 1, LINEAR)),
-    "Post-norm: the gradient decays towards the input": (
+    "Post-norm: the gradient decays toward the input": (
         lambda runs, name: 1 / slope(runs, name, "post"),
         _longer,
     ),
@@ -100,9 +100,9 @@ def at_start(runs: Runs) -> Table:
             [f"{claim} ({number})", *badges[n * k : n * k + n]]
             for k, (claim, number) in enumerate(zip(AT_START, numbers, strict=True))
         ],
-        f"{len(result[0])} seeds; in brackets the mean of what was measured, in the order of the "
-        f"columns. Lengths within a ratio of {SAME:g} are the same; a power from {1 - LINEAR:g} to "
-        f"{1 + LINEAR:g} is linear. Labels are corrected for the {len(result)} of this table.",
+        f"{len(result[0])} seeds; in parentheses the mean of the measured values, in the order of "
+        f"the columns. Norms within a ratio of {SAME:g} are the same; a power from {1 - LINEAR:g} "
+        f"to {1 + LINEAR:g} is linear. Labels are corrected for all {len(result)} comparisons.",
     )
 
 
@@ -146,9 +146,9 @@ def _count(losses, holds) -> str:
 
 
 TRAINED = {
-    "Post-norm needs warm-up: at 1e-3 it trains with, not without": needs_warm_up,
-    "At a smaller rate it trains without, and more slowly": small_rate,
-    "Pre-norm needs none: at 1e-3 it ends alike": pre_needs_none,
+    "Post-norm needs warm-up: at 1e-3 it trains only with it": needs_warm_up,
+    "At a smaller rate it trains without it, but more slowly": small_rate,
+    "Pre-norm needs none: at 1e-3 both losses are equal": pre_needs_none,
     "Pre-norm trains at a rate, 3e-3, where post-norm does not": wider,
 }
 
@@ -162,5 +162,5 @@ def trained(runs: Runs) -> Table:
         ["Trained", *names],
         rows,
         "12 blocks, 600 updates: in how many of the seeds each statement is true. "
-        f"Losses within {LIKE:g} nats count as alike.",
+        f"Losses within {LIKE:g} nats count as equal.",
     )

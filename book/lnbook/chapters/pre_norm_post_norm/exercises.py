@@ -59,7 +59,7 @@ EXERCISES = {
             1.0: "that is the answer for post-norm, where the residual stream is normalized.",
         },
         right="It grows with the square root of the depth. So the later blocks of a pre-norm model "
-        "change the residual stream little, and the last block gets a small gradient.",
+        "change the residual stream little, and the last block has a small gradient.",
         otherwise="add the variances, then take the square root.",
         within=0.01,
     ),

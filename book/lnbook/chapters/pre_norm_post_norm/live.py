@@ -58,7 +58,7 @@ def draw_live(results: Sequence[Point], place: str, warm_up: int) -> list[go.Fig
             hovertemplate=f"{name} entropy: %{{y:.3f}} nats<extra></extra>",
         )
     figure.update_layout(
-        title=f"Loss of validation text: {TEXTS[last['text']]}",
+        title=f"Validation loss: {TEXTS[last['text']]}",
         xaxis={"title": "updates", "range": [-8, UPDATES + 8], "zeroline": False},
         yaxis={"title": "nats per character", "range": [2, TOP], "zeroline": False},
     )

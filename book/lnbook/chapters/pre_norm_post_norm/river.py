@@ -35,7 +35,7 @@ def river(runs: Runs) -> diagrams.Diagram:
         "attention and feed-forward network, each with a norm, are drawn as one. The width of the "
         "stream is the standard deviation of its features. Gradient norm: of the last matrix of "
         "each block, on a logarithmic scale. Both are taken before the first update. The loss is "
-        "that of validation text after 600 updates.",
+        "the validation loss after 600 updates.",
     )
 
 

@@ -41,7 +41,7 @@ KINDS = {
     "rms": ("pre, RMSNorm", *RMS[1:]),
     "tanh": ("pre, dynamic tanh", COLORS["third"], "dashdot"),
     "qk": ("pre, QK norm", COLORS["fourth"], "longdashdot"),
-    "no last": ("pre, no last norm", COLORS["second"], "dash"),
+    "no last": ("pre, no final norm", COLORS["second"], "dash"),
 }
 
 

@@ -83,5 +83,5 @@ START = Picture(
     describe_start,
     alt="Two panels with the norm of the first gradient, in post-norm and in pre-norm. Left, in "
     "each block. Right, in the last block over the number of blocks, next to a dotted line that "
-    "falls as one over the root of the depth. Bands: the range of ten seeds.",
+    "decreases as one over the square root of the depth. Bands: the range of ten seeds.",
 )

@@ -70,7 +70,7 @@ def _row(runs: Runs, initialization: str, depth: int) -> list[str]:
         losses = {way: grid[kind, *way] for way in sorted(common)}
         sound = {way: of.mean() for way, of in losses.items() if not exploded(of).any()}
         if not sound:
-            cells.append("exploded at every rate")
+            cells.append("diverged at every rate")
         elif all(stuck(of).all() for of in losses.values()):
             cells.append("stuck at every rate")
         else:
@@ -128,7 +128,7 @@ def _text(losses: np.ndarray | None) -> str:
     if losses is None:
         return MISSING
     if exploded(losses).any():
-        return "exploded"
+        return "diverged"
     count = stuck(losses).sum()
     if 0 < count < len(losses):  # a mean of both would be the loss of no run
         return f"{count} of {len(losses)}<br>stuck"
@@ -139,7 +139,7 @@ def _hover(losses: np.ndarray | None) -> str:
     if losses is None:
         return "not recorded"
     if gone := int(exploded(losses).sum()):
-        return f"exploded in {gone} of {len(losses)} seeds"
+        return f"diverged in {gone} of {len(losses)} seeds"
     low, high = losses.min(), losses.max()
     return f"{losses.mean():.3f} nats, {len(losses)} seeds from {low:.3f} to {high:.3f}"
 
@@ -180,7 +180,7 @@ def describe_losses(runs: Runs, initialization: str, depth: int) -> str:
         f"{_listed(best)}. Stuck at the unigram entropy: {_listed(bad) or 'none'}."
     )
     text += f" Stuck in some seeds: {_listed(some)}." if some else ""
-    return f"{text} Exploded: {_listed(gone)}." if gone else text
+    return f"{text} Diverged: {_listed(gone)}." if gone else text
 
 
 def _listed(cells: list[Cell]) -> str:
@@ -200,8 +200,8 @@ LOSSES = Picture(
     draw_losses,
     describe_losses,
     alt="Two heat maps of the loss after 600 updates, without warm-up and with it: a row for each "
-    "kind of norm and place, a column for each learning rate. Red is worse than counting pairs of "
-    'characters, green better; "exploded" is worse than drawing characters at random.',
+    "norm and placement, a column for each learning rate. Red is a loss above the bigram entropy, "
+    'green one below it; "diverged" is a loss above that of random characters.',
 )
 
 
@@ -224,7 +224,7 @@ def draw_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> l
             hovertemplate=f"{label} entropy: %{{y:.3f}} nats<extra></extra>",
         )
     figure.update_layout(
-        title="Loss of validation text",
+        title="Validation loss",
         height=360,
         xaxis={"title": "updates", "range": [-8, updates[-1] + 8], "zeroline": False},
         yaxis={"title": "nats per character", "range": [2.1, TOP], "zeroline": False},

@@ -110,14 +110,14 @@ def summed_inputs(records: Records) -> list[Finding]:
     """
     results = []
     for inputs, description in (
-        ("first", "input at the first step alone"),
+        ("first", "input at the first step only"),
         ("every", "at every step"),
     ):
         for scale in SCALES:
             plain, layer = (_drift(form, scale, inputs) for form in ("plain", "paper"))
             what = (
                 f"recurrent weights x {scale:g}, {description}: the summed inputs change by "
-                f"{layer.mean():.2f} powers of ten, {plain.mean():.2f} without norm"
+                f"{layer.mean():.2f} powers of ten, {plain.mean():.2f} without a norm"
             )
             finding = Finding(what, layer - plain, DECADES, (layer - plain) / plain)
             results.append(finding if inputs == "first" else _secondary(finding))
@@ -182,7 +182,7 @@ def robust_to_scaling(records: Records) -> list[Finding]:
                 change = _gain_change(kind, family, scaled)
                 what = (
                     f"{kind} norm, {family}, {scaled} x {FACTOR:g}: ds² changes by "
-                    f"{change.mean():.2f} powers of ten, {plain.mean():.2f} without norm"
+                    f"{change.mean():.2f} powers of ten, {plain.mean():.2f} without a norm"
                 )
                 finding = Finding(what, change - plain, DECADES)
                 # The metric of a Gaussian model without a norm does not depend on its weights.

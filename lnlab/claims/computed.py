@@ -119,7 +119,7 @@ def gradients_through_time(records: Records) -> list[Finding]:
         plain, layer = (_decades(form, scale) for form in ("plain", "paper"))
         what = (
             f"recurrent weights x {scale:g}: the gradient changes by {layer.mean():.1f} powers of "
-            f"ten over {STEPS} steps, {plain.mean():.1f} without norm"
+            f"ten over {STEPS} steps, {plain.mean():.1f} without a norm"
         )
         results.append(Finding(what, layer - plain, "powers of ten", (layer - plain) / plain))
     return results

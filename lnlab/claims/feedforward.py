@@ -16,6 +16,7 @@ from lnlab.claims.trained import (
     Evaluator,
     RunGroup,
     Value,
+    arm_name,
     end,
     epochs,
     final_metric_difference,
@@ -150,11 +151,9 @@ def harder_to_turn(records: Records) -> list[Finding]:
             continue
         d = np.array([np.nanmean(curve(y, "turn_1")) / np.nanmean(curve(x, "turn_1")) - 1
                       for x, y in pairs])  # fmt: skip
-        what = (
-            f"{norm}: degrees an update turns the weights of layer 1, weights four times as large"
-        )
+        what = f"{norm}: angle of an update in layer 1, initial weights four times as large"
         runs = tuple(run for pair in pairs for run in pair)
-        results.append(Finding(what, d, "of what it was", d, runs, norm != "none"))
+        results.append(Finding(what, d, "of that of unscaled weights", d, runs, norm != "none"))
     return results
 
 
@@ -277,7 +276,7 @@ def one_by_one(records: Records) -> list[Finding]:
         other = by_seed(records.select("mnist", norm=norm, batch_size=size, data="mnist"))
         if len(layer.keys() & other.keys()) < 2:
             continue
-        what = f"test error at the end, batches of 1, against {norm} at {size}"
+        what = f"test error at the end, batches of 1, against {arm_name(norm)} with {size}"
         arms = Arm(other, RATE, {}), Arm(layer, RATE, {})
         results.append(mnist_end(arms, "test_error", "points", what, factor=100,
                                 counts=norm == "batch"))  # fmt: skip
@@ -379,7 +378,7 @@ def _rates_of_digits(records: Records) -> list[Finding]:
     return results
 
 
-BROKEN = "the baseline is broken before training"
+BROKEN = "the baseline starts above chance level"
 ABOVE_CHANCE = 0.5  # nats by which the initial loss of a valid baseline may exceed chance level
 
 

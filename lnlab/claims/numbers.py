@@ -58,7 +58,7 @@ def _main_group(records: Records, experiment: str) -> RunGroup | None:
     return next(iter(run_groups(records, experiment)), None)
 
 
-LAST = f"updates to {TARGETS[-1]:.0%} of the way of none"
+LAST = f"updates to {TARGETS[-1]:.0%} of the baseline's way"
 
 
 def _ratio(group: RunGroup | None) -> tuple[str, str] | None:

@@ -22,28 +22,30 @@ _PEN = "IAM-OnDB, 12,179 lines; 3 LSTMs of 400; batches of 8"
 _PEN_HERE = "pen lines composed of Omniglot letters; 3 LSTMs of 96; batches of 8"
 _MNIST = "MNIST; 784-1000-1000-10; about 60 epochs; one run"
 _MNIST_HERE = "the same network and data"
-_CONV = "no network, data or figure named: first trials"
-_CONV_HERE = "10,000 pictures of Fashion-MNIST; three convolutions; 10 epochs"
+_CONV = "preliminary experiments; network, data, and figures not given"
+_CONV_HERE = "10,000 images of Fashion-MNIST; three convolutions; 10 epochs"
 _DIGITS = "8 x 8 digits; three hidden layers of 64; plain gradient descent"
 _SMALL = f"a tanh network of {computed.UNITS} units, orthogonal weights, 10 draws"
-_LATER = "The paper says this about several models; here each recurrent experiment of the book "
-"counts as one."
+_LATER = (
+    "The paper says this about several models; here each recurrent experiment of the book counts "
+    "as one."
+)
 _RATE = (
     f"Both at rate {feedforward.RATE:g}, Adam's default; at other rates fewer seeds were run. The "
     f"paper's sentence is about training; test error and final values are further measurements."
 )
 _MARGIN = "The margin is ours: the paper gives none."
 _METRICS = (
-    "The paper names no metric, so error and NLL count, each at the learning rates that are best "
-    "by it on validation data."
+    "The paper names no metric, so error and NLL both count, each at the learning rates that are "
+    "best by that metric on validation data."
 )
 _SHORT = (
-    "Learning rates were chosen on shorter runs with one seed; at full length others may be best."
+    "Learning rates were chosen on shorter runs with one seed; at full length others might be best."
 )
 _TWO_IMPLEMENTATIONS = (
     "The network without a norm uses PyTorch's GRU, and the one with a norm uses this library's. "
-    "The time that a norm adds depends on the implementation, and none here runs this network "
-    "both with and without one."
+    "The time that a norm adds depends on the implementation, and neither implementation runs "
+    "this network both with and without a norm."
 )
 
 PAPER = (
@@ -67,8 +69,8 @@ PAPER = (
           feedforward.regularizer,
           "A narrower gap does not show its cause."),
     Claim("same-computation", "1", "the same computation at training and test times",
-          "Layer norm's output for a case does not depend on the batch, nor on running averages.",
-          "by its definition", "float64, random cases", "normalization_axes",
+          "Layer norm's output for a case depends neither on the batch nor on running averages.",
+          "by definition", "float64, random cases", "normalization_axes",
           evaluate=computed.same_computation),
     # Section 3.
     Claim("correlated-changes", "3", "highly correlated changes … especially with ReLU",
@@ -84,8 +86,8 @@ PAPER = (
           "Measured as by Santurkar et al. (2018) for batch norm, at one learning rate; mean over "
           "training."),
     Claim("batch-of-one", "3", "the pure online regime with batch size 1",
-          "Layer norm trains on one case at a time, better than batch norm on two.",
-          "by its definition", "MNIST; 784-1000-1000-10; 1 epoch", "mnist", ("mnist",),
+          "Layer norm trains on one case at a time, with a lower error than batch norm on two.",
+          "by definition", "MNIST; 784-1000-1000-10; 1 epoch", "mnist", ("mnist",),
           feedforward.one_by_one, "The comparison with batch norm is ours."),
     # Section 3.1.
     Claim("vanishing", "3.1", "exploding or vanishing gradients",
@@ -93,18 +95,18 @@ PAPER = (
           "a tendency, without a figure", _SMALL, "recurrent_networks",
           evaluate=computed.plain_gradients),
     Claim("hidden-dynamics", "3.1", "much more stable hidden-to-hidden dynamics",
-          "After an input at the first step alone, the magnitude of the summed inputs changes less "
+          "With an input at the first step only, the magnitude of the summed inputs changes less "
           "over 50 steps with layer norm.",
           "an argument without a figure", _SMALL, "recurrent_networks",
           evaluate=at_start.summed_inputs,
-          caveat="At initialization, from recurrent weights of three sizes. With inputs at every "
-          "step the magnitude hardly changes without normalization, either."),
+          caveat="At initialization, with recurrent weights of three scales. With inputs at every "
+          "step, the magnitude hardly changes even without normalization."),
     Claim("hidden-gradients", "3.1", "much more stable hidden-to-hidden dynamics",
-          "With layer norm the norm of the gradient changes less over 50 steps.",
+          "With layer norm, the norm of the gradient changes less over 50 steps.",
           "not stated in the paper: our own reading", _SMALL, "recurrent_networks",
           evaluate=computed.gradients_through_time,
           caveat="The paper speaks of summed inputs; measuring the gradient is our addition. At "
-          "initialization, from recurrent weights of three sizes."),
+          "initialization, with recurrent weights of three scales."),
     Claim("longer-sequences", "3.1", "longer than any of the training sequences",
           "The output of layer norm keeps its magnitude on longer sequences; that of batch norm "
           "does not.",
@@ -114,10 +116,10 @@ PAPER = (
           "No other parameters of the same layer compute the same function as layer norm.",
           "derived", "computed in float64", "invariances",
           evaluate=at_start.not_a_parameterization,
-          caveat="With any parameters a layer is affine in its input; under layer norm it is not."),
+          caveat="Without a norm, a layer is affine in its input; with layer norm, it is not."),
     # Section 5.
     Claim("table-1", "5.1", "Table 1",
-          "All 18 cells of the table of invariances are right.",
+          "All 18 cells of the table of invariances are correct.",
           "derived", "computed at eps = 0, float64", "invariances",
           evaluate=computed.table_one),
     Claim("all-rescaling", "5.1", "all the normalization methods are invariant",
@@ -130,7 +132,7 @@ PAPER = (
           evaluate=computed.case_rescaling, caveat="Positive factors; a negative one flips signs."),
     Claim("curvature", "5.2", "by a factor of ½",
           "Doubling the weights of a unit halves the curvature of their block.",
-          "derived", "computed by differences, batch norm", "paper_vs_code",
+          "derived", "computed by finite differences, batch norm", "paper_vs_code",
           evaluate=computed.curvature,
           caveat="It is quartered, not halved. The length ds of a step is halved."),
     Claim("long-weights", "5.2", "harder to change the orientation",
@@ -138,14 +140,14 @@ PAPER = (
           "an argument without a figure", "digits; two hidden layers of 64; 20 epochs",
           "effective_learning_rate", ("weights",), feedforward.harder_to_turn),
     Claim("early-stopping", "5.2", "an implicit “early stopping” effect",
-          "With a norm, growing weights turn less in the end, and training is steadier, compared "
-          "with weights kept at their initial norm.",
+          "With a norm, weights that grow turn less per update late in training than weights kept "
+          "at their initial norm, and the loss is steadier.",
           "a suggestion without a figure", "digits; two hidden layers of 64; 20 epochs",
           "effective_learning_rate", ("weights",), ten_seeds.early_stopping,
-          "Plain gradient descent at rate 0.1."),
+          "Plain gradient descent at a learning rate of 0.1."),
     Claim("robust-scaling", "5.2", "more robust to the scaling of the input",
-          "Re-scaling inputs or weights changes the metric along the gains less than, without a "
-          "norm, the metric along the magnitude of the weights.",
+          "Re-scaling inputs or weights changes the metric less for a step in the gains (with a "
+          "norm) than for a step in the magnitude of the weights (without one).",
           "derived", "generalized linear models of 6 outputs, 10 draws", "effective_learning_rate",
           evaluate=at_start.robust_to_scaling,
           caveat="Batch norm and layer norm; weight norm, about which the paper does not say "
@@ -156,7 +158,7 @@ PAPER = (
           _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",),
           recurrent.recall_by_updates,
           "Each model has its own best learning rate, and that of layer norm is higher. With both "
-          "at one rate it needs more updates to most targets: see all measurements."),
+          "at the same rate, it needs more updates to most targets: see all measurements."),
     Claim("sixty-percent", "6.1", "in 60% of the time",
           "The model with layer norm reaches its best score sooner than the plain model reaches "
           "its own.",
@@ -176,15 +178,17 @@ PAPER = (
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",),
           recurrent.reader_error(NONE, "batch norm in the LSTM", "batch norm everywhere"), _SHORT),
     Claim("reader-gain", "6.2", "the former model performed significantly better",
-          "The attentive reader ends with a lower error rate from gains of 1 than from 0.1.",
+          "The attentive reader ends with a lower error rate if gains are initialized to 1 instead "
+          "of 0.1.",
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",),
           recurrent.reader_error("layer, gain 0.1"), _SHORT),
     Claim("reader-longer", "6.2", "recurrent batch normalization",
-          "Layer norm loses less than recurrent batch norm on longer passages than in training.",
-          "not compared there; section 3.1 argues it", _CNN_HERE, "attentive_reader",
+          "On passages longer than in training, layer norm loses less than recurrent batch norm.",
+          "not compared in section 6.2; argued in section 3.1", _CNN_HERE, "attentive_reader",
           ("attentive_reader",), recurrent.longer_passages, _SHORT),
     Claim("reader-scale", "6.2", "not sensitive to the initial scale",
-          "Whether gains start at 1 or at 0.1 matters less for layer norm than for batch norm.",
+          "Whether gains are initialized to 1 or to 0.1 matters less for layer norm than for batch "
+          "norm.",
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",), recurrent.initial_gain,
           "Batch norm with gain 1 is planned."),
     # Section 6.3.
@@ -197,7 +201,7 @@ PAPER = (
           _BOOKS, _BOOKS_HERE, "skip_thoughts", ("skip_thoughts",),
           speedup("skip_thoughts"), _SHORT),
     Claim("skip-better", "6.3", "as well as better final results",
-          "Skip-thought vectors are more useful on every task at the end, with layer norm.",
+          "At the end, skip-thought vectors are more useful on every task with layer norm.",
           _BOOKS, f"{_BOOKS_HERE}; MR, CR, SUBJ, pairs of captions",
           "skip_thoughts", ("skip_thoughts",), recurrent.sentence_tasks, _SHORT),
     Claim("skip-month", "6.3", "further performance gains across all but one task",
@@ -205,8 +209,8 @@ PAPER = (
           f"{_BOOKS}, then 1.7 million", "not run", ""),
     # Section 6.4.
     Claim("draw-twice", "6.4", "almost twice as fast",
-          f"DRAW needs at most {recurrent.ALMOST_TWICE:.0%} of the updates to reach the targets "
-          f"of its bound.",
+          f"With layer norm, DRAW needs at most {recurrent.ALMOST_TWICE:.0%} of the updates to "
+          f"reach the targets of its bound.",
           _DRAW, _DRAW_HERE, "draw", ("draw",), recurrent.draw_twice, f"{_MARGIN} {_SHORT}"),
     Claim("draw-bound", "6.4", "82.36 … 82.09 nats",
           "DRAW's bound on the test data is lower at the end with layer norm.",
@@ -220,8 +224,8 @@ PAPER = (
     Claim("pen-faster", "6.5", "but is much faster",
           "Handwriting: layer norm needs fewer updates to reach the targets of the loss.",
           _PEN, _PEN_HERE, "handwriting", ("handwriting",), speedup("handwriting"),
-          "The paper gives no number for “much”; here any saving counts. All targets are reached "
-          f"before the fourth measurement. A constant 1 is among the inputs. {_SHORT}"),
+          "The paper gives no number for “much”; here any reduction counts. All targets are "
+          f"reached before the fourth measurement. A constant 1 is among the inputs. {_SHORT}"),
     # Section 6.6.
     Claim("robust", "6.6", "robust to the batch-sizes",
           "From batches of 128 to 4, the results of layer norm change less than those of batch "
@@ -229,12 +233,12 @@ PAPER = (
           _MNIST, _MNIST_HERE, "mnist", ("mnist",),
           feedforward.robust),
     Claim("faster-at-128", "6.6", "a faster training convergence",
-          "With batches of 128 layer norm needs fewer updates to reach the targets of the "
+          "With batches of 128, layer norm needs fewer updates to reach the targets of the "
           "training NLL.",
           _MNIST, _MNIST_HERE, "mnist", ("mnist",),
           feedforward.faster_than_batch_norm(128), _RATE),
     Claim("faster-at-4", "6.6", "a faster training convergence",
-          "With batches of 4 layer norm needs fewer updates to reach the targets of the training "
+          "With batches of 4, layer norm needs fewer updates to reach the targets of the training "
           "NLL.",
           _MNIST, _MNIST_HERE, "mnist", ("mnist",),
           feedforward.faster_than_batch_norm(4), _RATE),
@@ -254,16 +258,16 @@ PAPER = (
           _MARGIN),
     # Section 7.
     Claim("feature-shifting", "7", "per training-case feature shifting",
-          "Adding one number to all data of a case does not change the output.",
+          "Adding one number to all inputs of a case does not change the output.",
           "a summary of table 1", "computed at eps = 0, float64", "paper_vs_code",
           evaluate=computed.case_shifting,
           caveat="If the features are the summed inputs, as the sentence can be read, it is true."),
     Claim("benefit-most", "7", "recurrent neural networks benefit the most",
-          "Recurrent networks gain more than others.",
+          "Recurrent networks benefit more than others.",
           "a summary of section 6", "not comparable between tasks", ""),
     Claim("long-and-small", "7", "long sequences and small mini-batches",
-          "The gain is larger with longer sequences and smaller batches.",
-          "a summary of section 6", "longer and smaller settings of each; digits by pixel",
+          "The benefit is larger with longer sequences and smaller batches.",
+          "a summary of section 6", "longer sequences or smaller batches in each; digits by pixel",
           "lstm_gru", (*RECURRENT, "sequence"), recurrent.long_and_small,
-          "Both kinds are cut to the shorter one's epochs; test NLL for the digits."),
+          "Both settings are compared over the same number of epochs; test NLL for the digits."),
 )  # fmt: skip

@@ -212,7 +212,7 @@ def own_best(records: Records) -> list[Finding]:
         values = smoothed(task.score(run)[known])
         return float(task.updates(run)[known][values.argmin()]) if known.any() else np.nan
 
-    what = "updates to its own best, against none's"
+    what = "updates to its own best score, against the baseline's"
     return [
         trained.at_best_of_validation(group, updates_at_best, "updates", what)
         for group in run_groups(records, "order_embeddings")[:1]
@@ -325,7 +325,7 @@ def longer_passages(records: Records) -> list[Finding]:
 def update_time(records: Records) -> list[Finding]:
     """Return untestable findings on the time of an update."""
     return [
-        _untimed(group, "time of an update") for group in run_groups(records, "skip_thoughts")[:1]
+        _untimed(group, "time per update") for group in run_groups(records, "skip_thoughts")[:1]
     ]
 
 

@@ -40,12 +40,12 @@ def early_stopping(records: Records) -> list[Finding]:
             continue
         arms = [Arm({pair[k]["seed"]: pair[k] for pair in pairs}, RATE, {}) for k in (0, 1)]
         reason, used = no_plateau(arms, "train_nll"), tuple(run for pair in pairs for run in pair)
-        for value, name in ((end("turn_1"), "degrees an update turns the weights of layer 1"),
-                            (roughness, "unevenness of the training NLL")):  # fmt: skip
+        for value, name in ((end("turn_1"), "angle of an update in layer 1, last quarter"),
+                            (roughness, "unevenness of the training NLL, last half")):  # fmt: skip
             growing, constant = (np.array([value(pair[k]) for pair in pairs]) for k in (0, 1))
-            what = f"{norm} norm: {name} in the end, growing against fixed magnitude"
+            what = f"{norm} norm: {name}, growing against fixed weight norm"
             d = growing / constant - 1
-            results.append(Finding(what, d, "of the fixed", d, used, untestable=reason))
+            results.append(Finding(what, d, "of that with fixed norm", d, used, untestable=reason))
     return results
 
 

@@ -218,7 +218,7 @@ def harder_to_turn(runs):
         d = [fmean(known(numbers(long[s], "turn_1"))) / fmean(known(numbers(short[s], "turn_1")))
              - 1 for s in (1, 2, 3)]  # fmt: skip
         used = [of[s] for s in (1, 2, 3) for of in (short, long)]
-        results.append(Answer(d, "of what it was", d, norm != "none", runs=used))
+        results.append(Answer(d, "of that of unscaled weights", d, norm != "none", runs=used))
     return results
 
 
@@ -242,7 +242,7 @@ def early_stopping(runs):
         used = [run for of in pairs for run in of.values()]
         for value in (of_end("turn_1"), unevenness):
             d = [value(grown[s]) / value(fixed[s]) - 1 for s in (1, 2, 3)]
-            results.append(Answer(d, "of the fixed", d, untestable=why, runs=used))
+            results.append(Answer(d, "of that with fixed norm", d, untestable=why, runs=used))
     return results
 
 
@@ -432,7 +432,7 @@ def deep(runs):
         why = [one for one in (reason([arm], loss, epochs) for arm in arms)
                if one not in ("", "gets worse before it levels off")]  # fmt: skip
         if any(loss(run)[0] > math.log(65) + 0.5 for run in arms[1].values()):
-            why = ["the baseline is broken before training"]
+            why = ["the baseline starts above chance level"]
         results.append(Answer(d, "nats", shares, counts=not results, untestable="".join(why[:1]),
                             runs=[of[s] for of in arms for s in seeds]))  # fmt: skip
     return results

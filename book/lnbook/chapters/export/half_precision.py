@@ -172,7 +172,7 @@ def describe(eps: float, outlier: float, scale: str) -> str:
     below, above = low > STDS[0], high < STDS[-1]
     single = f"With float32 inside the output is right everywhere{_small(eps)}."
     if not below and not above:
-        return f"Float16 gives the right output for activations of any size. {single}"
+        return f"Float16 gives the right output for activations of any magnitude. {single}"
     span = f"from {_round(low)} to {_round(high)}" if below and above else None
     span = span or (f"up to {_round(high)}" if above else f"from {_round(low)}")
     wrong = [_below(result)] if below else []

@@ -36,8 +36,8 @@ EXERCISES = {
             "a single outlier a gives the mean a/H. Subtract it from all features before you "
             "divide by the standard deviation.": lambda H: H / np.sqrt(H - 1.0),
         },
-        right="The bound is reached in the limit of one infinite outlier, for any size of the "
-        "other features.",
+        right="The bound is reached if all other features are equal, and approached as the "
+        "outlier grows otherwise.",
     ),
     "rotate-the-weights": Function(
         rotate,

@@ -263,7 +263,7 @@ def page(
         '<details class="ln-numbers"><summary>The numbers behind the figure</summary>'
         '<div class="ln-table" tabindex="0" role="region"'
         f' aria-label="The numbers behind: {esc(title)}"></div></details>'
-        '<noscript><p class="ln-note">The controls need JavaScript (and nothing else: no network).'
+        '<noscript><p class="ln-note">The controls need JavaScript (but no network connection).'
         " The figure is as it is at the start.</p></noscript>"
         f'<script type="text/plain" class="ln-data">{pack(states)}</script></div>'
     )

@@ -60,8 +60,8 @@ class Playground:
         """Return one ``<div>``; ``playground.js`` fills it."""
         return WEB.html(
             "Two networks that train",
-            "Here two networks train in the page, side by side. They need JavaScript, and "
-            "nothing else: no network.",
+            "Here two networks train in the page, side by side. They need JavaScript, but "
+            "no network connection.",
             options={"small": self.small, "settings": self.settings},
         )
 

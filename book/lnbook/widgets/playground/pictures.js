@@ -154,7 +154,7 @@ const lnPictures = (() => {
       y += tall;
     }
     if (shown) {
-      write(pen, narrow ? "100 held-out digits" : "100 held-out digits; colored: read correctly", 0, y + 20, look.ink);
+      write(pen, narrow ? "100 held-out digits" : "100 held-out digits; colored: classified correctly", 0, y + 20, look.ink);
       wall(pen, look, view.wall, net.read, view.digits, color, 0, y + 26, width);
     }
     if (small) return;
@@ -218,7 +218,7 @@ const lnPictures = (() => {
       pen.font = "12px system-ui, sans-serif";
     }
     const read = errors.map((points) => points.map(([u, e]) => [u, 1 - e]));
-    const error = small ? ["Held-out digits read correctly", 1, [0, 0.5, 1], percent, read]
+    const error = small ? ["Held-out digits classified correctly", 1, [0, 0.5, 1], percent, read]
       : ["Error on held-out examples", 1, [0, 0.5, 1], percent, errors];
     if (!small) {
       plot(0, "Training loss, smoothed (nats)", 3, [0, 1, 2, 3], String,

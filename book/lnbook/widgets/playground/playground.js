@@ -339,13 +339,13 @@ const lnPlayground = (() => {
         $(`says-${k}`).textContent = diagnosis(k);
         canvas.setAttribute("aria-label",
           `Network ${"AB"[k]}, ${label(k)}: one held-out ${what()} in its ${net.depth} layers. `
-          + "The sentences say what is to be seen.");
+          + "The sentences below describe it.");
       }
       if (small && view.nets[0].read) $("verdict").textContent = verdict();
       lnPictures.curves($("curves"), colors,
         { updates, losses, errors, colors: own, dashed: own[0] === own[1], small });
       $("curves").setAttribute("aria-label", small
-        ? "Share of the held-out digits that A and B read correctly, by update"
+        ? "Share of the held-out digits that A and B classify correctly, by update"
         : "Loss and held-out error of A and B by update");
       $("count").textContent = updates.toLocaleString("en");
       if (!small) {

@@ -93,7 +93,7 @@ class TransformerWidget:
         return WEB.html(
             "A transformer on your sentence",
             "Here a small transformer reads what you type, in the page. It needs "
-            "JavaScript, and nothing else: no network.",
+            "JavaScript, but no network connection.",
             options=self.options,
         )
 

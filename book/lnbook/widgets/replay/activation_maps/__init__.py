@@ -56,7 +56,7 @@ class ActivationMaps:
         return WEB.html(
             "Statistics of units by position in the image",
             "Here are recorded maps of the units' activity at each position of the image. They "
-            "need JavaScript, and nothing else: no network.",
+            "need JavaScript, but no network connection.",
         )
 
     def widget(self) -> Any:

@@ -113,9 +113,9 @@ def interval(finding: Finding) -> str:
 
 
 def label_text(finding: Finding) -> str:
-    """Return the label of a finding, or "beside" for one that is testable but does not count."""
+    """Return the label of a finding, or "additional" if it is testable but does not count."""
     secondary = not finding.counts and not finding.untestable
-    return "beside" if secondary else str(finding.label)
+    return "additional" if secondary else str(finding.label)
 
 
 def _signed(value: float) -> str:

@@ -87,8 +87,10 @@ def correlated_changes(records: Records) -> list[Finding]:
         )  # fmt: skip
         text = f"{inputs} inputs: mean absolute correlation {relu.mean():.2f} with ReLU"
         results += [
-            Finding(f"{text}, {chance.mean():.2f} of independent numbers", chance - relu, "of 1"),
-            Finding(f"{text}, {tanh.mean():.2f} with tanh", tanh - relu, "of 1"),
+            Finding(
+                f"{text}, {chance.mean():.2f} of independent numbers", chance - relu, "correlation"
+            ),
+            Finding(f"{text}, {tanh.mean():.2f} with tanh", tanh - relu, "correlation"),
         ]
     return results
 

@@ -47,7 +47,7 @@ class Race:
     digits: int = 1
     pad: float = 4.0
     apart: str | None = None
-    lines: str = "no norm dotted, no norm from a tuned initialization dashed, layer norm solid"
+    lines: str = "no norm dotted, no norm with tuned initialization dashed, layer norm solid"
     levels: Callable[[Runs, str], Mapping[str, float]] | None = None
 
     @property

@@ -35,7 +35,7 @@ def correlated_changes(patch):
         scores = (numbers - numbers.mean(0)) / numbers.std(0)
         pairs = [abs(scores[:, i] @ scores[:, k]) / 256 for i in range(64) for k in range(i)]
         chance.append(sum(pairs) / len(pairs))
-    one = [Answer([c - 1 for c in chance], "of 1"), Answer([-1.0] * 10, "of 1")]
+    one = [Answer([c - 1 for c in chance], "correlation"), Answer([-1.0] * 10, "correlation")]
     return one * 2
 
 

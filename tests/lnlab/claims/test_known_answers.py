@@ -217,7 +217,7 @@ def test_the_printed_claims_have_the_labels_and_sentences_of_their_findings(weig
         assert f"({one.evidence})" in text
         for finding in one.findings:
             mark = "- " if finding.counts else ""
-            ending = finding.label if finding.counts or finding.untestable else "beside"
+            ending = finding.label if finding.counts or finding.untestable else "additional"
             assert f"{mark}{finding.what}: {claims.interval(finding)}; {ending}" in text
     assert f"{len(of_all('later'))} comparisons of ten seeds or more were tested" in text
 

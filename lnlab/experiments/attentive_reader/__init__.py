@@ -1,10 +1,10 @@
-"""Section 6.2, the attentive reader: which name is missing in a retold sentence of a passage?
+"""Section 6.2, the attentive reader: predict the name that is missing in a retold sentence.
 
-One LSTM reads the passage and another one the query; attention weights the words of the passage,
-and one of its names is chosen (Hermann et al., 2015). In place of the paper's CNN articles, the
-questions are from two translations of the Bible. The compared arms are the paper's: the LSTM with
-layer normalization (eqs. 20-22), with initial gains 1 or 0.1; without a norm; and with recurrent
-batch normalization (Cooijmans et al., 2016), only in the LSTM or everywhere.
+One LSTM reads the passage and another one reads the query; attention weights the words of the
+passage, and the model predicts one of its names (Hermann et al., 2015). The questions are from two
+translations of the Bible instead of the paper's CNN articles. The compared arms are the paper's:
+the LSTM with layer normalization (eqs. 20-22), with initial gains 1 or 0.1; without a norm; and
+with recurrent batch normalization (Cooijmans et al., 2016), only in the LSTM or everywhere.
 
 There are two protocols. In the first, all arms have the same network, PyTorch's initialization and
 their own learning rate. The second, :data:`RELEASED`, follows the public code that the paper ran
@@ -84,41 +84,48 @@ class Settings(config.Settings):
     """Settings of a run.
 
     Args:
-        norm: ``none``, which is ``nn.LSTM``, ``layer``, ``batch``, recurrent batch norm in the
-            LSTMs, or ``batch_everywhere``, also in the attention and the answer.
+        norm: Normalization: ``none``, the plain ``nn.LSTM``; ``layer``, layer norm in the LSTMs;
+            ``batch``, recurrent batch norm in the LSTMs; or ``batch_everywhere``, which also
+            applies batch norm in the attention and before the answer.
         start: Initialization of the LSTMs: ``usual``, uniform in +-1/sqrt(hidden) as in
-            ``torch.nn``; ``chosen``, with ``weight_hh`` of each gate orthogonal and ``weight_ih``
-            multiplied by ``input_scale``; or ``orthogonal_tied``, that of the public code: 0.05
-            times an orthogonal matrix, the same for all gates of both LSTMs and, if ``word_size``
-            equals ``hidden``, for inputs and state. All other weights are then uniform in
-            +-sqrt(6 / (inputs + outputs + 1)).
-        data: Cloze questions of ``bible_cloze``.
+            ``torch.nn``; ``chosen``, with an orthogonal ``weight_hh`` for each gate and
+            ``weight_ih`` multiplied by ``input_scale``; or ``orthogonal_tied``, as in the public
+            code: 0.05 times an orthogonal matrix, which is the same for all gates of both LSTMs
+            and, if ``word_size`` equals ``hidden``, for inputs and state. With ``orthogonal_tied``,
+            all other weights are uniform in +-sqrt(6 / (inputs + outputs + 1)).
+        data: Data set; ``bible_cloze`` has cloze questions on passages of the Bible.
         hidden: Number of units of each LSTM; 240 in the paper.
-        word_size: Size of the word vectors.
-        word_scale: Word vectors are initialized uniformly in +-``word_scale``.
-        input_scale: Factor of ``weight_ih`` in the ``chosen`` initialization.
-        least_count: Words that are less frequent in the training questions share one vector.
-        bidirectional: Also read passage and query backward, with a second LSTM each, as Hermann et
-            al. do; the paper reads them in one direction.
-        passages: Number of concatenated passages, one of which belongs to the question.
-        longest: Train only on passages of at most this many words.
+        word_size: Size of the word embeddings; 240 with ``--scale paper``.
+        word_scale: Bound of the uniform initialization of the word embeddings, which is in
+            +-``word_scale``.
+        input_scale: Factor by which ``weight_ih`` is multiplied in the ``chosen`` initialization.
+        least_count: Minimum number of occurrences of a word in the training questions; rarer words
+            share one embedding.
+        bidirectional: Whether passage and query are also read backward, each by a second LSTM, as
+            in Hermann et al.; in the paper, the LSTMs are unidirectional.
+        passages: Number of passages that are concatenated, of which one belongs to the question.
+        longest: Maximum number of words of a training passage; longer ones are left out. ``None``
+            keeps all of them.
         epochs: Number of passes over the training questions.
-        batch_size: Batch size; a last, smaller batch is dropped.
-        learning_rate: Adam's learning rate. ``None`` is that of :data:`TUNED` for this norm,
-            initialization and gain.
-        gain: Initial value of the norms' gains. ``None`` is 1 for layer norm and 0.1 for batch
-            norm, as Cooijmans et al. recommend; the paper also tries 0.1 for layer norm.
-        dropout: Dropout probability for word vectors and for the vector before the answer.
-        bilinear: Whether attention has a bilinear term of each output over the passage and the
-            query (``use_dq_sims`` in the public code).
+        batch_size: Number of questions per update; a last, smaller batch is dropped. The paper uses
+            64.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
+            norm, initialization and gain.
+        gain: Initial value of the norms' gains. ``None`` stands for 1 with layer norm and 0.1 with
+            batch norm, as Cooijmans et al. recommend; the paper also tries 0.1 with layer norm.
+        dropout: Dropout probability of the word embeddings and of the vector before the answer.
+        bilinear: Whether the attention has a bilinear term of the query and each output over the
+            passage (``use_dq_sims`` in the public code).
         skip_mean: Whether the mean output over the passage is added before the answer
-            (``use_desc_skip_c_g``).
-        learned_initial_state: Whether the initial hidden state is learned (``learn_h0``).
-        clip: Maximum norm of the gradient over all parameters, as in ``clip_grad_norm_``. ``None``
-            is no clipping.
-        adam_betas: Adam's decay rates.
-        adam_eps: Adam's epsilon.
-        eps: Added to the variance in the norms; the paper's equations have none.
+            (``use_desc_skip_c_g`` in the public code).
+        learned_initial_state: Whether the initial hidden state is learned (``learn_h0`` in the
+            public code).
+        clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
+            ``None`` disables clipping.
+        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
+        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
+        eps: Constant added to the variance in the norms; the paper's equations have no such
+            constant.
         momentum: Weight of the newest batch in the running averages of batch norm.
         pictures: Number of validation questions whose attention is recorded.
         first_epoch_points: Number of measurements within the first epoch.
@@ -225,7 +232,7 @@ GRIDS = (
 
 EXPERIMENT = Experiment(
     name="attentive_reader",
-    about="section 6.2: an attentive reader fills in names, by an LSTM with four norms",
+    about="section 6.2: attentive reader for cloze questions, with layer norm, batch norm or none",
     paper={"section": "6.2", "figure": "2", "equations": "20-22"},
     settings=Settings,
     key="{norm}-{start}-gain{gain}-rate{learning_rate}",

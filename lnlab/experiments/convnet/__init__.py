@@ -1,9 +1,9 @@
-"""Section 6.7, convolutional networks: where the paper finds batch norm ahead of layer norm.
+"""Section 6.7, convolutional networks: where the paper finds batch norm better than layer norm.
 
-The paper names no network, no data and no figure. Here one with three convolutions is trained on
-Fashion-MNIST, or on MNIST, with each norm and without, and what the paper gives as the reason is
-measured: units whose receptive fields lie near the border "are rarely turned on and thus have very
-different statistics from the rest".
+The paper does not state the network, the data or any numbers. Here, a network with three
+convolutions is trained on Fashion-MNIST or MNIST, with each norm and without one. The explanation
+of the paper is measured, too: units whose receptive fields lie near the border "are rarely turned
+on and thus have very different statistics from the rest".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Start = Literal["uniform", "he"]
 NORMS = get_args(Norm)
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # learning rates of the sweep
 SIDE = 28  # pixels
-# The paper names no sizes: a wider network, and nearly all of the data.
+# The paper does not state any sizes: these are a wider network and nearly all of the data.
 PAPER = {
     "data": "fashion_mnist",
     "channels": (64, 128, 128),
@@ -36,28 +36,36 @@ class Settings(config.Settings):
     """Settings of a run.
 
     Args:
-        norm: After each convolution: ``layer`` over channels and places, ``channel`` over the
-            channels of one place alone, ``group`` over places and a quarter of the channels,
-            ``instance`` over the places of one channel, ``batch`` over places and batch.
-        data: ``fashion_small`` is 10,000 of Fashion-MNIST's pictures.
-        channels: Of each convolution, the last two with stride 2.
-        cut: Pixels that each side of the pictures loses; 4 takes away MNIST's empty border.
-        padding: What the convolutions see beyond the border: ``zeros``, or the nearest pixel.
-        initialization: Of the weights: ``uniform`` in +-1/sqrt(fan in), as PyTorch does, or
-            ``he``, normal with deviation sqrt(2/fan in). Biases start at 0, gains at 1.
-        epochs: Passes over the training cases.
-        batch_size: Batch size; a last, smaller batch of an epoch is dropped.
-        learning_rate: Adam's learning rate.
-        train_cases: The first so many training cases.
-        val_cases: The last so many training cases: on these the learning rate is chosen.
-        adam_betas: Adam's decay rates.
-        adam_eps: Adam's epsilon.
-        eps: Added to the variance in the norms.
+        norm: Norm after each convolution, defined by the axes over which it normalizes: ``layer``,
+            channels and positions; ``channel``, the channels at each position; ``group``, positions
+            and a quarter of the channels; ``instance``, the positions of each channel; ``batch``,
+            positions and examples of the batch.
+        data: Data set; ``fashion_small`` has 10,000 images of Fashion-MNIST.
+        channels: Number of output channels of each of the three convolutions; the last two have
+            stride 2.
+        cut: Number of pixels cropped from each side of the images; 4 removes the empty border of
+            MNIST.
+        padding: Values of the padding of the convolutions: ``zeros``, or the nearest pixel with
+            ``replicate``.
+        initialization: Distribution of the initial weights: ``uniform`` in +-1/sqrt(fan_in), as in
+            PyTorch, or ``he``, normal with standard deviation sqrt(2/fan_in). Biases are
+            initialized to 0, gains to 1.
+        epochs: Number of passes over the training examples.
+        batch_size: Number of examples per update; a last, smaller batch of an epoch is dropped.
+        learning_rate: Learning rate of Adam.
+        train_cases: Number of training examples, taken from the beginning of the training set.
+        val_cases: Number of validation examples, on which the learning rate is chosen; they are
+            taken from the end of the training set.
+        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
+        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
+        eps: Constant added to the variance in the norms.
         momentum: Weight of the newest batch in batch norm's running averages.
         first_epoch_points: Number of measurements within the first epoch.
-        maps: Keep for each unit, each place of each channel, how often it is on, and mean and
-            standard deviation of what goes into its ReLU, and into its norm.
-        mapped_cases: Validation cases on which that is measured: the first so many.
+        maps: Whether to record, for each unit (each position of each channel), how often its ReLU
+            is active, and the mean and standard deviation of the inputs to its ReLU and to its
+            norm.
+        mapped_cases: Number of validation examples on which ``maps`` are computed; the first ones
+            are used.
     """
 
     norm: Norm = "layer"
@@ -96,7 +104,7 @@ class Settings(config.Settings):
 
 
 def _with_he(**overrides: Any) -> tuple[Grid, Grid]:
-    """Return runs of all norms, and of none from He's weights."""
+    """Return runs with each norm, and runs without a norm from He initialization."""
     he = {"norm": ("none",), "initialization": "he"}
     return Grid(range(3), {"norm": NORMS, **overrides}), Grid(range(3), {**overrides, **he})
 
@@ -117,7 +125,7 @@ RECORDED = (
 
 EXPERIMENT = Experiment(
     name="convnet",
-    about="section 6.7: a convolutional network with each norm, and its units at the border",
+    about="section 6.7: convolutional networks with each norm, and their units near the border",
     paper={"section": "6.7"},
     settings=Settings,
     key="{norm}-{initialization}-b{batch_size}-rate{learning_rate}",

@@ -1,9 +1,10 @@
-"""Section 6.4, DRAW: digits painted glimpse by glimpse, with and without layer norm.
+"""Section 6.4, DRAW: a generative model of digits that draws one glimpse at a time.
 
-An encoder LSTM looks at a window of the image and says what is missing, a decoder LSTM paints it
-into a window of the canvas (Gregor et al., 2015). What is compared is the paper's: layer norm of
-the cell alone (eqs. 29-31) in both LSTMs, and none. The data are the paper's, too, bit for bit;
-the laptop's network is smaller and is trained for a twentieth of the paper's time.
+At each glimpse, an encoder LSTM reads a window of the image and encodes what the canvas lacks, and
+a decoder LSTM writes to a window of the canvas (Gregor et al., 2015). The comparison is the
+paper's: layer norm of the cell state only (eqs. 29-31) in both LSTMs, and no norm. The data are the
+paper's, too, bit for bit. At laptop scale, the network is smaller and is trained for a twentieth of
+the paper's number of passes over the images.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Norm = Literal["none", "layer"]
 Start = Literal["usual", "chosen"]
 NORMS, STARTS = get_args(Norm), get_args(Start)
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # learning rates of the sweep
-# Of these the one with the lowest bound on validation, as the mean over the seeds.
+# The rate of the sweep with the lowest validation bound, as the mean over the seeds.
 TUNED = {("none", "usual"): 3e-3, ("none", "chosen"): 1e-2, ("layer", "usual"): 3e-3}
 Window = Annotated[int, integer(2)]
 
@@ -29,32 +30,38 @@ class Settings(config.Settings):
     """Settings of a run.
 
     Args:
-        norm: ``none``, or ``layer`` of the cells of both LSTMs.
-        start: Of the LSTMs' weights. ``usual``: all uniform, as those of torch.nn; ``chosen``:
-            recurrent matrices orthogonal gate by gate, input weights ``input_scale`` times as
-            large.
-        data: Binarized MNIST.
-        glimpses: Times the network looks and paints; the paper has 64.
-        hidden: Units of either LSTM; the paper has 256.
-        latent: Numbers that the encoder passes on at a glimpse.
-        read_size: Filters of the window that reads, in height and in width.
-        write_size: The same of the window that paints.
-        input_scale: What the tuned initialization multiplies input weights by.
-        epochs: Stretches of ``updates_an_epoch`` updates. The images come in passes of their own,
-            each time in another order.
-        updates_an_epoch: Number of updates per epoch, after each of which a run is measured.
-        batch_size: Images for an update; the paper has 128.
-        learning_rate: Adam's learning rate. ``None`` is that of :data:`TUNED` for this norm and
+        norm: ``none``, or ``layer`` for layer norm of the cell states of both LSTMs.
+        start: Initialization of the LSTMs: ``usual``, all weights uniform in +-1/sqrt(hidden) as in
+            ``torch.nn``; or ``chosen``, with an orthogonal recurrent matrix for each gate and input
+            weights multiplied by ``input_scale``.
+        data: Data set; ``mnist_binarized`` is MNIST in black and white.
+        glimpses: Number of glimpses, the steps in which the network reads the image and writes to
+            the canvas; 64 in the paper.
+        hidden: Number of units of each LSTM; 256 in the paper.
+        latent: Number of latent variables per glimpse; Gregor et al. have 100.
+        read_size: Size of the read window: it has this many filters vertically and horizontally.
+            Gregor et al. have 2.
+        write_size: Size of the write window: it has this many filters vertically and horizontally.
+            Gregor et al. have 5.
+        input_scale: Factor by which the input weights are multiplied in the ``chosen``
             initialization.
-        clip: Maximum norm of the gradient over all parameters, as in ``clip_grad_norm_``. ``None``
-            is no clipping.
+        epochs: Number of epochs, each of ``updates_an_epoch`` updates. They do not coincide with
+            passes over the training images, which are shuffled before each pass.
+        updates_an_epoch: Number of updates per epoch; the run is evaluated after each epoch.
+        batch_size: Number of images per update; 128 in the paper.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
+            norm and initialization.
+        clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
+            ``None`` disables clipping.
         gain: Initial value of the gains of layer norm.
-        adam_betas: Adam's decay rates.
-        adam_eps: Adam's epsilon.
-        eps: Added to the variance in layer norm; the paper's equations have none.
-        images: Of validation and test, evenly spaced, on which the bound is measured on the way;
-            at the end it is measured on all.
-        keep: Test images, evenly spaced, whose canvas and windows are kept at each point.
+        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
+        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
+        eps: Constant added to the variance in layer norm; the paper's equations have no such
+            constant.
+        images: Number of validation images and of test images, evenly spaced, on which the bound is
+            evaluated during training; at the end, it is evaluated on all images.
+        keep: Number of test images, evenly spaced, whose canvas and windows are recorded at each
+            evaluation; as many generated images are recorded, too.
         first_epoch_points: Number of measurements within the first epoch.
     """
 
@@ -96,8 +103,9 @@ class Settings(config.Settings):
         return tuple(name for name, is_idle in idle.items() if is_idle)
 
 
-# What the paper says: glimpses, units, batch, Adam as it comes, 200 passes over 50,000 images. What
-# it does not say is as Gregor et al. have it for MNIST: latent numbers and windows.
+# The paper states the glimpses, units, batch size, Adam with its defaults, and 200 passes over
+# 50,000 images. The sizes of the latent code and of the windows are those of Gregor et al. for
+# MNIST.
 PAPER = {
     "glimpses": 64,
     "hidden": 256,
@@ -109,20 +117,20 @@ PAPER = {
     "epochs": 200,
     "updates_an_epoch": 390,
 }
-# The rates first: TUNED follows from these runs.
+# The sweep of learning rates, from which TUNED follows.
 SWEEP = Grid((0,), {"learning_rate": RATES, "epochs": 6, "images": 500, "first_epoch_points": 1})
 RECORDED = (
     SWEEP,
-    # Ten passes; of the first seed what is painted is kept.
+    # Ten passes; the canvases of the first seed are recorded.
     Grid((0,), {"keep": 6}),
     Grid((1, 2), {}, replaced=True),
-    # Where the paper expects the most: a longer sequence, a smaller batch.
+    # Where the paper expects the largest effect: longer sequences and smaller batches.
     Grid(range(3), {"start": ("usual",), "glimpses": 16, "epochs": 6}, replaced=True),
     Grid(range(3), {"start": ("usual",), "batch_size": 8, "epochs": 12}),
 )
-# All arms at the paper's rate, which is Adam's default, and at the next one, to the same end,
-# measured every 50 updates; then twice the glimpses, to be compared with as many updates of the
-# others.
+# All arms at the paper's rate, which is Adam's default, and at the next higher one, for the same
+# number of updates, evaluated every 50 updates; then with twice the glimpses, to be compared with
+# the others after the same number of updates.
 _OFTEN = {"updates_an_epoch": 50, "learning_rate": (1e-3, 3e-3)}
 PLANNED = (
     Grid(range(3), {**_OFTEN, "start": ("usual",), "epochs": 160}),
@@ -135,7 +143,7 @@ PLANNED = (
 
 EXPERIMENT = Experiment(
     name="draw",
-    about="section 6.4: digits painted glimpse by glimpse, by LSTMs with and without layer norm",
+    about="section 6.4: DRAW, a generative model of digits, with and without layer norm",
     paper={"section": "6.4", "figure": "4", "equations": "29-31"},
     settings=Settings,
     key="{norm}-{start}-T{glimpses}-b{batch_size}-rate{learning_rate}",

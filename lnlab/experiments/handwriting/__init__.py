@@ -1,14 +1,16 @@
-"""Section 6.5, handwriting generation, on pen lines composed of real Omniglot letters.
+"""Section 6.5, handwriting generation, on lines composed of letters of the Omniglot data set.
 
-They stand in for IAM-OnDB, which may not be passed on; who has it can name it. Three LSTM layers
-read where the pen was and, through a soft window that moves along it, the text that is to be
-written; they say where the pen goes next, by a mixture of 20 bivariate Gaussians and the
-probability that it is lifted (Graves, 2013, section 5.2). What is compared is the paper's: LSTMs
-with layer normalization (eqs. 20-22) and without, and, since much may be a matter of the start,
-those without from a start chosen for these inputs.
+These lines replace IAM-OnDB, which may not be redistributed; those who have it can select it with
+``data``. The inputs of three LSTM layers are the previous pen position and, through a soft
+attention window that moves along it, the text to be written. Their output is a distribution of the
+next position, a mixture of 20 bivariate Gaussians, and the probability that the pen is lifted
+(Graves, 2013, section 5.2). The comparison is the paper's: LSTMs with layer normalization (eqs.
+20-22) and without it. Because initialization can matter as much, LSTMs without a norm are also
+trained from an initialization that is tuned for these inputs.
 
-Layer norm of ``W_x x`` hides how long ``x`` is. The pen's speed is the length of two of the first
-layer's inputs, so that ``constant`` gives it one more input, 1; the paper does not say how it did.
+Layer norm of ``W_x x`` is invariant to the norm of ``x``. The norm of two of the inputs of the
+first layer is the speed of the pen, so ``constant`` adds an input with the constant value 1. The
+paper does not say how it handles this.
 """
 
 from __future__ import annotations
@@ -27,14 +29,14 @@ NORMS, STARTS = get_args(Norm), get_args(Start)
 SPLITS = ("val_seen", "val_new", "test_new")
 MEASURED = ("train", *SPLITS)
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # learning rates of the sweep
-# Of these the one with the lowest loss on lines of new drawers, by norm and start.
+# The rate of the sweep with the lowest loss on lines of new writers, by norm and initialization.
 TUNED = {
     ("none", "usual"): 3e-2,
     ("none", "chosen"): 1e-2,
     ("layer", "usual"): 3e-3,
     ("layer", "chosen"): 3e-3,
 }
-SAMPLE = "the pen moves on"  # what a run writes, where it keeps what it writes
+SAMPLE = "the pen moves on"  # text that a run with ``keep`` generates
 SEEDS = range(3)
 SWEEP = Grid(range(1), {"learning_rate": RATES, "epochs": 4})
 RECORDED = (
@@ -45,7 +47,7 @@ RECORDED = (
     Grid(SEEDS, {"batch_size": 2, "epochs": 10}),
     Grid(SEEDS, {"length": 1400, "epochs": 5}),  # whole lines
 )
-# Each arm at the best two rates of the sweep, measured on all pieces, every 50 updates.
+# Each arm at the best two rates of the sweep, evaluated on all segments, every 50 updates.
 _WHOLE = {"updates_an_epoch": 50, "epochs": 30, "lines": 449, "first_epoch_points": 3}
 PLANNED = (
     Grid(SEEDS, {**_WHOLE, "norm": ("layer",), "start": ("usual",), "learning_rate": (3e-3, 1e-2)}),
@@ -59,32 +61,40 @@ class Settings(config.Settings):
     """Settings of a run.
 
     Args:
-        norm: ``none``, which is ``torch.nn``'s LSTM, or ``layer``.
-        start: ``usual``, as ``torch.nn`` draws weights, or ``chosen``: the same, but those of the
-            inputs ``input_scale`` times as large, and the recurrent ones orthogonal, gate by gate.
-        data: Pen lines with their text; ``iam_ondb`` are the paper's, for those who have them.
-        constant: Whether a 1 is among the inputs of every layer.
-        hidden: Units of each layer; the paper has 400.
-        layers: How many LSTMs, the first of which moves the window.
-        mixture: Gaussians of which the next point is drawn.
-        bells: Of which the window is the sum.
-        length: Longer lines are cut into pieces of at most so many points, between letters.
-        epochs: Number of epochs, each of ``updates_an_epoch`` updates, not a pass over the lines.
-        updates_an_epoch: Number of updates per epoch, after each of which a run is measured.
-        batch_size: Pieces of lines for an update, drawn anew for each; the paper has 8.
-        learning_rate: Adam's learning rate. ``None`` is that of :data:`TUNED` for this norm and
+        norm: ``none``, the plain LSTM of ``torch.nn``, or ``layer`` for layer norm in the LSTMs.
+        start: Initialization of the LSTMs: ``usual``, as in ``torch.nn``; or ``chosen``, with an
+            orthogonal recurrent matrix for each gate and input weights multiplied by
+            ``input_scale``.
+        data: Data set of pen trajectories with their text. ``iam_ondb`` is the data set of the
+            paper; it must be requested from its owners.
+        constant: Whether each layer has an additional input with the constant value 1.
+        hidden: Number of units of each LSTM layer; 400 in the paper.
+        layers: Number of LSTM layers, the first of which controls the attention window; 3 in the
+            paper.
+        mixture: Number of Gaussian components of the distribution of the next point; 20 in the
+            paper.
+        bells: Number of Gaussian components of the attention window; 10 in the paper.
+        length: Maximum number of points per sequence; longer lines are split into segments between
+            characters.
+        epochs: Number of epochs, each of ``updates_an_epoch`` updates rather than a pass over the
+            lines.
+        updates_an_epoch: Number of updates per epoch; the run is evaluated after each epoch.
+        batch_size: Number of segments of lines per update, sampled at random; 8 in the paper.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
+            norm and initialization.
+        clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
+        input_scale: Factor by which the input weights are multiplied in the ``chosen``
             initialization.
-        clip: The longest that the gradient of all weights may be.
-        input_scale: By how much ``chosen`` scales the weights of the inputs.
         gain: Initial value of the gains of layer norm.
-        adam_betas: Adam's decay rates.
-        adam_eps: Adam's epsilon.
-        eps: Added to the variance in layer norm; the paper's equations have none.
-        lines: Pieces of lines of each split, evenly spaced by their length, on which the loss is
-            measured; all, where a split has fewer.
-        keep: Points that the network writes of a fixed text, where it measures, and that are kept
-            with the place of its window, and with the weights that it has in the end; ``none``
-            writes and keeps nothing.
+        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
+        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
+        eps: Constant added to the variance in layer norm; the paper's equations have no such
+            constant.
+        lines: Number of segments of each split on which the loss is evaluated, evenly spaced in the
+            order of their lengths; all segments are used if there are fewer.
+        keep: Number of points of a fixed text that the network generates at each evaluation. The
+            points, the positions of the attention window and the final weights are recorded.
+            ``None`` disables this.
         first_epoch_points: Number of measurements within the first epoch.
     """
 
@@ -128,9 +138,9 @@ class Settings(config.Settings):
         return () if self.norm == "layer" else ("eps",)
 
 
-# The paper's sizes and batch of 8, which is this book's, too. Its lines are of about 700 points,
-# figure 5 speaks of 500. It gives neither a learning rate nor the number of updates, and no code of
-# it is public: rates are this book's, the 30,000 updates a guess.
+# The paper's sizes; its batch size of 8 is the default here, too. Its lines have about 700 points,
+# but figure 5 mentions 500. The paper states neither the learning rate nor the number of updates,
+# and its code is not public: the rates are this book's, and the 30,000 updates are a guess.
 PAPER: Mapping[str, Any] = {
     "data": "iam_ondb",
     "hidden": 400,
@@ -141,13 +151,14 @@ PAPER: Mapping[str, Any] = {
 
 
 def _skip_combination(run: dict[str, Any], runs: list[dict[str, Any]]) -> bool:
-    # Layer norm does not see how large the weights of the inputs are: its start is the usual one.
+    # Layer norm is invariant to the scale of the input weights, so its initialization is the usual
+    # one.
     return (run["norm"], run["start"]) == ("layer", "chosen") and len(runs) > 1
 
 
 EXPERIMENT = Experiment(
     name="handwriting",
-    about="section 6.5: three LSTMs write a text with a pen, with and without norm",
+    about="section 6.5: handwriting generation by three LSTM layers, with and without layer norm",
     paper={"section": "6.5", "figure": "5", "equations": "20-22"},
     settings=Settings,
     key="{norm}-{start}-rate{learning_rate}-epochs{epochs}",
@@ -157,7 +168,7 @@ EXPERIMENT = Experiment(
     measures={
         **{f"{split}_nll": "nats a point" for split in MEASURED},
         **{f"{split}_window_distance": "characters" for split in MEASURED},
-        # Of older records, where what fills a shorter text up counts, too.
+        # Older records have these, in which the padding of shorter texts counts, too.
         **{f"{split}_window_off": "characters" for split in SPLITS},
     },
     arrays={

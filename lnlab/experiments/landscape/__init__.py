@@ -1,9 +1,10 @@
 """Is the loss smoother with a norm? Measured as Santurkar et al. (2018) did for batch norm.
 
-The paper has no experiment on it; tutorials say it of layer norm. A network on digits is trained by
-plain gradient descent with each norm and without, at several rates, all from the same weights.
-While it trains, its run walks along the gradient and looks at loss and gradient there, and lets
-the lower layers take their step, to see how far the gradients of those above change.
+The paper has no experiment on this, but tutorials claim it for layer norm. A network is trained on
+digits by plain gradient descent, with each norm and without one, at several learning rates, from
+the same initial weights. During training, the run evaluates loss and gradient along the direction
+of the gradient. It also updates only the lower layers, to measure how much the gradients of the
+layers above them change.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ class Settings(config.Settings):
     """Settings of a run.
 
     Args:
-        norm: Of the hidden layers.
-        data: Pictures of digits, read as rows of numbers.
-        hidden: Widths of the hidden layers, with ReLU.
-        epochs: Passes over the training cases.
-        batch_size: Batch size; a last, smaller batch of an epoch is dropped.
-        learning_rate: Of plain gradient descent.
-        eps: Added to the variance in the norms.
+        norm: Norm of the hidden layers.
+        data: Data set; each image of a digit is flattened to a vector.
+        hidden: Widths of the hidden layers, which have ReLU activations.
+        epochs: Number of passes over the training examples.
+        batch_size: Number of examples per update; a last, smaller batch of an epoch is dropped.
+        learning_rate: Learning rate of plain gradient descent.
+        eps: Constant added to the variance in the norms.
         momentum: Weight of the newest batch in batch norm's running averages.
-        train_cases: The first so many training cases, at most all.
-        measured_cases: Training cases on which NLL and landscape are measured: the first so many.
+        train_cases: Maximum number of training examples; the first ones are used.
+        measured_cases: Number of training examples on which the NLL and the smoothness of the loss
+            are measured; the first ones are used.
         first_epoch_points: Number of measurements within the first epoch.
     """
 
@@ -59,7 +61,7 @@ class Settings(config.Settings):
 
 EXPERIMENT = Experiment(
     name="landscape",
-    about="ours: how smooth the loss is with each norm, and how far lower layers shift upper ones",
+    about="ours: smoothness of the loss with each norm, and effect of lower layers on upper ones",
     paper={"section": "3", "task": "ours, not the paper's"},
     settings=Settings,
     key="{norm}-rate{learning_rate}",

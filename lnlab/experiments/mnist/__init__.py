@@ -1,8 +1,8 @@
 """Section 6.6, figure 6: permutation-invariant MNIST with batches of 128 and of 4.
 
-A 784-1000-1000-10 network with ReLU, trained by Adam on 55,000 cases. Batch norm stands on all
-layers, the logits included, with the unbiased variance at batch size 4; layer norm stands on the
-hidden layers alone. What the paper leaves open is a field of :class:`Settings`.
+A 784-1000-1000-10 network with ReLU is trained by Adam on 55,000 examples. Batch norm is applied to
+all layers, including the logits, with the unbiased variance at batch size 4; layer norm is applied
+to the hidden layers only. What the paper leaves open is a field of :class:`Settings`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lnlab.experiment import Experiment, Grid
 
 Norm = Literal["none", "batch", "layer", "weight"]
 NORMS = get_args(Norm)
-# The paper's widths, and narrower ones for a data set of a fortieth of the size.
+# The paper's widths, and smaller ones for a data set that is one fortieth the size of MNIST.
 HIDDEN = {"mnist": (1000, 1000), "digits": (200, 200)}
 SEEDS = range(10)  # of figure 6 in the book
 FIGURE_6 = {"norm": ("layer", "batch", "none"), "epochs": 60}
@@ -26,29 +26,35 @@ FIGURE_6 = {"norm": ("layer", "batch", "none"), "epochs": 60}
 class Settings(config.Settings):
     """Settings of a run.
 
-    The paper gives the network, the optimizer's name, the number of training cases, the batch
-    sizes, and where each norm stands. The rest is ours.
+    The paper states the network, the name of the optimizer, the number of training examples, the
+    batch sizes and the layers that have a norm. The other settings are ours.
 
     Args:
-        norm: Of the hidden layers, and batch and weight norm of the logits too; ``weight`` is
-            beyond the paper.
-        batch_size: 128 and 4 in the paper. A last, smaller batch of an epoch is dropped.
-        epochs: Passes over the training cases; the paper's figure has about 60.
-        data: ``digits`` is the small set that comes with scikit-learn.
-        hidden: Widths of the hidden layers. ``None`` takes 1000 1000 for ``mnist``, as the paper,
-            and 200 200 for ``digits``.
-        train_cases: The first so many training cases (55,000 in the paper), at most all.
-        learning_rate: Adam's; the paper does not give it.
-        adam_betas: Adam's decay rates, at the defaults of Adam's paper.
-        adam_eps: Adam's epsilon, likewise.
-        eps: Added to the variance in batch and layer norm; the paper's equations have none.
-        variance: Batch norm's in training: ``biased``, ``unbiased``, or ``paper``, which is
-            unbiased below batch size 128 ("for the smaller batch-size").
+        norm: Norm of the hidden layers. Batch norm and weight norm are also applied to the logits;
+            ``weight`` is not in the paper.
+        batch_size: Number of examples per update; 128 and 4 in the paper. A last, smaller batch of
+            an epoch is dropped.
+        epochs: Number of passes over the training examples; about 60 in the paper's figure.
+        data: Data set; ``digits`` is the small one that comes with scikit-learn.
+        hidden: Widths of the hidden layers. ``None`` stands for 1000 1000 with ``mnist``, as in the
+            paper, and for 200 200 with ``digits``.
+        train_cases: Maximum number of training examples (55,000 in the paper); the first ones are
+            used.
+        learning_rate: Learning rate of Adam, which the paper does not state.
+        adam_betas: Decay rates of Adam's running averages of the gradient and of its square; the
+            defaults are those of Adam's paper.
+        adam_eps: Constant added to the denominator of Adam's update for numerical stability; the
+            default is that of Adam's paper.
+        eps: Constant added to the variance in batch and layer norm; the paper's equations have no
+            such constant.
+        variance: Variance that batch norm divides by in training: ``biased``, ``unbiased``, or
+            ``paper``, which is unbiased for batch sizes below 128 ("for the smaller batch-size").
         momentum: Weight of the newest batch in batch norm's running averages.
-        initialization: Of the weights: ``uniform`` in +-1/sqrt(fan in), as PyTorch does, or
-            ``he``, normal with deviation sqrt(2/fan in). Biases start at 0, gains at 1.
-        measured_cases: Training cases on which the test-time NLL is measured: the first so many,
-            and no more than there are test cases.
+        initialization: Distribution of the initial weights: ``uniform`` in +-1/sqrt(fan_in), as in
+            PyTorch, or ``he``, normal with standard deviation sqrt(2/fan_in). Biases are
+            initialized to 0, gains to 1.
+        measured_cases: Maximum number of training examples on which the training NLL is evaluated;
+            the first ones are used, at most as many as there are test examples.
         first_epoch_points: Number of measurements within the first epoch.
     """
 
@@ -92,7 +98,7 @@ class Settings(config.Settings):
 
 EXPERIMENT = Experiment(
     name="mnist",
-    about="the paper's section 6.6, figure 6: batches of 128 and of 4",
+    about="section 6.6, figure 6: permutation-invariant MNIST with batch sizes 128 and 4",
     paper={"section": "6.6", "figure": "6"},
     settings=Settings,
     key="{norm}-b{batch_size}",
@@ -109,7 +115,7 @@ EXPERIMENT = Experiment(
     defaults={"epochs": 20, "seeds": 3},
     on_gpu={"epochs": 60, "seeds": 10},
     scales={"paper": {"epochs": 60}},
-    # Batch norm of one case is nothing to ask for, where there are other norms.
+    # In a grid with several norms, leave out batch norm at batch size 1.
     skip_combination=lambda run, runs: (
         (run["norm"], run["batch_size"]) == ("batch", 1) and {r["norm"] for r in runs} != {"batch"}
     ),
@@ -134,6 +140,6 @@ EXPERIMENT = Experiment(
         ),
         Grid(range(3), {"batch_size": (1, 2, 8, 16, 32, 64, 256), "epochs": 1}, on_gpu={}),
     ),
-    # The paper's figure 6: as many epochs as it shows.
+    # As many epochs as in the paper's figure 6.
     planned=(Grid(range(5), {**FIGURE_6, "batch_size": (4,)}, on_gpu={}),),
 )

@@ -1,8 +1,9 @@
-"""Section 6.6 watched from inside: what each norm computes from four cases, and what it should.
+"""Noise in section 6.6: the statistics and gradients of each norm at batch size 4.
 
-The paper has no experiment on it. While a network of section 6.6 trains, its run measures the
-statistics that batch norm takes from its batches beside those of all cases, how far one case moves
-with the others of its batch, how noisy the gradient is, and what the running averages are worth.
+The paper has no experiment on this. During training of the network of section 6.6, the run compares
+the statistics of single batches with those of all examples. It also measures how much the output
+for an example depends on the other examples in its batch, the noise of the gradient, and the
+accuracy of the running averages.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ NORMS = get_args(Norm)
 
 @dataclasses.dataclass(frozen=True)
 class Settings(mnist.Settings):
-    """Settings of a run; those not named here are as in section 6.6.
+    """Settings of a run; those that are not described here are the same as in section 6.6.
 
     Args:
-        norm: Of the hidden layers, and batch norm of the logits too.
-        gradient_batches: Batches from which mean and variance of the gradient are taken, all of
-            different cases; fewer if the data end before.
-        statistics_cases: Training cases over which the statistics of summed inputs are taken;
-            fewer if the data end before.
+        norm: Norm of the hidden layers. Batch norm is also applied to the logits.
+        gradient_batches: Maximum number of batches of distinct examples from which the mean and the
+            variance of the gradient are estimated.
+        statistics_cases: Maximum number of training examples on which the statistics of the summed
+            inputs are computed.
     """
 
     norm: Norm = "batch"
@@ -45,7 +46,7 @@ class Settings(mnist.Settings):
 
 EXPERIMENT = Experiment(
     name="noise",
-    about="ours, inside section 6.6: what each norm sees in four cases, the gradient's noise",
+    about="ours, on section 6.6: noise of batch statistics and gradients at batch size 4",
     paper={"section": "6.6", "task": "ours, not the paper's"},
     settings=Settings,
     key=mnist.EXPERIMENT.key,

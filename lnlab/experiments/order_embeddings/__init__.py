@@ -1,12 +1,14 @@
-"""Section 6.1, order embeddings: captions find their images, and images their captions.
+"""Section 6.1, order embeddings: image retrieval by captions and caption retrieval by images.
 
-A GRU reads a caption, a linear map an image; both give a vector of numbers from 0, of length 1. A
-caption says less than its image, so it is to lie below it in every number, and what lies above is
-the penalty by which all pairs are ranked (Vendrov et al., 2016). What is compared is the paper's:
-the GRU with layer normalization (eqs. 26-28) and without.
+A GRU embeds a caption, and a linear map embeds an image; both embeddings have nonnegative
+components and norm 1. A caption is more general than its image, so each component of its embedding
+should be below that of the image. The components that are not define the penalty by which all pairs
+are ranked (Vendrov et al., 2016). The comparison is the paper's: the GRU with layer normalization
+(eqs. 26-28) and without it.
 
-The images are not the paper's: 4,952 of COCO's, each given as 400 numbers on the objects in it and
-where they are, not as the features of a trained network. So recalls are not those of Table 2.
+The images are not the paper's: they are 4,952 images of COCO, and each is represented by 400
+numbers on its objects and their positions instead of the features of a trained network. The recall
+values therefore differ from those of Table 2.
 """
 
 from __future__ import annotations
@@ -23,15 +25,16 @@ Norm = Literal["none", "layer"]
 NORMS = get_args(Norm)
 CUTS = (1, 5, 10)  # the K of Recall@K
 RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # learning rates of the sweep
-# Of these the one with the best validation, as the mean over the seeds of each run's best, with the
-# paper's clipping.
+# The rate of the sweep with the best validation score, with the paper's clipping: the mean over
+# seeds of the best score of each run.
 TUNED = {"none": 3e-3, "layer": 1e-2}
 PAPER_RATE, PAPER_CLIP = 1e-3, 2.0
 BOOK = {"clip": PAPER_CLIP, "first_epoch_points": 12}  # settings of the book's runs
-# As driver.py of github.com/ivendrov/order-embedding has it, which the paper modified: sizes,
-# lrate, grad_clip, and as many updates as max_epochs 100 over COCO's 113,287 training images are:
-# 100 * (113,287 // 128) = 88,500, here 590 * 5 * (3,952 // 128). The images stay this book's, and
-# Adam is PyTorch's; theirs does not correct the bias of its averages.
+# The settings of driver.py in github.com/ivendrov/order-embedding, which the paper modified: sizes,
+# lrate, grad_clip, and the number of updates. Its max_epochs of 100 over the 113,287 training
+# images of COCO is 100 * (113,287 // 128) = 88,500 updates; here, it is 590 * 5 * (3,952 // 128).
+# The images are still this book's, and Adam is PyTorch's; theirs does not correct the bias of its
+# averages.
 PAPER = {
     "hidden": 1024,
     "word_size": 300,
@@ -47,28 +50,35 @@ class Settings(config.Settings):
     """Settings of a run.
 
     Args:
-        norm: ``none``, which is ``torch.nn``'s GRU, or ``layer``.
-        data: Captions and objects of COCO val2017.
-        hidden: Units of the GRU, and numbers in the vectors of captions and images; the paper has
-            1,024.
-        word_size: Numbers in the vector of a word; the paper has 300.
-        word_scale: The words' vectors start uniform in +-``word_scale``.
-        least_count: Words that come less often in the training captions share one vector.
-        epochs: Passes over the training captions.
-        batch_size: Pairs that are ranked against each other, of as many images; the paper has 128.
-            A last, smaller batch is left out.
-        learning_rate: Adam's learning rate. ``None`` is that of :data:`TUNED` for this norm.
-        clip: Largest Euclidean norm of each parameter's own gradient, of the loss summed over the
-            batch; a larger one is scaled down to it. The paper's code and the command line
-            have 2; ``None`` does not clip.
-        margin: By how much a wrong pair is to be worse than a right one.
+        norm: ``none``, the plain GRU of ``torch.nn``, or ``layer`` for layer norm in the GRU.
+        data: Data set; ``coco_val2017_layout`` has the captions and object boxes of COCO val2017.
+        hidden: Number of units of the GRU, and size of the embeddings of captions and images; 1,024
+            in the paper.
+        word_size: Size of the word embeddings; 300 in the paper.
+        word_scale: Bound of the uniform initialization of the word embeddings, which is in
+            +-``word_scale``.
+        least_count: Minimum number of occurrences of a word in the training captions; rarer words
+            share one embedding.
+        epochs: Number of passes over the training captions.
+        batch_size: Number of image-caption pairs per update, each with a different image; 128 in
+            the paper. The pairs are ranked against each other, and a last, smaller batch is
+            dropped.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
+            norm.
+        clip: Maximum Euclidean norm of the gradient of each parameter tensor, for the loss summed
+            over the batch. ``None`` disables clipping. The paper's code uses 2, which is the
+            default on the command line.
+        margin: Margin of the ranking loss: the penalty of a mismatched pair must exceed that of a
+            matching pair by this amount.
         gain: Initial value of the gains of layer norm.
-        adam_betas: Adam's decay rates.
-        adam_eps: Adam's epsilon.
-        eps: Added to the variance in layer norm; the paper's equations have none.
+        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
+        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
+        eps: Constant added to the variance in layer norm; the paper's equations have no such
+            constant.
         first_epoch_points: Number of measurements within the first epoch.
-        keep: Test images whose first caption's vector is kept at each point, and with it the map of
-            the images: what ranks captions by a scene elsewhere. ``None`` keeps nothing.
+        keep: Number of test images whose first caption's embedding is recorded at each evaluation,
+            together with the weights of the image embedding, so that the captions can be ranked for
+            any scene. ``None`` disables this.
     """
 
     norm: Norm = "layer"
@@ -105,13 +115,13 @@ class Settings(config.Settings):
 
 
 def updates_per_epoch(images: int, batch_size: int) -> int:
-    """Return how many full batches of pairs there are, when each image comes with each caption."""
+    """Return the number of full batches per epoch, in which each image has each of its captions."""
     return CAPTIONS * (images // batch_size)
 
 
 EXPERIMENT = Experiment(
     name="order_embeddings",
-    about="section 6.1: captions find images and images captions, by a GRU with and without norm",
+    about="section 6.1: order embeddings of images and captions, with and without layer norm",
     paper={"section": "6.1", "table": "2", "figure": "1", "equations": "26-28"},
     settings=Settings,
     key="{norm}-rate{learning_rate}",
@@ -136,7 +146,7 @@ EXPERIMENT = Experiment(
     scales={"paper": PAPER},
     grids=(
         Grid(range(5), {"learning_rate": RATES, **BOOK}),  # the lowest rate is the paper's
-        # Half as long, with what ranks captions in the book's page.
+        # Half as long; records the weights with which the page of the book ranks captions.
         Grid((0,), {"epochs": 5, "keep": 500}),
     ),
     threads=1,

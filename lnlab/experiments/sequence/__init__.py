@@ -1,11 +1,12 @@
-"""Sequential digits: a recurrent network reads an image step by step and then says which digit.
+"""Sequential digits: a recurrent network reads an image step by step and then classifies it.
 
-The task is ours, not the paper's: small enough to train in front of a reader, on data that is
-always there. The paper's own recurrent experiments (sections 6.1-6.5) take days on a GPU. What is
-compared is the paper's: LSTM, GRU and simple network (eqs. 17-19, 23-25, 4 without the norm) with
-and without layer normalization (eqs. 20-22, 26-28, 4).
+The task is ours, not the paper's: it is small enough to train while the reader waits, on data that
+needs no download. The paper's own recurrent experiments (sections 6.1-6.5) take days on a GPU. The
+comparison is the paper's: LSTM, GRU and simple recurrent network (eqs. 17-19, 23-25, and 4 without
+the norm) with and without layer normalization (eqs. 20-22, 26-28, 4).
 
-``row`` reads a row of pixels a step, 8 steps for ``digits``; ``pixel`` one pixel a step, 64 steps.
+With ``row``, each step reads a row of pixels, which gives 8 steps for ``digits``; with ``pixel``,
+each step reads one pixel, which gives 64 steps.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ FORMS = {
     name: tuple(form for form, spec in cell.forms.items() if spec.norm == "layer")
     for name, cell in registry.CELLS.items()
 }
-# Cell, norm, step: chosen on training cases held out, without a look at the test cases. No other
-# rate of the recorded sweep has a clearly lower NLL there, as the mean of the last five epochs.
+# Rates by cell, norm and step, chosen on held-out training examples, without using the test
+# examples. No other rate of the recorded sweep has a clearly lower NLL there (mean of the last five
+# epochs).
 TUNED = {
     ("lstm", "none", "row"): 1e-2,
     ("lstm", "layer", "row"): 1e-2,
@@ -43,7 +45,7 @@ TUNED = {
     ("rnn", "layer", "pixel"): 1e-3,
 }
 SEEDS = range(10)  # in the book
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep on cases held out
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep on held-out examples
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,35 +53,38 @@ class Settings(config.Settings):
     """Settings of a run.
 
     Args:
-        cell: ``lstm``, ``gru`` or ``rnn``, the simple network with tanh.
-        norm: ``none``, which is ``torch.nn``'s, or ``layer``.
-        step: What one time step reads: a ``row`` of pixels, or a ``pixel``, row after row.
-        data: ``digits``, or ``mnist``, whose images begin with blank rows: see ``bias_init``.
-        hidden: Units of the one recurrent layer.
-        epochs: Passes over the training cases.
-        batch_size: Batch size; a last, smaller batch of an epoch is dropped.
-        learning_rate: Adam's. ``None`` takes the one that :data:`TUNED` has for this cell, norm and
-            step, so that each is compared at its own best.
-        gain: Initial value of the gains of layer norm. The paper says 1 in section 6; its appendix,
-            read literally, 0.
-        form: Of layer norm, as for :mod:`lnlib.nn`.
-        recurrent_init: Of ``weight_hh``: ``uniform`` in +-1/sqrt(hidden), as PyTorch does, or
-            ``orthogonal``, each gate's square by itself.
-        bias_init: Of the summed inputs' bias (eq. 20's b; a norm's own where there is no other):
-            ``zeros``, or ``uniform`` in +-1/sqrt(hidden). All others start at 0. From a zero state,
-            zero biases and blank inputs every norm sees equal numbers, where its slope is
-            1/sqrt(eps): over several such steps the first gradient explodes. ``clip`` tames that
-            for digits; for MNIST it overflows, and layer norm needs ``uniform``.
-        clip: Longest gradient, as a Euclidean norm over all parameters; a longer one is shortened
-            to it. ``None`` never shortens.
-        adam_betas: Adam's decay rates.
-        adam_eps: Adam's epsilon.
-        eps: Added to the variance in layer norm; the paper's equations have none.
-        train_cases: The first so many training cases, at most all.
-        held_out: Keep every fifth training case out and measure on these in place of the test
-            cases: to choose settings without a look at the test cases.
-        measured_cases: Training cases on which the training NLL is measured: the first so many,
-            and no more than there are cases to test on.
+        cell: Recurrent cell: ``lstm``, ``gru``, or ``rnn``, the simple recurrent network with tanh.
+        norm: ``none``, the plain cell of ``torch.nn``, or ``layer`` for layer norm in the cell.
+        step: Input of a time step: a ``row`` of pixels, or a single ``pixel``, in row-major order.
+        data: Data set: ``digits``, or ``mnist``, whose images begin with blank rows (see
+            ``bias_init``).
+        hidden: Number of units of the recurrent layer.
+        epochs: Number of passes over the training examples.
+        batch_size: Number of examples per update; a last, smaller batch of an epoch is dropped.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
+            cell, norm and step, so that each is compared at its own best rate.
+        gain: Initial value of the gains of layer norm: 1 in section 6 of the paper, 0 if its
+            appendix is read literally.
+        form: Variant of layer norm in the cell, as in :mod:`lnlib.nn`.
+        recurrent_init: Initialization of ``weight_hh``: ``uniform`` in +-1/sqrt(hidden), as in
+            PyTorch, or ``orthogonal``, with an orthogonal square matrix for each gate.
+        bias_init: Initialization of the bias of the summed inputs (b in eq. 20; where there is no
+            such bias, that of the norm): ``zeros``, or ``uniform`` in +-1/sqrt(hidden). All other
+            biases are initialized to 0. With a zero state, zero biases and blank inputs, all inputs
+            of a norm are equal, and its derivative is 1/sqrt(eps). Over several such steps, the
+            first gradient explodes. ``clip`` is enough for digits; for MNIST the gradient
+            overflows, and layer norm needs ``uniform``.
+        clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
+            ``None`` disables clipping.
+        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
+        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
+        eps: Constant added to the variance in layer norm; the paper's equations have no such
+            constant.
+        train_cases: Maximum number of training examples; the first ones are used.
+        held_out: Whether to hold out every fifth training example and evaluate on these instead of
+            the test examples, so that settings can be chosen without using the test examples.
+        measured_cases: Maximum number of training examples on which the training NLL is evaluated;
+            the first ones are used, at most as many as there are test examples.
         first_epoch_points: Number of measurements within the first epoch.
     """
 
@@ -125,7 +130,7 @@ class Settings(config.Settings):
 
 EXPERIMENT = Experiment(
     name="sequence",
-    about="ours: digits read a row or a pixel a step by an LSTM, a GRU, a simple network",
+    about="ours: digits classified row by row or pixel by pixel by an LSTM, a GRU or a simple RNN",
     paper={"section": "4", "equations": "4, 17-28", "task": "ours, not the paper's"},
     settings=Settings,
     key="{cell}-{norm}-{step}",

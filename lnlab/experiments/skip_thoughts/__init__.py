@@ -1,17 +1,18 @@
-"""Section 6.3, skip-thoughts: a sentence's vector foretells the sentences around it.
+"""Section 6.3, skip-thoughts: sentence vectors that are trained to predict the adjacent sentences.
 
-The novels are not the paper's: 24 in the public domain take the place of BookCorpus, and pairs of
-captions that of SICK; MR, CR and SUBJ are the paper's own, MPQA is left out.
+The novels are not the paper's: 24 novels in the public domain replace BookCorpus, and pairs of
+captions replace SICK. MR, CR and SUBJ are the same as in the paper; MPQA is left out.
 
-A GRU reads a sentence; from its last state one GRU writes the sentence after it and another the one
-before (Kiros et al., 2015). What is compared is the paper's: all three with layer normalization
-(eqs. 26-28) and without; and without but with a start of a better scale. As in the code that the
-paper ran, a decoder is given the vector as its first state alone, not at each step, as Kiros et
-al. have it; that is a setting.
+A GRU encodes a sentence. From its last state, one GRU decodes the next sentence, and another one
+decodes the previous sentence (Kiros et al., 2015). The comparison is the paper's: all three with
+layer normalization (eqs. 26-28) and without it; a third arm has no norm but an initialization of a
+better scale. As in the code that the paper ran, a decoder receives the vector only as its initial
+state; in Kiros et al., it receives the vector at each step (``condition``).
 
-The vectors are then frozen and judged by logistic regression, 10-fold cross validated. Words that
-the novels' vocabulary lacks are all one unknown word, in the tasks too, where Kiros et al. gave
-them vectors by way of word2vec. The softmax is a full one, over few words.
+The vectors are then frozen and evaluated by logistic regression with 10-fold cross-validation.
+Words that are not in the vocabulary of the novels share one unknown word, also in the tasks, where
+Kiros et al. derived embeddings for them from word2vec. The softmax is not sampled: it is over the
+whole vocabulary, which is small.
 """
 
 from __future__ import annotations
@@ -30,21 +31,22 @@ Norm = Literal["none", "layer"]
 Start = Literal["code", "scaled"]
 NORMS, STARTS = get_args(Norm), get_args(Start)
 TASKS = ("mr", "cr", "subj", "caption_pairs")
-# By how much `scaled` multiplies the weights of the GRUs' inputs: from +-0.1 on words of +-0.1 the
-# summed inputs have a deviation of 0.03, and layer norm makes that 1.
+# Factor by which `scaled` multiplies the input weights of the GRUs: with weights in +-0.1 and word
+# embeddings in +-0.1, the std of the summed inputs is 0.03, and layer norm changes it to 1.
 INPUT_SCALE = 20.0
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # learning rates of the sweep
-# Of these the one with the lowest validation loss.
+# The rate of the sweep with the lowest validation loss.
 TUNED = {
     ("none", "code"): 1e-2,
     ("none", "scaled"): 3e-3,
     ("layer", "code"): 1e-2,
     ("layer", "scaled"): 1e-2,
 }
-# As training/train.py and optim.py of github.com/ryankiros/skip-thoughts have it, which the paper
-# ran: sizes, Adam's rate (lr0; the lrate that it is given has no effect), grad_clip. A million
-# updates with a judgement every 50,000, as in figure 3. The books stay this book's, sentences are
-# not sorted by length, and Adam is PyTorch's; theirs does not correct the bias of its averages.
+# The settings of training/train.py and optim.py in github.com/ryankiros/skip-thoughts, which the
+# paper ran: sizes, the learning rate of Adam (lr0; the argument lrate has no effect) and grad_clip.
+# There are a million updates with an evaluation every 50,000, as in figure 3. The novels are still
+# this book's, sentences are not sorted by length, and Adam is PyTorch's; theirs does not correct
+# the bias of its averages.
 PAPER = {
     "hidden": 2400,
     "word_size": 620,
@@ -64,35 +66,37 @@ class Settings(config.Settings):
     """Settings of a run.
 
     Args:
-        norm: ``none``, which is ``torch.nn``'s GRUs, or ``layer``, in encoder and decoders.
-        start: ``code``: as the public code of Kiros et al. starts. ``scaled``: the weights of the
-            GRUs' inputs are 20 times as large.
-        condition: What the decoders are given the sentence's vector as: ``start``, their first
-            state, as in the public code, or ``every``, an input of each step, too.
-        data: Novels to read.
-        hidden: Units of each GRU, and numbers in a sentence's vector; the paper has 2,400.
-        word_size: Numbers in the vector of a word; the code has 620.
-        words: Different words, the end of a sentence and the unknown word among them; the code has
-            20,000.
-        length: Words of a sentence; the rest is left out. The code leaves out longer sentences than
-            30.
-        epochs: Number of epochs, each of ``updates_an_epoch`` updates, not a pass over the books.
-        updates_an_epoch: Number of updates per epoch, after each of which a run is measured.
-        batch_size: Sentences of an update; the code has 64.
-        learning_rate: Adam's learning rate. ``None`` is that of :data:`TUNED` for this norm and
-            initialization.
-        clip: Largest Euclidean norm of the gradient of all parameters, of the loss summed over the
-            words of the batch; a larger one is scaled down to it. The code has 5; ``None`` does not
-            clip.
+        norm: ``none``, the plain GRU of ``torch.nn``, or ``layer`` for layer norm in the encoder
+            and the decoders.
+        start: Initialization: ``code``, as in the public code of Kiros et al., or ``scaled``, with
+            the input weights of the GRUs multiplied by 20.
+        condition: How the decoders receive the sentence vector: ``start``, as their initial state,
+            as in the public code, or ``every``, also as an input at every step.
+        data: Data set; ``gutenberg_prose`` has 24 novels.
+        hidden: Number of units of each GRU, and size of the sentence vector; 2,400 in the paper.
+        word_size: Size of the word embeddings; 620 in the public code.
+        words: Size of the vocabulary, including the end of a sentence and the unknown word; 20,000
+            in the public code.
+        length: Maximum number of words of a sentence; longer sentences are truncated. The public
+            code leaves out sentences of more than 30 words.
+        epochs: Number of epochs, each of ``updates_an_epoch`` updates rather than a pass over the
+            books.
+        updates_an_epoch: Number of updates per epoch; the run is evaluated after each epoch.
+        batch_size: Number of sentences per update; 64 in the public code.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
+            norm and initialization.
+        clip: Maximum Euclidean norm of the gradient over all parameters, for the loss summed over
+            the words of the batch; 5 in the public code. ``None`` disables clipping.
         gain: Initial value of the gains of layer norm.
-        adam_betas: Adam's decay rates.
-        adam_eps: Adam's epsilon.
-        eps: Added to the variance in layer norm; the paper's equations have none.
-        val_sentences: Of the held-out chapters, evenly spaced, on whose neighbors the loss is
-            measured.
-        judge_every: After how many epochs, and before the first, the vectors are judged on the
-            tasks. ``None`` leaves that out.
-        keep: Whether to keep a map of short sentences, and which are nearest to which.
+        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
+        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
+        eps: Constant added to the variance in layer norm; the paper's equations have no such
+            constant.
+        val_sentences: Number of sentences of the held-out chapters, evenly spaced, on whose
+            neighbors the loss is evaluated.
+        judge_every: Number of epochs between evaluations of the sentence vectors on the tasks; the
+            first evaluation is before training. ``None`` disables them.
+        keep: Whether to record a map of short sentences and the nearest neighbors of each.
         first_epoch_points: Number of measurements within the first epoch.
     """
 
@@ -136,11 +140,11 @@ class Settings(config.Settings):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Material:
-    """What is read, and what the vectors are judged by.
+    """The novels for training and the tasks on which the vectors are evaluated.
 
     Attributes:
-        prose: Novels.
-        tasks: Sentences with labels.
+        prose: The novels.
+        tasks: Labeled sentences of the tasks.
     """
 
     prose: Prose
@@ -148,12 +152,12 @@ class Material:
 
     @property
     def name(self) -> str:
-        """The novels'."""
+        """Name of the data set of the novels."""
         return self.prose.name
 
     @property
     def sha256(self) -> str:
-        """Of both checksums, in hexadecimal digits one behind the other."""
+        """SHA-256 of the two concatenated hexadecimal checksums."""
         return hashlib.sha256((self.prose.sha256 + self.tasks.sha256).encode()).hexdigest()
 
     def __str__(self) -> str:
@@ -174,8 +178,9 @@ RECORDED = (
     Grid(range(3), {"length": 50, "batch_size": 16, "learning_rate": RATES[1:], **_SHORT}),
     Grid(range(3), {"batch_size": 4, "learning_rate": RATES[1:4], **_SHORT, "epochs": 10}),
 )
-# Ten times the updates: whether the vectors come to beat the means of their own words. The rate is
-# below the best one of the sweep, whose runs are a fiftieth as long; one seed has a lower one, too.
+# Ten times the updates, to see whether the vectors become better than the means of their word
+# embeddings. The rate is below the best one of the sweep, whose runs are a fiftieth as long; one
+# seed is also run with a lower one.
 _LONG = {"updates_an_epoch": 500, "epochs": 60, "judge_every": 15, "first_epoch_points": 8}
 PLANNED = (
     Grid(range(3), {**_LONG, "start": ("code",), "learning_rate": (3e-3,)}),
@@ -184,7 +189,7 @@ PLANNED = (
 
 EXPERIMENT = Experiment(
     name="skip_thoughts",
-    about="section 6.3: a sentence's vector foretells its neighbors, by GRUs with and without norm",
+    about="section 6.3: skip-thought vectors of sentences, from GRUs with and without layer norm",
     paper={"section": "6.3", "table": "3", "figure": "3", "equations": "26-28"},
     settings=Settings,
     key="{norm}-{start}-b{batch_size}-L{length}-rate{learning_rate}",

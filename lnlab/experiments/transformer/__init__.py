@@ -1,9 +1,9 @@
-"""Ours: the norm's place and kind in a small transformer, from its first gradient to its last loss.
+"""Ours: position and kind of norm in a small transformer, from first gradient to final loss.
 
-The paper is a year older than transformers and has none. A decoder-only one learns the characters
-of tiny Shakespeare; what is varied is where its norms stand and which they are, how deep it is, how
-it starts, the learning rate and its warm-up (Xiong et al., 2020; Liu et al., 2020; Zhang and
-Sennrich, 2019; Zhu et al., 2025). A run that explodes is recorded to its end.
+The paper predates transformers by a year. A decoder-only transformer is trained to predict the
+characters of tiny Shakespeare, with varying position and kind of norm, depth, initialization,
+learning rate and warm-up (Xiong et al., 2020; Liu et al., 2020; Zhang and Sennrich, 2019; Zhu et
+al., 2025). A run that diverges is recorded to its end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Norm = Literal["none", "layer", "rms", "tanh"]
 Place = Literal["pre", "post", "sandwich"]
 Initialization = Literal["normal", "xavier", "pytorch", "gpt2"]
 NORMS, PLACES, INITIALIZATIONS = get_args(Norm), get_args(Place), get_args(Initialization)
-# What is done to a trained model; `lnlab.experiments.transformer.ablation` does it.
+# Changes to a trained model, which `lnlab.experiments.transformer.ablation` makes.
 ABLATIONS = {
     "removed": "every norm taken out",
     "gain_and_bias": "every norm taken out, its gain and bias kept",
@@ -44,35 +44,40 @@ class Settings(config.Settings):
     """Settings of a run. There is no dropout and no weight decay.
 
     Args:
-        place: Where the norms stand: ``pre`` before attention and feed-forward network, ``post``
-            after each residual sum, as published in 2017, ``sandwich`` before and after.
-        norm: ``layer``, ``rms``, ``tanh``, which is dynamic tanh, or ``none``.
-        last_norm: Whether a norm stands before the output, where the place is not post.
+        place: Position of the norms: ``pre``, before attention and feed-forward network; ``post``,
+            after each residual sum, as published in 2017; or ``sandwich``, before and after each
+            sublayer.
+        norm: Kind of norm: ``layer``, ``rms``, ``tanh`` (dynamic tanh) or ``none``.
+        last_norm: Whether there is a final norm before the output layer; it has no effect with
+            ``post``.
         qk_norm: Norm of the queries and keys of each head.
-        initialization: Of the matrices. ``normal``: N(0, 0.02²) at any width. ``gpt2``: the
-            standard deviation is 0.02 √(768 / width), which is GPT-2 small's at its width, and that
-            of embeddings 0.02. ``xavier``: uniform, and embeddings N(0, 1/width). ``pytorch``: as
-            the layers of torch.nn start.
-        residual_scaling: Whether the two matrices of a block that write into the residual stream
-            start 1/√(2 depth) times as large, as in GPT-2.
-        data: Text to learn; ``python_topics`` needs no download, and each Python has its own.
-        depth: Blocks.
-        width: Features of a character in the residual stream.
-        heads: Of attention.
-        length: Characters that are read at once.
-        epochs: Number of epochs, each of ``updates_an_epoch`` updates, not a pass over the text.
-        updates_an_epoch: Number of updates per epoch, after each of which a run is measured.
-        batch_size: Windows of the text for an update, drawn anew for each.
-        learning_rate: Adam's, after the warm-up.
-        warm_up: Updates over which the learning rate rises along a straight line.
-        decay: Updates after which the learning rate has fallen to 0, along half a cosine. ``None``
-            keeps it.
-        adam_betas: Adam's decay rates.
-        adam_eps: Adam's epsilon.
-        eps: Added to the variance in every norm.
-        windows: Of the validation text, evenly spaced, on which the loss is measured.
-        ablate: Whether to measure, too, what each change of the norms costs at test time, and to
-            keep the weights.
+        initialization: Initialization of the matrices: ``normal``, N(0, 0.02²) at any width;
+            ``gpt2``, normal with standard deviation 0.02 √(768 / width), which is 0.02 at the width
+            of GPT-2 small, and 0.02 for embeddings; ``xavier``, Xavier uniform, and N(0, 1/width)
+            for embeddings; or ``pytorch``, the defaults of ``torch.nn``.
+        residual_scaling: Whether the initial values of the two matrices of each block that write to
+            the residual stream are multiplied by 1/√(2 depth), as in GPT-2.
+        data: Text to train on; ``python_topics`` needs no download, but differs between versions of
+            Python.
+        depth: Number of blocks.
+        width: Number of features of the residual stream per character.
+        heads: Number of attention heads.
+        length: Context length, in characters.
+        epochs: Number of epochs, each of ``updates_an_epoch`` updates rather than a pass over the
+            text.
+        updates_an_epoch: Number of updates per epoch; the run is evaluated after each epoch.
+        batch_size: Number of windows of the text per update, sampled at random.
+        learning_rate: Learning rate of Adam after the warm-up.
+        warm_up: Number of updates over which the learning rate increases linearly (warm-up).
+        decay: Number of updates after which the learning rate has decreased to 0 (cosine decay).
+            ``None`` keeps it constant.
+        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
+        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
+        eps: Constant added to the variance in each norm.
+        windows: Number of evenly spaced windows of the validation text on which the loss is
+            evaluated.
+        ablate: Whether to evaluate the trained model with its norms changed or removed, and to
+            record its weights.
         first_epoch_points: Number of measurements within the first epoch.
     """
 
@@ -108,7 +113,7 @@ class Settings(config.Settings):
         self._must("ablate", what, self.norm == "layer" or not self.ablate)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON values; residual scaling where there is some.
+        """Return the settings as JSON values; ``residual_scaling`` only if it is on.
 
         Most records are older than this setting.
         """
@@ -127,7 +132,7 @@ class Settings(config.Settings):
 
 
 def _skip_combination(run: dict[str, Any], runs: list[dict[str, Any]]) -> bool:
-    # Without a norm there is no place: one of them is enough.
+    # Without a norm, its position has no effect, so one value is enough.
     return run["norm"] == "none" and run["place"] != runs[0]["place"]
 
 
@@ -135,7 +140,7 @@ SEEDS = range(3)
 RATES = (3e-4, 1e-3, 3e-3)
 _WHERE = {"place": ("pre", "post"), "norm": ("layer", "none"), "warm_up": (0, 60)}
 _KINDS = {"depth": (12,), "learning_rate": RATES, "warm_up": (60,)}
-# What the page runs: it is trained longer, and falls still.
+# The model that the page runs; it is trained longer, and its loss still decreases at the end.
 PAGE = {
     "depth": (2,),
     "place": ("pre",),
@@ -150,7 +155,7 @@ PAGE = {
     "ablate": True,
     "first_epoch_points": 1,
 }
-# The first gradient: nothing is trained, but for one update.
+# For the gradient at initialization; there is only one update.
 START = {
     "depth": (2, 6, 12, 24),
     "place": ("pre", "post"),
@@ -161,7 +166,7 @@ START = {
     "windows": 16,
     "first_epoch_points": 1,
 }
-# Four hours of one thread, that nothing else uses.
+# About four hours on one otherwise idle thread.
 GRIDS = (
     Grid(range(10), START),
     Grid(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (1e-3,)}),
@@ -182,14 +187,15 @@ GRIDS = (
 
 
 def _both_scalings(seeds: range, overrides: dict[str, Any]) -> tuple[Grid, Grid]:
-    """Return a grid from GPT-2's initialization, without its residual scaling and with it."""
+    """Return grids with GPT-2's initialization, without and with its residual scaling."""
     overrides = {"initialization": ("gpt2",), **overrides}
     return Grid(seeds, overrides), Grid(seeds, {**overrides, "residual_scaling": True})
 
 
 _TWELVE = {"depth": (12,), "place": ("pre", "post"), "learning_rate": (3e-3,), "warm_up": (0,)}
 _DEEP = {**_TWELVE, "depth": (24,), "learning_rate": (1e-3, 3e-3)}
-# Without residual scaling no pre-norm network of 24 blocks, and none without a norm, was trained.
+# With 24 blocks, pre-norm networks and networks without a norm were trained only with residual
+# scaling.
 GPT2 = (
     *_both_scalings(SEEDS, {**_TWELVE, "norm": ("layer",), "warm_up": (0, 60)}),
     _both_scalings(SEEDS, {**_DEEP, "place": ("pre",), "norm": ("layer", "none")})[1],
@@ -202,7 +208,7 @@ GPT2 = (
 
 EXPERIMENT = Experiment(
     name="transformer",
-    about="ours: where the norm stands in a small transformer, which one it is, how it starts",
+    about="ours: position and kind of norm, depth and initialization in a small transformer",
     paper={"section": "3", "task": "ours, not the paper's"},
     settings=Settings,
     key="{initialization}-{place}-{norm}-L{depth}-rate{learning_rate}-warm{warm_up}",

@@ -1,8 +1,8 @@
-"""Section 5.2.2, watched: how long the weights grow in training, and how far an update turns them.
+"""Section 5.2.2: growth of the weights during training, and how far an update rotates them.
 
-The paper argues that a norm makes long weights hard to turn, an "implicit learning rate", and has
-no experiment on it. The task and the numbers here are ours: the network of section 6.6 with
-narrower layers, on digits, trained by plain gradient descent and by Adam.
+The paper argues that, with a norm, the direction of large weights changes slowly, an "implicit
+learning rate", but has no experiment on this. The task and the numbers here are ours: the network
+of section 6.6 with narrower layers, trained on digits by plain gradient descent and by Adam.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ Norm = Literal["none", "layer", "batch"]
 Optimizer = Literal["sgd", "adam"]
 NORMS, OPTIMIZERS = get_args(Norm), get_args(Optimizer)
 RATES = {"sgd": 0.1, "adam": 3e-3}
-# At the start, in the book: other lengths with plain gradient descent alone.
+# Factors of the initial weights in the book: values other than 1 only with plain gradient descent.
 SCALES = {"sgd": (1.0, 0.25, 4.0, 16.0), "adam": (1.0,)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings(mnist.Settings):
-    """Settings of a run; those not named here are as in section 6.6.
+    """Settings of a run; those that are not described here are the same as in section 6.6.
 
     Args:
-        norm: Of the hidden layers, and batch norm of the logits too.
+        norm: Norm of the hidden layers. Batch norm is also applied to the logits.
         hidden: Widths of the hidden layers.
-        optimizer: ``sgd``, plain gradient descent, or ``adam``.
-        scale: The weights of the hidden layers start this many times as long. With a norm, and but
-            for ``eps``, the network then computes the same.
-        learning_rate: ``None`` takes 0.1 for ``sgd`` and 0.003 for ``adam``.
-        magnitude: ``fixed`` rescales the weights of each hidden layer after every update to the
-            Euclidean norm that they had at the start; with a norm, and but for ``eps``, that
-            changes nothing of what the network computes. ``None`` lets them grow.
+        optimizer: Optimizer: ``sgd``, plain gradient descent, or ``adam``.
+        scale: Factor by which the initial weights of the hidden layers are multiplied. With batch
+            or layer norm, it does not change what the network computes, except through ``eps``.
+        learning_rate: Learning rate of the optimizer. ``None`` stands for 0.1 with ``sgd`` and
+            0.003 with ``adam``.
+        magnitude: ``fixed`` rescales the weights of each hidden layer to their initial Euclidean
+            norm after every update; with batch or layer norm, this does not change what the network
+            computes, except through ``eps``. ``None`` lets the norm of the weights grow.
     """
 
     norm: Norm = "layer"
@@ -65,7 +66,7 @@ _UNDER_A_NORM = {"norm": ("layer", "batch"), "optimizer": ("sgd",), "scale": (1.
 
 EXPERIMENT = Experiment(
     name="weights",
-    about="ours, on section 5.2.2: how long the weights grow, how far an update turns them",
+    about="ours, on section 5.2.2: growth of the weights, and how far an update rotates them",
     paper={"section": "5.2.2", "task": "ours, not the paper's"},
     settings=Settings,
     key="{norm}-{optimizer}-x{scale}",
@@ -87,7 +88,7 @@ EXPERIMENT = Experiment(
     defaults={"seeds": 10},
     grids=(
         Grid(range(10)),
-        # Does the growth of the weights end learning? The same runs with weights that cannot grow.
+        # Does the growth of the weights stop learning? The same runs with weights of constant norm.
         Grid(range(10), {**_UNDER_A_NORM, "magnitude": "fixed"}),
     ),
     threads=1,

@@ -1,4 +1,4 @@
-"""How runs of section 6.7 are compared: by error and by NLL, since the paper names no metric."""
+"""Comparison of the runs of section 6.7, by error and by NLL, since the paper names no metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network of section 6.7, its norms, and one run of it."""
+"""The network of section 6.7, its norms, and training runs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ KERNEL = 3
 
 
 class ChannelNorm(LayerNorm):
-    """Layer norm over the channels of each place, of ``(B, C, H, W)``."""
+    """Layer norm over the channels at each position of ``(B, C, H, W)``."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalize each place by itself."""
+        """Normalize each position separately."""
         return super().forward(x.movedim(1, -1)).movedim(-1, 1)
 
 
 def norm(settings: Settings, channels: int, side: int) -> nn.Module:
-    """Return the norm of ``(B, channels, side, side)``; every one has gains of 1, biases of 0.
+    """Return the norm of ``(B, channels, side, side)``, with gains of 1 and biases of 0.
 
-    Layer norm has a gain and a bias for each unit, as eq. 4; the others one for each channel, as
-    is usual.
+    Layer norm has a gain and a bias for each unit, as in eq. 4; the other norms have one for each
+    channel, as is common.
     """
     eps = settings.eps
     return {
@@ -43,12 +43,12 @@ def norm(settings: Settings, channels: int, side: int) -> nn.Module:
 
 
 class Network(nn.Module):
-    """Three times convolution, norm and ReLU, then a linear map to the classes.
+    """Three layers of convolution, norm and ReLU, and a linear output layer.
 
     Args:
-        settings: Norm, channels, padding, cut, start.
-        classes: 10.
-        generator: Draws the weights, in order; the norm plays no part in it.
+        settings: Norm, channels, padding, cropping and initialization.
+        classes: Number of classes, 10.
+        generator: Generator for the initial weights, which do not depend on the norm.
     """
 
     def __init__(self, settings: Settings, classes: int, *, generator: torch.Generator) -> None:
@@ -84,11 +84,11 @@ class Network(nn.Module):
                     layer.bias.zero_()
 
     def summed_inputs(self, x: Tensor) -> list[Tensor]:
-        """Map pictures ``(B, 784)`` to what goes into each ReLU, normalized: ``(B, C, H, W)``."""
+        """Map images ``(B, 784)`` to the inputs of each ReLU, ``(B, C, H, W)``."""
         return [after for _, after in self.around_norms(x)]
 
     def around_norms(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Map pictures ``(B, 784)`` to what goes into each norm and what comes out of it."""
+        """Map images ``(B, 784)`` to the inputs and outputs of each norm."""
         x = x.view(-1, 1, SIDE, SIDE)
         if self.cut:
             x = x[:, :, self.cut : -self.cut, self.cut : -self.cut]
@@ -100,12 +100,12 @@ class Network(nn.Module):
         return results
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map pictures ``(B, 784)`` to logits ``(B, classes)``."""
+        """Map images ``(B, 784)`` to logits ``(B, classes)``."""
         return self.logits(self.summed_inputs(x)[-1].relu().flatten(1))
 
 
 def ring(side: int) -> Tensor:
-    """Return which places of ``(side, side)`` are the outermost.
+    """Return a mask of the outermost positions of ``(side, side)``.
 
     Example:
         >>> ring(3).int()
@@ -119,23 +119,24 @@ def ring(side: int) -> Tensor:
 
 
 def short(x: Tensor) -> Tensor:
-    """Return a map rounded to 128ths, which a picture does not show and a file does."""
+    """Return a map rounded to 128ths: the difference is not visible, and the file is smaller."""
     return ((128 * x).round() / 128).half()
 
 
 class Run(Classification):
     """Training of a convolutional network (section 6.7), with one seed.
 
-    The seed draws the weights and the order of the cases, and neither depends on the norm.
+    The seed determines the initial weights and the order of the examples, which do not depend on
+    the norm.
 
     Args:
         settings: The settings.
-        data: Training and test cases.
+        data: Training and test examples.
         seed: A whole number from 0.
         device: Device of the model and the data.
 
     Raises:
-        ValueError: If there are fewer cases than ``train_cases`` and ``val_cases``, or than
+        ValueError: If there are fewer examples than ``train_cases`` and ``val_cases``, or than
             ``batch_size``, or ``seed`` is negative.
     """
 
@@ -160,10 +161,10 @@ class Run(Classification):
 
     @staticmethod
     def split(settings: Settings, data: Dataset) -> Dataset:
-        """Return the cases to train on and those to measure on.
+        """Return the examples for training and those for testing.
 
         Raises:
-            ValueError: If there are too few, or the pictures are not of 28 x 28 pixels.
+            ValueError: If there are too few, or the images do not have 28 x 28 pixels.
         """
         cases, needed = len(data.x_train), settings.train_cases + settings.val_cases
         if data.x_train.shape[1] != SIDE * SIDE:
@@ -180,16 +181,16 @@ class Run(Classification):
 
     @property
     def cases(self) -> Mapping[str, int]:
-        """How many cases there are to train on, to choose by, and to measure on."""
+        """Number of training, validation and test examples."""
         return {**super().cases, "val": len(self.x_val)}
 
     def measure(self) -> dict[str, float | Tensor]:
-        """Measure NLL and error, and how units at the border differ from the others.
+        """Measure NLL and error, and the differences between units at the border and the others.
 
-        ``border_on_k`` is the share of cases that turn on a unit of the outermost ring in layer k,
-        as the mean over them, ``inner_on_k`` that of the others; ``border_deviation_k`` is the
-        standard deviation of what goes into the ReLUs of the ring, over cases and units, divided by
-        that of the others.
+        ``border_on_k`` is the fraction of examples for which a unit of the outermost ring in layer
+        k is active, as the mean over these units, and ``inner_on_k`` that for the other units.
+        ``border_deviation_k`` is the standard deviation of the ReLU inputs in the ring, over
+        examples and units, divided by that of the other units.
         """
         results: dict[str, float | Tensor] = {}
         for split, x, y in (("val", self.x_val, self.y_val), ("test", self.x_test, self.y_test)):

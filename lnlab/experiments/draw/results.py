@@ -10,7 +10,7 @@ from lnlab.experiments.draw import Settings
 
 
 def final(run: Record) -> float:
-    """Return the bound of all test images at the end, in nats; NaN if the run has exploded."""
+    """Return the bound of all test images at the end, in nats; NaN if the run has diverged."""
     return float(curve(run, "test_bound_of_all")[-1])
 
 

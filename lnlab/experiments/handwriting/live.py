@@ -1,4 +1,4 @@
-"""A trained network of a record, which writes what a reader types."""
+"""A trained network from a record, which writes text that a reader types."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ GRAIN = 64  # parts of the strokes' deviation
 
 
 class Line(NamedTuple):
-    """What a network wrote, as arrays.
+    """Output of the network, as arrays.
 
     Attributes:
-        strokes: Shape ``(T, 2)``, int16: by how much x and y grow, ``GRAIN`` to their deviation.
+        strokes: Shape ``(T, 2)``, int16: increments of x and y, in units of their std divided by
+            ``GRAIN``.
         lifts: Shape ``(T,)``: 1 where the pen is lifted after the point.
-        window: Shape ``(T,)``: its place, in characters from 0.
+        window: Shape ``(T,)``: position of the window, in characters from 0.
     """
 
     strokes: np.ndarray
@@ -35,11 +36,11 @@ class Line(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Pen:
-    """A trained network and the characters it was taught.
+    """A trained network and the characters that it knows.
 
     Args:
-        model: As it was at the end of its run.
-        characters: The k-th of them is the k-th number of a character's vector.
+        model: The network at the end of its run.
+        characters: Characters in the order of their indices in the one-hot vectors.
     """
 
     model: Writer
@@ -47,13 +48,13 @@ class Pen:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Pen:
-        """Restore the network of a record that has its weights, as it was in the end.
+        """Restore the network of a record, with its final weights.
 
         Args:
-            record: As :func:`lnlab.records.read` returns it, of a run with ``keep``.
+            record: A record of a run with ``keep``, as :func:`lnlab.records.read` returns it.
 
         Raises:
-            ValueError: If the record has no weights, or its run exploded.
+            ValueError: If the record has no weights, or its run diverged.
         """
         arrays = record["arrays"]
         if "matrices" not in arrays:
@@ -70,10 +71,11 @@ class Pen:
 
     @torch.no_grad()
     def write(self, text: str, count: int, *, bias: float = 0.0, seed: int = 0) -> Written:
-        """Write a text, ``count`` points, drawn by a seed; with a bias the hand is steadier.
+        """Write a text as ``count`` points, sampled with a seed; a bias reduces the variation.
 
         Raises:
-            ValueError: If it is empty, too long, or has a character that training never had.
+            ValueError: If the text is empty or too long, or has a character that is not in the
+                training data.
         """
         if not 1 <= len(text) <= LONGEST:
             raise ValueError(f"write: text must have 1 to {LONGEST} characters, got {len(text)}")
@@ -88,13 +90,13 @@ class Pen:
 
 
 def write(record: Mapping[str, Any], text: str, *, bias: float = 1.0, seed: int = 0) -> Line:
-    """Write a text with the network of a record, as it was in the end.
+    """Write a text with the network of a record, with its final weights.
 
-    The line ends when the window has been at the last character for a while, or is past it, or
-    after so many points that it should have been there.
+    The line ends when the window has stayed at the last character for some points, or is past it,
+    or after a maximum number of points that depends on the length of the text.
 
     Raises:
-        ValueError: As :meth:`Pen.of` and :meth:`Pen.write` say.
+        ValueError: For the reasons given in :meth:`Pen.of` and :meth:`Pen.write`.
     """
     points, window = Pen.of(record).write(text, POINTS * len(text), bias=bias, seed=seed)
     numbers, position = points[:, 0].nan_to_num().numpy(), window[:, 0].numpy()

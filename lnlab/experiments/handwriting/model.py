@@ -1,4 +1,4 @@
-"""The network of section 6.5: a window over the text, LSTMs, and a mixture of Gaussians."""
+"""The network of section 6.5: an attention window over the text, LSTMs, and a Gaussian mixture."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ TIGHT = 0.999  # the largest correlation
 
 
 class Written(NamedTuple):
-    """What a network wrote."""
+    """Output of the network when it generates."""
 
     points: Tensor  # (T, B, 3)
     window: Tensor  # (T, B): where it was, the mean of phi, in characters from 0
 
 
 class Writer(nn.Module):
-    """Say where the pen goes next, from where it was and what is to be written.
+    """Map the previous pen positions and a text to the distribution of the next position.
 
-    Every layer sees the pen, the window and the layer below; the output sees all layers. Graves
-    (2013), section 5.2.
+    Each layer receives the pen input, the window and the output of the layer below; the output
+    layer receives the outputs of all layers. Graves (2013), section 5.2.
 
     Args:
         settings: Norm and sizes.
-        characters: How many there are.
+        characters: Number of different characters.
     """
 
     def __init__(self, settings: Settings, characters: int) -> None:
@@ -53,18 +53,19 @@ class Writer(nn.Module):
         self.output = nn.Linear(s.layers * H, 1 + 6 * s.mixture)
 
     def pen(self, points: Tensor) -> Tensor:
-        """Return points as they are fed in: with a 1, if requested."""
+        """Return points as inputs of the network, with a constant 1 if requested."""
         return F.pad(points, (0, 1), value=1.0) if self.constant else points
 
     def forward(self, points: Tensor, text: Tensor) -> tuple[Tensor, Tensor]:
-        """Run over pieces of lines.
+        """Run over segments of lines.
 
         Args:
-            points: Shape ``(T, B, 3)``: offsets in units of their deviation, lifts.
-            text: Shape ``(B, U, C)``: a 1 for each character, zeros after the last.
+            points: Shape ``(T, B, 3)``: offsets in units of their std, lifts.
+            text: Shape ``(B, U, C)``: one-hot vectors of the characters, with zeros after the last.
 
         Returns:
-            What is said of the next point ``(T, B, 1 + 6 mixture)``, and phi ``(T, B, U)``.
+            Parameters of the distribution of the next point ``(T, B, 1 + 6 mixture)``, and phi
+            ``(T, B, U)``.
         """
         x = self.pen(points)
         hidden, window, share = self.first(x, text)
@@ -76,7 +77,7 @@ class Writer(nn.Module):
     def write(
         self, text: Tensor, count: int, generator: torch.Generator, bias: float = 0.0
     ) -> Written:
-        """Write texts ``(B, U, C)`` point by point, ``count`` points, as :func:`draw` draws."""
+        """Write texts ``(B, U, C)`` as ``count`` points, sampled one at a time by :func:`draw`."""
         state, others = self.first.start(text), [None] * len(self.others)
         point = text.new_zeros(len(text), PEN)
         positions = torch.arange(text.shape[1], dtype=text.dtype, device=text.device)
@@ -98,17 +99,17 @@ class Writer(nn.Module):
 def model(
     settings: Settings, characters: int, pace: float, *, generator: torch.Generator
 ) -> Writer:
-    """Build the network, on the same weights for every norm.
+    """Build the network, with the same initial weights for each norm.
 
-    They are uniform in +-1 / sqrt(fan-in of the recurrent weights), as ``torch.nn`` draws them, but
-    for a ``chosen`` start; all biases are 0, but for the window's: with them it begins at the usual
-    pace, and its bells' heights sum to 1.
+    Weights are uniform in +-1 / sqrt(fan-in of the recurrent weights), as in ``torch.nn``, unless
+    ``start`` is ``chosen``. All biases are 0 except those of the window: with these, the window
+    initially moves at the average pace, and the heights of its Gaussian components sum to 1.
 
     Args:
-        settings: Norm, sizes, start.
-        characters: How many there are.
-        pace: Characters that a point takes the pen along.
-        generator: Draws the weights.
+        settings: Norm, sizes and initialization.
+        characters: Number of different characters.
+        pace: Average number of characters per point.
+        generator: Generator for the initial weights.
     """
     s, built = settings, Writer(settings, characters)
     with torch.no_grad():
@@ -137,14 +138,15 @@ def nll(params: Tensor, points: Tensor) -> Tensor:
 
     ::
 
-        -log sum over the mixture of  pi N(x, y; mean, deviations, correlation)
+        -log sum over the mixture of  pi N(x, y; mean, std, correlation)
         -log p(lifted or not)
 
-    Graves (2013), eqs. 23-26. Densities are by the unit in which ``points`` are given.
+    Graves (2013), eqs. 23-26. Densities are with respect to the unit of ``points``.
 
     Args:
-        params: Shape ``(..., 1 + 6 M)``: of the lift, then M each of weights, means of x and y,
-            logarithms of their deviations, correlations before tanh.
+        params: Shape ``(..., 1 + 6 M)``: the logit of the lift, then for the M components their
+            weights, means of x and y, logarithms of the standard deviations of x and y, and
+            correlations before tanh.
         points: Shape ``(..., 3)``.
     """
     lift, weight, mean_x, mean_y, log_x, log_y, rho = _parts(params)
@@ -159,10 +161,10 @@ def nll(params: Tensor, points: Tensor) -> Tensor:
 
 
 def draw(params: Tensor, generator: torch.Generator, bias: float = 0.0) -> Tensor:
-    """Draw a point ``(B, 3)`` from the parameters of its distribution ``(B, 1 + 6 M)``.
+    """Sample a point ``(B, 3)`` from the parameters of its distribution ``(B, 1 + 6 M)``.
 
-    With a ``bias`` the hand is steadier: deviations are ``e^bias`` times as small, and the logits
-    of the mixture's weights ``1 + bias`` times as large; Graves (2013), eqs. 61-62.
+    A ``bias`` reduces the variation: it divides standard deviations by ``e^bias`` and multiplies
+    the logits of the mixture weights by ``1 + bias``; Graves (2013), eqs. 61-62.
     """
     lift, weight, *rest = _parts(params)
     weight, rest[2], rest[3] = weight * (1 + bias), rest[2] - bias, rest[3] - bias

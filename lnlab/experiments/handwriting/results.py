@@ -1,4 +1,4 @@
-"""How runs of section 6.5 are compared: by their loss on lines of new writers."""
+"""Comparison of the runs of section 6.5, by their loss on lines of new writers."""
 
 from __future__ import annotations
 

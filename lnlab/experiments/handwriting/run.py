@@ -1,4 +1,4 @@
-"""Training of the handwriting network (section 6.5): batches of pieces of lines, measurements."""
+"""Training of the handwriting network (section 6.5): batches of segments of lines, measurements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVAL_BATCH_SIZE = 60  # pieces per batch in the evaluation
 
 
 class Batch(NamedTuple):
-    """A batch of padded pieces of lines."""
+    """A batch of padded segments of lines."""
 
     points: Tensor  # (T, B, 3): offsets divided by their std, lifts
     text: Tensor  # (B, U, C), one-hot
@@ -40,10 +40,10 @@ class Alignment(NamedTuple):
 class Run(run.Run):
     """Training of the handwriting network, with one seed.
 
-    The seed determines the initial weights and, with the epoch, the pieces of each batch, which do
-    not depend on the other settings. Offsets are divided by their std over the training lines, and
-    uniform noise of the width of their resolution is added: the density of discrete values would be
-    unbounded.
+    The seed determines the initial weights and, with the epoch, the segments of each batch, which
+    do not depend on the other settings. Offsets are divided by their std over the training lines,
+    and uniform noise of the width of their resolution is added, because the density of discrete
+    values would be unbounded.
 
     Args:
         settings: The settings.
@@ -99,12 +99,12 @@ class Run(run.Run):
 
     @property
     def cases(self) -> dict[str, int]:
-        """Number of different characters, and of pieces of lines of each split."""
+        """Number of different characters, and of segments of lines of each split."""
         counts = {"characters": len(self.characters)}
         return counts | {f"{split}_pieces": len(part) for split, part in self.pieces.items()}
 
     def batch(self, pieces: Sequence[Line], rng: np.random.Generator) -> Batch:
-        """Return pieces as a batch, with noise from ``rng``; the first offset of a piece is 0."""
+        """Return segments as a batch, with noise from ``rng``; the first offset of each is 0."""
         points = []
         for piece in pieces:
             strokes = piece.strokes.copy()
@@ -129,7 +129,7 @@ class Run(run.Run):
         return one_hot.to(self.device)
 
     def batches(self, epoch: int) -> Iterator[Batch]:
-        """Yield batches of pieces of similar length."""
+        """Yield batches of segments of similar length."""
         s, rng = self.settings, np.random.default_rng([self.seed, epoch])
         train, remaining = self.pieces["train"], s.updates_an_epoch
         while remaining:
@@ -198,7 +198,7 @@ class Run(run.Run):
         return results
 
     def _measured(self, pieces: Sequence[Line]) -> list[tuple[Batch, Alignment | None]]:
-        """Return batches of pieces that are evenly spaced in the order of their lengths."""
+        """Return batches of segments that are evenly spaced in the order of their lengths."""
         rng = np.random.default_rng(0)
         pieces = sorted(pieces, key=lambda piece: len(piece.strokes))
         chosen = np.linspace(0, len(pieces) - 1, min(len(pieces), self.settings.lines)).astype(int)
@@ -217,5 +217,5 @@ class Run(run.Run):
 
 
 def _cut_lines(lines: Sequence[Line], settings: Settings) -> list[Line]:
-    """Return the pieces of all lines, without those of one point, which have no next point."""
+    """Return the segments of all lines, except those of one point, which have no next point."""
     return [p for line in lines for p in cut(line, settings.length) if len(p.strokes) > 1]

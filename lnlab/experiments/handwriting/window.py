@@ -1,7 +1,8 @@
-"""The first layer of Graves's network: an LSTM that reads a text through a soft window.
+"""The first layer of Graves's network: an LSTM that reads a text through a soft attention window.
 
-What the window shows after a step is an input of the next, so no part of the layer can go ahead of
-it. Once readable, a cell a step, and once fast, with the gradient by hand.
+The content of the window after a step is an input of the next step, so the layer cannot be computed
+for all steps at once. There are two implementations: a readable one that takes one step at a time,
+and a fast one with a gradient written by hand.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ BELL = 3  # numbers that a bell of the window has: height, sharpness, step
 
 
 class WindowOutput(NamedTuple):
-    """What the layer gives: for each step its state, what the window shows, and where it is."""
+    """Output of the layer for each step: state, content of the window, position of the window."""
 
     hidden: Tensor  # (T, B, H)
     window: Tensor  # (T, B, C)
@@ -26,7 +27,7 @@ class WindowOutput(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a step hands to the next."""
+    """The state that is passed from one step to the next."""
 
     h: Tensor  # (B, H)
     c: Tensor  # (B, H)
@@ -35,21 +36,21 @@ class State(NamedTuple):
 
 
 class WindowLSTM(nn.Module):
-    """An LSTM whose input is the pen's and what a window over the text shows.
+    """An LSTM whose inputs are the pen input and the content of a window over the text.
 
     ::
 
         h_t, c_t      = cell([x_t, w_{t-1}], h_{t-1}, c_{t-1})
         a, b, s       = exp(W_p h_t + b_p)                      K numbers each
         k_t           = k_{t-1} + s
-        phi_t(u)      = sum over the K bells of a exp(-b (k_t - u)^2)
+        phi_t(u)      = sum over the K components of a exp(-b (k_t - u)^2)
         w_t           = sum over u of phi_t(u) text_u
 
     Graves (2013), arXiv:1308.0850, eqs. 46-51, with ``u`` from 0.
 
     Args:
         cell: ``nn.LSTMCell`` or :class:`~lnlib.nn.LayerNormLSTMCell` for ``I + C`` inputs.
-        bells: K.
+        bells: Number K of Gaussian components of the window.
     """
 
     def __init__(self, cell: nn.LSTMCell | LayerNormLSTMCell, bells: int) -> None:
@@ -69,10 +70,10 @@ class WindowLSTM(nn.Module):
         Args:
             x: Shape ``(B, I)``.
             text: Shape ``(B, U, C)``, a vector for each character.
-            state: Before it.
+            state: The state before the step.
 
         Returns:
-            The state after it, and phi ``(B, U)``.
+            The state after the step, and phi ``(B, U)``.
         """
         h, c = self.cell(torch.cat((x, state.window), 1), (state.h, state.c))
         height, sharp, moved = self.bells(h).exp().chunk(BELL, 1)
@@ -83,7 +84,7 @@ class WindowLSTM(nn.Module):
         return State(h, c, position, window), share
 
     def forward(self, x: Tensor, text: Tensor) -> WindowOutput:
-        """Run over whole sequences ``(T, B, I)``, from the beginning of texts ``(B, U, C)``."""
+        """Run over complete sequences ``(T, B, I)``, from the start of texts ``(B, U, C)``."""
         cell = self.cell
         if isinstance(cell, LayerNormLSTMCell):
             norms = (cell.layernorm_i, cell.layernorm_h, cell.layernorm_c)
@@ -106,7 +107,7 @@ def _character_positions(text: Tensor) -> Tensor:
 
 
 class _Window(torch.autograd.Function):
-    """:class:`WindowLSTM` over time: only what has to wait for another step is in a loop.
+    """:class:`WindowLSTM` over time; only what depends on the previous step is in a loop.
 
     The gradient is written by hand because an update of all three layers takes 1.9 times as long
     with autograd through :meth:`WindowLSTM.step` (``bench/experiments.py``).

@@ -1,4 +1,4 @@
-"""How runs of the landscape are compared: by their loss in training."""
+"""Comparison of the runs of the landscape experiment, by their training loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network that measures how smooth its loss is, and how far its layers shift each other."""
+"""Measurements of the smoothness of the loss, and of the effect of lower layers on upper ones."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def network(
 ) -> nn.Sequential:
     """Build the network: hidden layers with a norm and ReLU, and logits without a norm.
 
-    Weights start normal with deviation sqrt(2/fan in), which keeps the summed inputs of a ReLU
-    network without a norm as large in each layer as in the one below (He et al., 2015).
+    Weights are normal with standard deviation sqrt(2/fan_in) (He initialization): in a ReLU network
+    without a norm, the summed inputs then have the same scale in each layer (He et al., 2015).
 
     Args:
         settings: Norm and widths.
-        inputs: Features of a case.
-        classes: How many.
-        generator: Draws the weight matrices, in order; nothing else is random.
+        inputs: Number of features of an example.
+        classes: Number of classes.
+        generator: Generator for the weight matrices; nothing else is random.
     """
     sizes = [inputs, *settings.hidden, classes]
     layers: list[nn.Module] = []
@@ -56,13 +56,13 @@ def network(
 
 
 class Landscape:
-    """The loss of a network on some cases as a function of all its weights, in float64.
+    """The loss of a network on some examples as a function of all its weights, in float64.
 
-    Batch norm takes its statistics from these cases.
+    Batch norm takes its statistics from these examples.
 
     Args:
-        model: Stays as it is.
-        x: Cases.
+        model: The network, which is not changed.
+        x: The examples.
         y: Their classes.
     """
 
@@ -72,12 +72,12 @@ class Landscape:
 
     @property
     def weights(self) -> np.ndarray:
-        """All weights in a row, layer after layer."""
+        """All weights as one vector, layer by layer."""
         return parameters_to_vector(self.model.parameters()).detach().numpy().copy()
 
     @property
     def layers(self) -> list[slice]:
-        """Where each layer's weights lie, those of its norm among them."""
+        """The slice of each layer in the vector of weights, including those of its norm."""
         starts, total = [], 0
         for module in self.model:
             if isinstance(module, nn.Linear):
@@ -88,7 +88,7 @@ class Landscape:
     @torch.inference_mode(False)
     @torch.enable_grad()
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return loss and gradient at other weights."""
+        """Return the loss and its gradient for the given weights."""
         parameters = list(self.model.parameters())
         vector_to_parameters(torch.from_numpy(weights), parameters)
         loss = F.cross_entropy(self.model(self.x), self.y)
@@ -96,7 +96,7 @@ class Landscape:
         return float(loss.detach()), gradient.numpy()
 
     def inputs(self, weights: np.ndarray) -> list[torch.Tensor]:
-        """Return what goes into each layer but the lowest."""
+        """Return the inputs of each layer except the lowest."""
         vector_to_parameters(torch.from_numpy(weights), self.model.parameters())
         result, x = [], self.x
         with torch.no_grad():
@@ -110,7 +110,8 @@ class Landscape:
 class Run(Classification):
     """Training with one norm, learning rate and seed.
 
-    The seed draws the weights and the order of the cases, which depend on nothing else.
+    The seed determines the initial weights and the order of the examples, which depend on nothing
+    else.
 
     Args: as :class:`lnlab.experiments._classification.Classification`.
     """
@@ -133,14 +134,15 @@ class Run(Classification):
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=settings.learning_rate)
 
     def measure(self) -> dict[str, float]:
-        """Measure NLL and test error, the landscape along the gradient, and the layers' shift.
+        """Measure NLL, test error, smoothness along the gradient, and the effect of lower layers.
 
-        ``loss_range``, ``gradient_length``, ``gradient_change``, ``smoothness``: as
-        :class:`lnlab.analysis.smoothness.Smoothness` has them, a quarter of the learning rate to
-        four times as far along the gradient. ``shift_l``: how far the gradient of layer l changes
-        when the layers below have taken an update's step, by its length. ``moments_l``: how far
-        that moves mean and deviation of what goes into layer l, root mean square over its numbers,
-        in deviations. ``l`` counts layers but the lowest, from 1. NaN where the run has exploded.
+        ``loss_range``, ``gradient_length``, ``gradient_change`` and ``smoothness`` are those of
+        :class:`lnlab.analysis.smoothness.Smoothness`, for steps along the gradient of a quarter to
+        four times the learning rate. ``shift_l`` is the norm of the change of the gradient of layer
+        l after an update of the layers below it, divided by the norm of the gradient. ``moments_l``
+        is the change of the mean and the standard deviation of the inputs of layer l by that
+        update, root mean square over the inputs, in standard deviations. ``l`` numbers the layers
+        above the lowest, from 1. NaN if the run has diverged.
         """
         return super().measure() | self._landscape()
 

@@ -1,4 +1,4 @@
-"""What a reader starts: norms and seeds that train side by side, and the time of a step here."""
+"""Runs that a reader starts: networks that train side by side, and the time of an update here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SMALL = {"data": "digits", "hidden": (100, 100)}
 
 
 def devices() -> dict[str, str]:
-    """Return the devices of this machine, from what a person calls them to PyTorch's name.
+    """Return the devices of this machine, as a mapping from display name to PyTorch name.
 
     Example:
         >>> list(devices().values())[-1]
@@ -41,21 +41,23 @@ def race(
     epochs: int = EPOCHS,
     learning_rate: float = 1e-3,
 ) -> Iterator[dict[str, list[dict[str, float]]]]:
-    """Train networks side by side, one for each norm and seed, and yield where they stand.
+    """Train networks in lockstep, one for each norm and seed, and yield their results.
 
-    Runs of one seed share the weights they start from and the order of the cases. On a GPU it is
-    section 6.6's network on MNIST; on a CPU a small one on digits, which ends within a minute.
+    Runs with the same seed have the same initial weights and the same order of examples. On a GPU,
+    this is section 6.6's network on MNIST; on a CPU, it is a small one on digits, which takes less
+    than a minute.
 
     Args:
         norms: For example ``("layer", "batch", "none")``.
-        seeds: How many, from 0 on.
-        batch_size: Cases a step.
+        seeds: Number of seeds, which are counted from 0.
+        batch_size: Number of examples per update.
         device: As for :func:`lnlab.runner.record_runs`.
-        epochs: Passes over the training cases.
-        learning_rate: Adam's learning rate.
+        epochs: Number of passes over the training examples.
+        learning_rate: Learning rate of Adam.
 
     Yields:
-        From norm to one point of :func:`lnlab.training.train` for each seed, all at one epoch.
+        A mapping from norm to one point of :func:`lnlab.training.train` for each seed, all at the
+        same epoch.
     """
     where = resolve_device(device)
     task = {} if where.type == "cuda" else SMALL
@@ -89,23 +91,23 @@ def time_steps(
     updates: int = 20,
     hidden: tuple[int, ...] = mnist.HIDDEN["mnist"],
 ) -> Iterator[dict[str, float]]:
-    """Time a step of section 6.6's network in every way that this machine has.
+    """Time an update of section 6.6's network with every implementation that works here.
 
-    The ways take turns, so that what else the machine does hits all of them. The images are made
-    up: what they show takes no time.
+    The implementations take turns, so that other load on the machine affects all of them. The
+    images are random, because their content does not affect the time.
 
     Args:
         norm: As in :class:`lnlab.experiments.mnist.run.Settings`.
-        batch_size: Cases a step.
+        batch_size: Number of examples per update.
         device: As for :func:`race`.
-        rounds: Turns for each way.
-        updates: Steps in a turn.
+        rounds: Number of turns of each implementation.
+        updates: Number of updates per turn.
         hidden: Widths of the hidden layers.
 
     Yields:
-        After each round, from a way's name to the median of its turns in milliseconds a step, and
-        ``floor``: one pass that reads and writes as many numbers as there are parameters and
-        moments of Adam, as every step must.
+        After each round, a mapping from the name of an implementation to the median time of an
+        update over its turns, in milliseconds, and ``floor``: the time of one pass that reads and
+        writes as many numbers as there are parameters and moments of Adam, as every update must.
     """
     where = resolve_device(device)
     rng = np.random.default_rng(0)
@@ -142,7 +144,7 @@ def _rewrite(numbers: torch.Tensor, times: int) -> None:
 
 
 def _time(where: torch.device, parts: int, call: Callable[..., object], *args: object) -> float:
-    """Milliseconds of one of a call's equal parts; a GPU has finished when the clock is read."""
+    """Return the time of one of a call's equal parts in ms, after the GPU, if any, has finished."""
     clock = time.perf_counter()
     call(*args)
     if where.type == "cuda":

@@ -1,4 +1,4 @@
-"""The network of section 6.6, its norms, and one run of it."""
+"""The network of section 6.6, its norms, and training runs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def network(
     """Build the network of section 6.6.
 
     Args:
-        settings: Norm, widths, initialization.
-        inputs: Features of a case, 784 for MNIST.
-        classes: 10.
-        generator: Draws the weight matrices, in order; nothing else is random.
+        settings: Norm, widths and initialization.
+        inputs: Number of features of an example, 784 for MNIST.
+        classes: Number of classes, 10.
+        generator: Generator for the weight matrices; nothing else is random.
 
     Returns:
         Modules that map ``(B, inputs)`` to logits ``(B, classes)``.
@@ -65,20 +65,20 @@ def network(
 class Run(Classification):
     """Training of the network of section 6.6, with one seed.
 
-    The seed draws the weights and the order of the cases, and neither depends on the norm: runs
-    of one seed differ in the norm alone.
+    The seed determines the initial weights and the order of the examples, which do not depend on
+    the norm: runs with the same seed differ only in the norm.
 
     Args:
         settings: The settings.
-        data: Training and test cases.
+        data: Training and test examples.
         seed: A whole number from 0.
         device: Device of the model and the data.
-        step: How a step is computed, one of :data:`.steps.NAMES` or ``auto``: the same numbers but
-            for rounding, faster than the readable ``plain``.
+        step: Implementation of an update, one of :data:`.steps.NAMES` or ``auto``. All give the
+            same numbers up to rounding, and the others are faster than the readable ``plain``.
 
     Raises:
-        ValueError: If there are fewer training cases than ``batch_size``, ``seed`` is negative, or
-            the step cannot run here.
+        ValueError: If there are fewer training examples than ``batch_size``, ``seed`` is negative,
+            or the implementation cannot run here.
     """
 
     experiment = EXPERIMENT
@@ -108,7 +108,7 @@ class Run(Classification):
         self._take = steps.compiled.make(self) if self.step == "compiled" else None
 
     def update(self, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        """Take one step of the optimizer; return the batch's mean NLL before it, in nats."""
+        """Take one step of the optimizer; return the mean NLL of the batch before it, in nats."""
         if self._take is not None:
             return self._take(*batch)
         loss = super().update(batch)
@@ -119,6 +119,6 @@ class Run(Classification):
 
     @classmethod
     def check(cls, settings: Sequence[Settings], device: str, *, step: str = "auto") -> None:
-        """Refuse a step that cannot run here before data are loaded."""
+        """Raise if the implementation cannot run here, before data are loaded."""
         if step != "auto":  # auto would start a compiler, even where all is recorded
             steps.choose(step, 1, resolve_device(device))

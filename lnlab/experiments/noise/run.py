@@ -1,4 +1,4 @@
-"""What the norms of a network of section 6.6 see while it trains, measured."""
+"""Measurements of the norms of a network of section 6.6 during training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOVES_SIZE = (400, 8)  # cases, and batches in which each of them is seen
 
 
 class NormInputs(NamedTuple):
-    """Summed inputs on their way into a norm, and the statistics that normalize them."""
+    """Summed inputs of a norm, and the statistics that normalize them."""
 
     inputs: torch.Tensor  # batch norm (batches, B, H), layer norm (N, H)
     mean: torch.Tensor  # (batches, 1, H), or (N, 1)
@@ -41,18 +41,21 @@ def forward(
     batch_size: int | None = None,
     statistics: list[tuple[torch.Tensor, torch.Tensor]] | None = None,
 ) -> tuple[torch.Tensor, list[NormInputs]]:
-    """Run many batches through a network at once, and return what its norms saw.
+    """Run many batches through a network at once, and return the inputs of its norms.
 
-    No running average moves. Without a batch norm the two choices are the same.
+    Running averages are not updated. For networks without batch norm, ``batch_size`` and
+    ``statistics`` have no effect.
 
     Args:
-        model: As :func:`lnlab.experiments.mnist.run.network` builds it.
-        x: Cases, ``(N, D)``.
-        batch_size: Batch norm takes its statistics from each so many cases in a row; N a multiple.
-        statistics: Or it takes these ``(mean, var)``, one pair a batch norm, each ``(H,)``.
+        model: A network from :func:`lnlab.experiments.mnist.run.network`.
+        x: Examples, shape ``(N, D)``.
+        batch_size: Batch norm takes its statistics from every ``batch_size`` consecutive examples;
+            a divisor of N.
+        statistics: Alternatively, the statistics ``(mean, var)`` of each batch norm, each of shape
+            ``(H,)``.
 
     Returns:
-        Logits ``(N, classes)``, and one :class:`NormInputs` a norm, in order.
+        Logits ``(N, classes)``, and one :class:`NormInputs` per norm, in order.
     """
     norm_inputs, statistics = [], iter(statistics or ())
     for layer in model:
@@ -100,24 +103,26 @@ class Run(mnist.Run):
             )
 
     def measure(self) -> dict[str, Any]:
-        """Measure NLL and test error, and the noise; ``l`` is a norm's number, from 1.
+        """Measure NLL, test error and noise; ``l`` is the number of a norm, from 1.
 
-        Of batch norm, in deviations of the same summed inputs over many batches:
+        With batch norm, in units of the std of the same summed inputs over many batches:
 
-        - ``mean_l``, ``std_l``: mean minus true mean, and deviation, that each of 40 batches gives
-          the first unit; ``kept_mean_l``, ``kept_std_l`` what the running averages give it;
-        - ``miss_l``, ``kept_miss_l``: root mean square of that difference of the means, over all
-          units and all batches of an epoch, and of the running average;
-        - ``batches_nll``, ``batches_error``: as ``test_nll`` and ``test_error``, with each batch
-          of test cases normalized by its own statistics; ``averages_nll``, ``averages_error``: by
-          the average statistics of all training batches, which the running averages are after;
-          ``true_nll``, ``true_error``: by the statistics of all training cases as one batch.
+        - ``mean_l``, ``std_l``: the mean, minus the true mean, and the std of the first unit in
+          each of 40 batches; ``kept_mean_l`` and ``kept_std_l``: the same for the running averages;
+        - ``miss_l``, ``kept_miss_l``: root mean square of that difference of the means over all
+          units, for all batches of an epoch and for the running average;
+        - ``batches_nll``, ``batches_error``: as ``test_nll`` and ``test_error``, but each batch of
+          test examples is normalized by its own statistics; ``averages_nll``, ``averages_error``:
+          by the average statistics of all training batches, which the running averages estimate;
+          ``true_nll``, ``true_error``: by the statistics of all training examples as one batch.
 
-        Of layer norm ``mean_l``, ``std_l`` are mean and deviation over the units of each of 40
-        cases, the first minus its average over the cases, both in units of the deviations' average.
+        With layer norm, ``mean_l`` and ``std_l`` are mean and std over the units for each of 40
+        examples. The average over the examples is subtracted from the mean, and both are in units
+        of the average std.
 
-        Of both ``moves_l``: how far one normalized number moves, root mean square, when its case
-        comes in another batch. Of all norms ``gradient_noise``: see :meth:`gradient_noise`.
+        With both, ``moves_l`` is the root mean square change of a normalized value when its example
+        is in another batch. With every norm, ``gradient_noise`` is the result of
+        :meth:`gradient_noise`.
         """
         result = super().measure()
         result["gradient_noise"], result["gradient_length"] = self.gradient_noise()
@@ -130,15 +135,15 @@ class Run(mnist.Run):
     @torch.inference_mode(False)
     @torch.enable_grad()
     def gradient_noise(self) -> tuple[float, float]:
-        """Return how many batches must be averaged until the gradient's noise is as long as it.
+        """Return the number of batches whose average gradient has as much noise as signal.
 
-        That is the variance of a batch's gradient, summed over the parameters, over the squared
-        length of the mean gradient. A batch's gradient is that of its mean NLL in training, which
-        under batch norm is no mean over its cases.
+        That is the variance of the gradient of a batch, summed over the parameters, divided by the
+        squared norm of the mean gradient. The gradient of a batch is that of its mean NLL in
+        training mode; with batch norm, it is not a mean over the examples of the batch.
 
         Returns:
-            The ratio, and the length of the mean gradient; both NaN where the gradient is too
-            short to be told from 0.
+            The ratio and the norm of the mean gradient; both are NaN if the norm is too small to be
+            distinguished from 0.
         """
         parameters = list(self.model.parameters())
         total = [torch.zeros_like(p) for p in parameters]

@@ -1,4 +1,4 @@
-"""Recurrent networks that read digits, with and without layer norm, and one run of one."""
+"""Recurrent networks that classify digits, with and without layer norm, and their training runs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 
 
 class Reader(nn.Module):
-    """One recurrent layer that reads a sequence, and a linear layer on its last output.
+    """A recurrent layer that reads a sequence, and a linear layer on its last output.
 
     Args:
-        recurrent: Called as ``nn.LSTM`` is, sequence first.
-        inputs: Features of a case that one step reads.
-        hidden: Outputs of the recurrent layer.
-        classes: Outputs of the linear layer.
+        recurrent: A recurrent network with the interface of ``nn.LSTM``, sequence first.
+        inputs: Number of features per step.
+        hidden: Number of outputs of the recurrent layer.
+        classes: Number of outputs of the linear layer.
     """
 
     def __init__(self, recurrent: nn.Module, inputs: int, hidden: int, classes: int) -> None:
@@ -40,7 +40,7 @@ class Reader(nn.Module):
         self.head = nn.Linear(hidden, classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map cases ``(B, T * inputs)`` to logits ``(B, classes)``."""
+        """Map examples ``(B, T * inputs)`` to logits ``(B, classes)``."""
         steps = x.unflatten(1, (-1, self.inputs)).transpose(0, 1)  # (T, B, inputs)
         outputs, _ = self.recurrent(steps)
         return self.head(outputs[-1])
@@ -49,19 +49,20 @@ class Reader(nn.Module):
 def network(
     settings: Settings, features: int, classes: int, *, generator: torch.Generator
 ) -> Reader:
-    """Build the network, with or without layer norm on the same weights.
+    """Build the network, with the same initial weights with and without layer norm.
 
     Args:
-        settings: Cell, norm, step, initialization.
-        features: Of a case, 64 for digits: a square image, row after row.
-        classes: 10.
-        generator: Draws the three weight matrices, in order, then the bias if it is not 0.
+        settings: Cell, norm, step and initialization.
+        features: Number of features of an example, 64 for digits: a square image in row-major
+            order.
+        classes: Number of classes, 10.
+        generator: Generator for the three weight matrices and for the bias, if it is not 0.
 
     Returns:
         A module that maps ``(B, features)`` to logits ``(B, classes)``.
 
     Raises:
-        ValueError: If ``step`` is ``row`` and the image is no square.
+        ValueError: If ``step`` is ``row`` and the image is not a square.
     """
     inputs, H, gates = 1, settings.hidden, _GATES[settings.cell]
     if settings.step == "row":
@@ -106,7 +107,7 @@ def network(
 
 
 def _biases(recurrent: nn.Module) -> list[torch.Tensor]:
-    """Return the bias of the summed inputs, in the order of the gates; it may lie in norms."""
+    """Return the bias of the summed inputs, in the order of the gates; it can be part of norms."""
     own = [b for name, b in recurrent.named_parameters() if name in ("bias_ih_l0", "bias_l0")]
     if own:
         return own
@@ -117,17 +118,19 @@ def _biases(recurrent: nn.Module) -> list[torch.Tensor]:
 class Run(Classification):
     """Training of a recurrent network, with one seed.
 
-    The seed draws the weights and the order of the cases, and neither depends on the norm: runs of
-    one seed differ in the norm, and in the learning rate where it is tuned.
+    The seed determines the initial weights and the order of the examples, which do not depend on
+    the norm: runs with the same seed differ only in the norm and, if it is tuned, in the learning
+    rate.
 
     Args:
         settings: The settings.
-        data: Training and test cases.
+        data: Training and test examples.
         seed: A whole number from 0.
         device: Device of the model and the data.
 
     Raises:
-        ValueError: If there are fewer training cases than ``batch_size``, or ``seed`` is negative.
+        ValueError: If there are fewer training examples than ``batch_size``, or ``seed`` is
+            negative.
     """
 
     experiment = EXPERIMENT
@@ -151,7 +154,7 @@ class Run(Classification):
 
     @staticmethod
     def split(settings: Settings, data: Dataset) -> Dataset:
-        """Return the cases to train on and those to measure on."""
+        """Return the examples for training and those for testing."""
         x, y = data.x_train, data.y_train
         if settings.held_out:
             out = slice(4, None, 5)
@@ -173,7 +176,7 @@ class Run(Classification):
         return {"norms": torch.stack(self._norms)} if self._norms else {}
 
     def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Restore them."""
+        """Restore the state that :meth:`state` returned."""
         self._norms = [*state["norms"]] if state else []
 
     def measure(self) -> dict[str, float]:
@@ -190,17 +193,17 @@ class Run(Classification):
 def race(
     norms: Sequence[str], data: Dataset, *, seed: int = 0, device: str = "auto", **settings: Any
 ) -> Iterator[dict[str, dict[str, float]]]:
-    """Train one network for each norm, side by side, and yield where they stand.
+    """Train one network for each norm in lockstep, and yield their results.
 
     Args:
         norms: For example ``("layer", "none")``.
-        data: Training and test cases.
-        seed: The same for all: one W, one order of the cases.
+        data: Training and test examples.
+        seed: The seed of all runs, which therefore share initial weights and order of examples.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         **settings: Other fields of :class:`Settings`.
 
     Yields:
-        From norm to a point of :func:`lnlab.training.train`, all at the same epoch.
+        A mapping from norm to a point of :func:`lnlab.training.train`, all at the same epoch.
     """
     where = resolve_device(device)
     chosen = {norm: Settings(norm=norm, data=data.name, **settings) for norm in norms}

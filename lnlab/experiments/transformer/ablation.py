@@ -1,6 +1,6 @@
-"""A trained transformer whose layer norms are changed at test time: the field's word is ablation.
+"""Ablation: a trained transformer whose layer norms are changed or removed at test time.
 
-Nothing is trained again: what a change costs is what the other weights had come to rely on.
+The network is not trained again, so the result shows how much the other weights rely on the norms.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ EPS = {"thousandth": 1e-3, "hundredth": 1e-2, "tenth": 0.1, "one": 1.0}
 
 
 class Changed(nn.Module):
-    """Something else in the place of a layer norm, with its gain and bias.
+    """A replacement of a layer norm, with its gain and bias.
 
     Args:
         norm: The layer norm.
-        change: From the norm, its input and ``deviation`` to the output.
-        deviation: Of the input, as it is frozen.
+        change: Returns the output, given the norm, its input and ``deviation``.
+        deviation: Constant standard deviation of the input, for a frozen norm.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Changed(nn.Module):
         self.norm, self.change, self.deviation = norm, change, deviation
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return what stands in for ``norm(x)``."""
+        """Return the replacement of ``norm(x)``."""
         return self.change(self.norm, x, self.deviation)
 
 
@@ -63,7 +63,7 @@ def _sums_as_they_come(norm: LayerNorm, x: Tensor, deviation: Tensor) -> Tensor:
 
 
 def norms(model: Transformer) -> dict[str, LayerNorm]:
-    """Return the layer norms of the stream by their names, in their order; not those of QK norm."""
+    """Return the layer norms of the residual stream by name, in order; QK norms are left out."""
     return {
         name: module
         for name, module in model.named_modules()
@@ -73,7 +73,7 @@ def norms(model: Transformer) -> dict[str, LayerNorm]:
 
 @torch.no_grad()
 def deviations(model: Transformer, tokens: Tensor) -> Tensor:
-    """Return the mean deviation of what comes into each norm, over texts ``(B, T)``."""
+    """Return the mean standard deviation of the input of each norm, over texts ``(B, T)``."""
     observed: list[Tensor] = []
 
     def note(norm: nn.Module, inputs: tuple[Tensor]) -> None:
@@ -96,16 +96,18 @@ SWITCHES: dict[str, Callable[[LayerNorm, Tensor, Tensor], Tensor] | None] = {
 
 
 def switched(model: Transformer, switches: Sequence[str], frozen: Tensor) -> Transformer:
-    """Return a copy of a model, each of its layer norms as its switch says.
+    """Return a copy of a model with each of its layer norms as its switch says.
 
     Args:
-        model: With layer norms, trained.
-        switches: One for each of :func:`norms`: ``on``; ``rms``, RMSNorm with the same gain and
-            bias; ``frozen``, the deviation a constant; ``off``, gain and bias out, too.
-        frozen: The deviations that ``frozen`` divides by, as :func:`deviations` returns them.
+        model: A trained model with layer norms.
+        switches: A value for each of :func:`norms`: ``on``; ``rms``, RMSNorm with the same gain and
+            bias; ``frozen``, with a constant standard deviation; ``off``, without the norm, its
+            gain and its bias.
+        frozen: Standard deviations for ``frozen``, as :func:`deviations` returns them.
 
     Raises:
-        ValueError: If there are more or fewer than norms, or one is none of these words.
+        ValueError: If the number of switches differs from that of norms, or a switch has another
+            value.
     """
     names = norms(model)
     if len(switches) != len(names) or not set(switches) <= set(SWITCHES):
@@ -130,12 +132,12 @@ def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:
     """Return a copy of a model with its layer norms changed.
 
     Args:
-        model: With layer norms, trained.
-        name: One of :data:`lnlab.experiments.transformer.ABLATIONS`, which says what each does.
-        frozen: The deviations that ``frozen`` divides by, as :func:`deviations` returns them.
+        model: A trained model with layer norms.
+        name: One of :data:`lnlab.experiments.transformer.ABLATIONS`, which describes each of them.
+        frozen: Standard deviations for ``frozen``, as :func:`deviations` returns them.
 
     Raises:
-        ValueError: If there is no ablation of this name.
+        ValueError: If there is no ablation with this name.
     """
     if name not in ABLATIONS:
         raise ValueError(f"ablated: name must be one of {', '.join(ABLATIONS)}, got {name!r}")

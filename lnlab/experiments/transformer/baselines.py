@@ -1,4 +1,4 @@
-"""What a character costs who knows no more than how often each comes, or each pair."""
+"""Cross-entropy of unigram and bigram models of characters, as baselines."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from lnlab.datasets import Text
 
 
 def baselines(text: Text) -> dict[str, float]:
-    """Return what validation text costs by the counts of the training text, in nats a character.
+    """Return the cross-entropy of validation text by counts of training text, nats per character.
 
     ::
 
         unigram   - mean log p(c)          p(c) = (count(c) + 1) / (N + V)
         bigram    - mean log p(c | b)      p(c | b) = (count(b c) + 1) / (count(b) + V)
 
-    for V different characters; the 1 is for pairs that training text does not have. A model that
-    has learnt anything from the order of characters is below the first line, and one that reads
-    more than one character below the second.
+    V is the number of different characters; 1 is added for pairs that do not occur in the training
+    text. The loss of a model that uses the order of the characters is below the first value, and
+    that of a model that uses more than one previous character is below the second.
 
     Args:
         text: Training and validation text.

@@ -1,4 +1,4 @@
-"""What a reader starts: one short run on whatever text there is, and where it stands."""
+"""A short run that a reader starts, on any text."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from lnlab.training import train
 
 
 def short_run(text: Text, place: str, warm_up: int, *, seed: int = 0, **settings: Any) -> Iterator:
-    """Train a small transformer as the recorded runs were, and yield where it stands.
+    """Train a small transformer with the settings of the recorded runs, and yield its progress.
 
     Args:
-        text: To learn.
+        text: Text to train on.
         place: ``pre``, ``post`` or ``sandwich``.
-        warm_up: Updates over which the learning rate rises.
-        seed: Draws weights and windows.
-        **settings: Other fields of :class:`Settings`; by default 12 blocks from Xavier's
-            initialization at rate 1e-3, for 600 updates.
+        warm_up: Number of updates over which the learning rate increases.
+        seed: Seed of the initial weights and of the windows.
+        **settings: Other fields of :class:`Settings`; by default 12 blocks with Xavier
+            initialization and learning rate 1e-3, for 600 updates.
 
     Yields:
-        ``updates``, ``loss`` of the validation text in nats a character, the lines ``unigram`` and
+        ``updates``, ``loss`` of the validation text in nats per character, ``unigram`` and
         ``bigram`` of :func:`baselines`, and ``text``, its name.
     """
     chosen = Settings(place=place, warm_up=warm_up, data=text.name, **settings)

@@ -1,4 +1,4 @@
-"""The transformer of an experiment's settings."""
+"""The transformer for the settings of a run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lnlib.nn.transformer import Transformer
 
 
 def model(settings: Settings, characters: int, *, seed: int = 0) -> Transformer:
-    """Build the transformer; of one seed and depth, all norms and places start from one W.
+    """Build the transformer; for a given seed and depth, the weights do not depend on the norms.
 
     Args:
         settings: The settings.
-        characters: How many different ones there are.
-        seed: Draws the weights.
+        characters: Number of different characters.
+        seed: Seed of the initial weights.
     """
     # The layers of torch.nn know no generator.
     with torch.random.fork_rng(devices=[]):

@@ -1,4 +1,4 @@
-"""A trained transformer on a sentence of one's own: norms switched, what they see, what it writes.
+"""A trained transformer on a reader's text, with norms that can be switched and inspected.
 
 The book's page computes the same in JavaScript.
 """
@@ -21,15 +21,14 @@ from lnlib.nn.transformer import Transformer
 
 @dataclasses.dataclass(frozen=True)
 class Reader:
-    """A trained transformer that is handed text, in float64.
+    """A trained transformer that is applied to a text, in float64.
 
     Args:
-        model: With layer norms, trained.
-        characters: The model's token k is the k-th of them.
-        deviations: What a frozen norm divides by, one for each norm.
-        switches: Each norm as it is, in the order in which the stream meets them: ``on``, ``rms``,
-            ``frozen`` or ``off``, as :func:`lnlab.experiments.transformer.ablation.switched` has
-            them.
+        model: A trained model with layer norms.
+        characters: Characters in the order of the model's tokens.
+        deviations: Constant standard deviation of each frozen norm.
+        switches: State of each norm, in order of application: ``on``, ``rms``, ``frozen`` or
+            ``off``, as in :func:`lnlab.experiments.transformer.ablation.switched`.
 
     Example:
         >>> from lnlab import records
@@ -50,7 +49,7 @@ class Reader:
         """Restore the model of a record with its weights.
 
         Args:
-            record: As :func:`lnlab.records.read` returns it, of a run with ``ablate``.
+            record: A record of a run with ``ablate``, as :func:`lnlab.records.read` returns it.
 
         Raises:
             ValueError: If the record has no weights.
@@ -60,18 +59,18 @@ class Reader:
         return cls(model.double(), characters, deviations, ("on",) * len(deviations))
 
     def switch(self, *switches: str) -> Reader:
-        """Return this model with its norms set, one word each."""
+        """Return this model with its norms switched, one value for each."""
         made = dataclasses.replace(self, switches=switches)
         _ = made.network  # refuses what is wrong
         return made
 
     @functools.cached_property
     def network(self) -> Transformer:
-        """The model, a copy, as it is switched."""
+        """A copy of the model with its norms switched."""
         return switched(self.model, self.switches, self.deviations)
 
     def tokens(self, text: str) -> Tensor:
-        """Return a text as the model reads it, ``(T,)``.
+        """Return a text as tokens of the model, ``(T,)``.
 
         Raises:
             ValueError: If it is empty, too long, or has a character that the model does not know.
@@ -90,36 +89,36 @@ class Reader:
 
     @torch.no_grad()
     def logits(self, text: str) -> Tensor:
-        """Return the logits of what follows each character, ``(T, characters)``."""
+        """Return the logits of the next character after each character, ``(T, characters)``."""
         return self.network(self.tokens(text)[None])[0]
 
     def loss(self, text: str) -> float:
-        """Return the mean loss of all characters but the first, in nats.
+        """Return the mean loss of all characters except the first, in nats.
 
         Raises:
-            ValueError: If there is only one.
+            ValueError: If there is only one character.
         """
         if len(text) < 2:
             raise ValueError(f"loss: text must have two characters or more, got {text!r}")
         return float(F.cross_entropy(self.logits(text)[:-1], self.tokens(text)[1:]))
 
     def entropy(self, text: str) -> float:
-        """Return the entropy of what follows a character, mean over the text, in nats."""
+        """Return the mean entropy of the predicted next character over the text, in nats."""
         log_p = self.logits(text).log_softmax(-1)
         return float(-(log_p.exp() * log_p).sum(-1).mean())
 
     def next_characters(self, text: str, count: int = 5) -> dict[str, float]:
-        """Return the likeliest next characters and how likely each is, the first first."""
+        """Return the most probable next characters with their probabilities, in order."""
         p, indices = self.logits(text)[-1].softmax(-1).topk(count)
         return {self.characters[k]: float(v) for k, v in zip(indices.tolist(), p, strict=True)}
 
     def norm(self, index: int) -> nn.Module:
-        """Return a trained layer norm, by its place in the order of application."""
+        """Return a trained layer norm by its index in the order of application."""
         return self.model.get_submodule(list(norms(self.model))[index])
 
     @torch.no_grad()
     def inside(self, text: str) -> list[tuple[Tensor, Tensor]]:
-        """Return the stream before and after each norm, ``(T, width)``, in its order."""
+        """Return the residual stream before and after each norm, ``(T, width)``, in order."""
         streams: list[tuple[Tensor, Tensor]] = []
 
         def note(module: nn.Module, inputs: tuple[Tensor], y: Tensor) -> None:
@@ -136,13 +135,13 @@ class Reader:
 
     @torch.no_grad()
     def write(self, text: str, count: int, *, temperature: float = 0, seed: int = 0) -> str:
-        """Return what follows a text, as the page writes it.
+        """Return the continuation of a text, the same as on the page.
 
         Args:
-            text: To go on from.
-            count: Of characters.
-            temperature: The logits are divided by it; at 0 the likeliest character is taken.
-            seed: Of what is drawn.
+            text: The text to continue.
+            count: Number of characters to generate.
+            temperature: Divisor of the logits; at 0, the most probable character is chosen.
+            seed: Seed of the samples.
         """
         tokens, network, length = self.tokens(text).tolist(), self.network, self.model.length
         for left, _ in zip(uniform(seed), range(count), strict=False):
@@ -156,7 +155,7 @@ class Reader:
 
 
 def uniform(seed: int) -> Iterator[float]:
-    """Yield numbers from 0 to 1 as the page draws them: mulberry32."""
+    """Yield pseudorandom numbers from 0 to 1, the same as those of the page (mulberry32)."""
 
     def times(a: int, b: int) -> int:
         return a * b & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""A recorded transformer, from the weights in its record."""
+"""A recorded transformer with the weights in its record."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from lnlib.nn.transformer import Transformer
 
 
 def restore(record: Mapping[str, Any], point: int = -1) -> tuple[Transformer, str]:
-    """Return the model of a record with its weights, and its characters in their order.
+    """Return the model of a record with its weights, and its characters in order.
 
     Args:
-        record: As :func:`lnlab.records.read` returns it, of a run with ``ablate``.
-        point: At which of the measuring points; the last by default.
+        record: A record of a run with ``ablate``, as :func:`lnlab.records.read` returns it.
+        point: Index of the measuring point; the last one by default.
 
     Raises:
         ValueError: If the record has no weights.
 
     Returns:
-        The model, in ``eval()``; and the characters: the model's token k is the k-th of them.
+        The model, in eval mode, and the characters in the order of the model's tokens.
     """
     arrays = record["arrays"]
     if "matrices" not in arrays:

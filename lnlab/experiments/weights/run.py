@@ -1,4 +1,4 @@
-"""A network of section 6.6 that keeps track of its weights: their length, and how far they turn."""
+"""A network of section 6.6 that records the norm of its weights and how far updates rotate them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ __all__ = ["NORMS", "OPTIMIZERS", "RATES", "Run", "Settings"]
 class Run(mnist.Run):
     """Training with one norm, optimizer, scale and seed.
 
-    The seed draws the weights and the order of the cases, which depend on nothing else.
+    The seed determines the initial weights and the order of the examples, which depend on nothing
+    else.
 
     Args:
         settings: The settings.
-        data: Training and test cases.
+        data: Training and test examples.
         seed: A whole number from 0.
         device: Device of the model and the data.
 
     Raises:
-        ValueError: If there are fewer training cases than ``batch_size``, or ``seed`` is negative.
+        ValueError: If there are fewer training examples than ``batch_size``, or ``seed`` is
+            negative.
     """
 
     experiment = EXPERIMENT
@@ -82,16 +84,17 @@ class Run(mnist.Run):
         return {"turned": torch.stack(self._turned)} if self._turned else {}
 
     def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Restore them."""
+        """Restore the state that :meth:`state` returned."""
         self._turned = [*state["turned"]] if state else []
 
     def measure(self) -> dict[str, float]:
-        """Measure NLL and test error and, of hidden layers 1 and 2, the weights.
+        """Measure NLL, test error, and the weights of hidden layers 1 and 2.
 
-        ``length_1`` is ||W||, the root of the sum of all squares. ``square_1`` is what it would be
-        had every update so far stood at a right angle to W: the root of ||W||² at the start plus
-        every squared update. ``turn_1`` is the angle by which an update turns W, in degrees: the
-        mean over the updates since the last measurement, NaN before the first.
+        ``length_1`` is the Euclidean norm of W. ``square_1`` is the norm that W would have if each
+        update so far had been orthogonal to W: the square root of the initial ||W||² plus the sum
+        of the squared norms of the updates. ``turn_1`` is the angle by which an update rotates W,
+        in degrees: the mean over the updates since the last measurement, and NaN before the first
+        one.
         """
         lengths, square = self._lengths(), self.model.walked.sqrt()
         turned, self._turned = self._turned, []

@@ -67,8 +67,7 @@ def _build_parser(
 ) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m lnlab",
-        description="lnlab, layer normalization computed: repeat the paper's experiments and test "
-        "its claims.",
+        description="Repeat the experiments of the layer normalization paper and test its claims.",
     )
     parser.add_argument("--version", action="version", version=f"lnlib {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -83,8 +82,8 @@ def _build_parser(
         _add_run_flags(subcommands.add_parser(BOOK, help=summary, description=f"Record {summary}."))
     about = [(name, experiments.find(name).about) for name in names] if list_experiments else []
     table = _add_listing(commands, "table", "summarize recorded runs in a table", about)
-    table.add_argument("experiment", choices=names, metavar="experiment")
-    runs = f"folder of the records (default: {OUT}, or the book's own if that has none)"
+    table.add_argument("experiment", choices=names, metavar="experiment", help="one of those below")
+    runs = f"folder of the records (default: {OUT}, or that of the book if it has none)"
     table.add_argument("--runs", help=runs)
     claims = commands.add_parser("claims", help="evaluate the paper's claims with recorded runs")
     claims.add_argument("--runs", help=runs)
@@ -92,13 +91,15 @@ def _build_parser(
     about = [(name, "; ".join(description)) for name, description in ABOUT.items()]
     summary = "download and verify a data set, or print its location"
     data = _add_listing(commands, "data", summary, about)
-    data.add_argument("name", choices=NAMES, metavar="name")
+    data.add_argument("name", choices=NAMES, metavar="name", help="one of those below")
     data.add_argument("--folder", help="folder of the data set, or folder to download it to")
-    bench = commands.add_parser("bench", help="measure the speed of the norms and of alternatives")
+    bench = commands.add_parser(
+        "bench", help="measure the speed of the norms and of other implementations"
+    )
     bench.add_argument(
         "--keep",
         action="store_true",
-        help="also add the rows to book/runs/bench.json",
+        help="also add the results to book/runs/bench.json",
     )
     return parser
 
@@ -163,7 +164,7 @@ def _add_experiment(
             "--scale",
             default="laptop",
             choices=["laptop", *experiment.scales],
-            help=f"preset for flags that are not given (default: laptop{_scales(experiment)})",
+            help=f"values of flags that are not given (default: laptop{_scales(experiment)})",
         )
     elif "scale" not in specs:
         add(
@@ -178,7 +179,7 @@ def _add_experiment(
             default="auto",
             type=lambda name: FORMER_STEPS.get(name, name),
             choices=["auto", *experiment.steps],
-            help="how an update is computed (default: auto, the fastest here)",
+            help="implementation of an update (default: auto, the fastest one on this machine)",
         )
     _add_run_flags(parser)
 

@@ -21,7 +21,7 @@ from lnlab.messages import suggestion
 
 __all__ = ["ABOUT", "BUNDLED", "NAMES", "Dataset", "Text", "load"]
 
-# What each is, how much is downloaded for it, and its licence; sizes are uncompressed.
+# Description, size of the download (uncompressed) and license of each data set.
 ABOUT = {
     "bible_cloze":
         ("cloze questions on passages of the Bible, for section 6.2", "15 MB", "public domain"),
@@ -30,18 +30,18 @@ ABOUT = {
     "digits":
         ("1,797 images of 8 x 8 pixels, part of scikit-learn", "no download", "BSD-3-Clause"),
     "fashion_mnist":
-        ("70,000 images of clothes, for section 6.7 at the paper's scale", "55 MB", "MIT"),
+        ("70,000 images of clothing, for section 6.7 at the paper's scale", "55 MB", "MIT"),
     "fashion_small":
         ("10,000 images of Fashion-MNIST, for section 6.7", "55 MB", "MIT"),
     "gutenberg_prose":
-        ("24 novels, sentence by sentence, for section 6.3", "15 MB", "public domain"),
+        ("24 novels split into sentences, for section 6.3", "15 MB", "public domain"),
     "iam_ondb":
-        ("handwriting, for section 6.5 at the paper's scale", "no download: after registration",
+        ("handwriting, for section 6.5 at the paper's scale", "no download: registration required",
          "research only"),
     "mnist":
         ("70,000 images of handwritten digits, for section 6.6", "55 MB", "CC BY-SA 3.0"),
     "mnist_binarized":
-        ("MNIST in black and white, for section 6.4", "110 MB", "CC BY-SA 3.0"),
+        ("MNIST with binary pixels, for section 6.4", "110 MB", "CC BY-SA 3.0"),
     "omniglot_lines":
         ("handwriting composed of Omniglot's letters, for section 6.5", "4 MB", "MIT"),
     "python_topics":

@@ -117,8 +117,9 @@ RECORDED = (
         for cut in (0, 4)
     ),
     *_with_he(learning_rate=RATES),
-    *_with_he(learning_rate=(1e-4,)),  # for those that are best at the lowest
-    # On MNIST, whose whole test set of 10,000 images is at hand; of Fashion-MNIST's it is a fifth.
+    *_with_he(learning_rate=(1e-4,)),  # for arms whose best rate is the lowest of RATES
+    # On MNIST, evaluated on all 10,000 test images; fashion_small has a fifth of those of
+    # Fashion-MNIST.
     Grid(range(3), {"norm": ("none", "batch", "layer"), "learning_rate": (3e-4, 1e-3, 3e-3),
                     "data": "mnist"}),
 )  # fmt: skip

@@ -34,7 +34,7 @@ class Settings(config.Settings):
         start: Initialization of the LSTMs: ``usual``, all weights uniform in +-1/sqrt(hidden) as in
             ``torch.nn``; or ``chosen``, with an orthogonal recurrent matrix for each gate and input
             weights multiplied by ``input_scale``.
-        data: Data set; ``mnist_binarized`` is MNIST in black and white.
+        data: Data set; ``mnist_binarized`` is MNIST with binary pixels.
         glimpses: Number of glimpses, the steps in which the network reads the image and writes to
             the canvas; 64 in the paper.
         hidden: Number of units of each LSTM; 256 in the paper.

@@ -13,10 +13,10 @@ from lnlab.experiments._weights import NAMES, unpack
 from lnlab.experiments.handwriting import Settings
 from lnlab.experiments.handwriting.model import Writer, Written
 
-LONGEST = 40  # characters of a text
-POINTS = 50  # for a character, at most; the lines have 25
-LAST = 22  # points that the pen is given once the window is at the last character
-GRAIN = 64  # parts of the strokes' deviation
+LONGEST = 40  # maximum number of characters of a text
+POINTS = 50  # maximum number per character; the lines have 25
+LAST = 22  # number of points after the window has reached the last character
+GRAIN = 64  # divisions of the std of the strokes
 
 
 class Line(NamedTuple):
@@ -100,7 +100,8 @@ def write(record: Mapping[str, Any], text: str, *, bias: float = 1.0, seed: int 
     """
     points, window = Pen.of(record).write(text, POINTS * len(text), bias=bias, seed=seed)
     numbers, position = points[:, 0].nan_to_num().numpy(), window[:, 0].numpy()
-    # What is left of a window that has passed the end lies behind where it was.
+    # When a window has passed the end, the mean of what remains of it lies before its last
+    # position.
     most = np.maximum.accumulate(position)
     back = (most > len(text) - 4) & (most - position > 2)
     reached_end = np.flatnonzero((position > len(text) - 1.5) | back)

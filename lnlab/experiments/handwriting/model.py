@@ -13,8 +13,8 @@ from lnlab.experiments.handwriting import Settings
 from lnlab.experiments.handwriting.window import BELL, WindowLSTM
 from lnlib.nn import LayerNormLSTM, LayerNormLSTMCell
 
-PEN = 3  # numbers of a point: how far x and y are, and whether the pen is lifted
-LEAST, MOST = -7.0, 7.0  # of a standard deviation's logarithm, in that of an offset
+PEN = 3  # features of a point: offsets in x and y, and whether the pen is lifted
+LEAST, MOST = -7.0, 7.0  # bounds of log(std), in units of the std of the offsets
 TIGHT = 0.999  # the largest correlation
 
 
@@ -22,7 +22,7 @@ class Written(NamedTuple):
     """Output of the network when it generates."""
 
     points: Tensor  # (T, B, 3)
-    window: Tensor  # (T, B): where it was, the mean of phi, in characters from 0
+    window: Tensor  # (T, B): its position, the mean of phi, in characters from 0
 
 
 class Writer(nn.Module):
@@ -168,7 +168,7 @@ def draw(params: Tensor, generator: torch.Generator, bias: float = 0.0) -> Tenso
     """
     lift, weight, *rest = _parts(params)
     weight, rest[2], rest[3] = weight * (1 + bias), rest[2] - bias, rest[3] - bias
-    # A network whose weights are no numbers any more draws any of them.
+    # If the weights are NaN, any component can be sampled.
     chosen = torch.multinomial(weight.softmax(-1).nan_to_num(1.0), 1, generator=generator)
     mean_x, mean_y, log_x, log_y, rho = (s.gather(1, chosen) for s in rest)
     u, v = torch.randn(2, len(params), 1, generator=generator, dtype=params.dtype)

@@ -26,7 +26,7 @@ TASK = Task(
         for what, unit in (
             ("nll", "nats"),
             ("window_distance", "characters"),
-            # Of older records, where what fills a shorter text up counts, too.
+            # For older records, in which the padding of shorter texts counts, too.
             ("window_off", "characters and filling"),
         )
         for split in MEASURED

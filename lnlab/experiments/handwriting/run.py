@@ -19,7 +19,7 @@ from lnlab.experiments.handwriting.model import model, nll
 
 POOL = 10  # number of batches that are sorted by length together, for less padding
 STROKE_SCALE = 64  # recorded strokes are multiples of 1 / STROKE_SCALE
-EVAL_BATCH_SIZE = 60  # pieces per batch in the evaluation
+EVAL_BATCH_SIZE = 60  # segments per batch in the evaluation
 
 
 class Batch(NamedTuple):

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from lnlib.nn import LayerNormLSTMCell
 from lnlib.nn.kernels.once_differentiable import once_differentiable
 
-BELL = 3  # numbers that a bell of the window has: height, sharpness, step
+BELL = 3  # parameters of a Gaussian component: height, sharpness, step
 
 
 class WindowOutput(NamedTuple):
@@ -31,7 +31,7 @@ class State(NamedTuple):
 
     h: Tensor  # (B, H)
     c: Tensor  # (B, H)
-    position: Tensor  # (B, K): of the bells, in characters from 0
+    position: Tensor  # (B, K): of the components, in characters from 0
     window: Tensor  # (B, C)
 
 
@@ -119,12 +119,12 @@ class _Window(torch.autograd.Function):
         (T, B, inputs_size), H, (_, U, C) = x.shape, weight_h.shape[1], text.shape
         K, norm = len(bias_p) // BELL, gain_x is not None
         weight_in, weight_w = weight_x.split((inputs_size, C), 1)
-        # Without a norm the bias is there from the start.
+        # Without a norm, the bias is added here, once for all steps.
         inputs = torch.mm(x.reshape(T * B, inputs_size), weight_in.t())
         inputs = (inputs if norm else inputs.add_(b)).view(T, B, 4 * H)
         from_w, from_h, from_p = (w.t().contiguous() for w in (weight_w, weight_h, weight_p))
         new = x.new_empty
-        summed_x = inputs  # in place: what the window adds is added there
+        summed_x = inputs  # in place: the contribution of the window is added to it
         summed_h = new(T, B, 4 * H) if norm else inputs
         gates, cells, tanhs, hidden = new(T, B, 4 * H), new(T, B, H), new(T, B, H), new(T, B, H)
         bells, positions = new(T, B, BELL * K), new(T, B, K)
@@ -197,7 +197,7 @@ class _Window(torch.autograd.Function):
         K, norm, new = bells.shape[2] // BELL, gain_x is not None, x.new_empty
         weight_w = weight_x[:, inputs_size:].contiguous()
 
-        # Slopes that need no gradient.
+        # Derivatives that do not depend on the incoming gradient.
         i, f, g, o = gates.chunk(4, 2)
         before = torch.cat((cells.new_zeros(1, B, H), cells[:-1]))
         slopes = torch.cat(
@@ -205,7 +205,7 @@ class _Window(torch.autograd.Function):
         )
         slope_y = o * (1 - tanhs * tanhs)
         height, sharp, moved = bells.chunk(BELL, 2)
-        # By height and sharpness before exp, and by place: what w_t changes by.
+        # Derivatives of w_t by height and sharpness before exp, and by position.
         pull = torch.cat((bumps, bumps * away * away, bumps * away), 2).flatten(0, 1)
         pull = torch.bmm(
             pull.view(T, B, -1, pull.shape[-1]).transpose(0, 1).reshape(B, -1, pull.shape[-1]), text
@@ -238,7 +238,7 @@ class _Window(torch.autograd.Function):
             dh.add_(dh_t)
             dh.addmm_(dbell, weight_p)
             torch.mul(slope_o, dh, out=dgate_o)
-            torch.mul(slope_y_t, dh, out=dcell)  # so far of the cell's norm
+            torch.mul(slope_y_t, dh, out=dcell)  # gradient of the norm's output
             dc.add_(_norm_backward(dcell, cell, H, *stats[4:], gain_c, bias_c) if norm else dcell)
             torch.mul(slope_3, dc.unsqueeze(1), out=dgate_3)
             dc.mul_(f_t)

@@ -18,7 +18,7 @@ from lnlab.experiment import Experiment, Grid
 
 Norm = Literal["none", "batch", "layer", "rms"]
 NORMS = get_args(Norm)
-RATES = (0.03, 0.1, 0.3, 1.0, 3.0)  # of gradient descent
+RATES = (0.03, 0.1, 0.3, 1.0, 3.0)  # learning rates of gradient descent
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,7 +21,7 @@ from lnlib.nn.baselines import BatchNorm
 
 __all__ = ["NORMS", "Landscape", "Run", "Settings", "network"]
 
-FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the learning rate: how far to look along the gradient
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # step sizes along the gradient, in learning rates
 
 
 def network(
@@ -152,7 +152,7 @@ class Run(Classification):
         loss = Landscape(self.model, self.x[:n], self.y[:n])
         here = loss.weights
         step = -rate * loss(here)[1]
-        with np.errstate(all="ignore"):  # a run may have exploded
+        with np.errstate(all="ignore"):  # the run may have diverged
             result = along_gradient(loss, here, [factor * rate for factor in FACTORS])._asdict()
             shifts = covariate_shift(loss, here, step, loss.layers)
         before, after = loss.inputs(here), loss.inputs(here + step)
@@ -164,6 +164,6 @@ class Run(Classification):
 
 def _moved(before: torch.Tensor, after: torch.Tensor) -> float:
     (std, mean), (new_std, new_mean) = (torch.std_mean(x, 0, correction=0) for x in (before, after))
-    on = std > 0  # a unit that is never on has no deviation to count in
+    on = std > 0  # the std of a unit that is never active is 0
     moved = torch.stack([new_mean - mean, new_std - std])[:, on] / std[on]
     return float(moved.square().mean().sqrt())

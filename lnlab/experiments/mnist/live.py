@@ -129,7 +129,7 @@ def time_steps(
             replay.model.train()
             turns[name].append(_time(where, updates, _epoch, replay, turn))
         turns["floor"].append(_time(where, updates, _rewrite, numbers, updates))
-        if turn > 0:  # the first one sets up what the others find
+        if turn > 0:  # the first one includes the setup
             yield {name: statistics.median(taken[1:]) for name, taken in turns.items()}
 
 

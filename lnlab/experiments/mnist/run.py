@@ -120,5 +120,5 @@ class Run(Classification):
     @classmethod
     def check(cls, settings: Sequence[Settings], device: str, *, step: str = "auto") -> None:
         """Raise if the implementation cannot run here, before data are loaded."""
-        if step != "auto":  # auto would start a compiler, even where all is recorded
+        if step != "auto":  # auto would start a compiler, even if all runs are recorded
             steps.choose(step, 1, resolve_device(device))

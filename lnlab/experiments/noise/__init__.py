@@ -35,7 +35,7 @@ class Settings(mnist.Settings):
     batch_size: Count = 4
     epochs: Count = 3
     first_epoch_points: Points = 9
-    gradient_batches: Annotated[int, integer(2)] = 1000  # a variance needs two
+    gradient_batches: Annotated[int, integer(2)] = 1000  # a variance needs at least two
     statistics_cases: Count = 10_000
 
     @property

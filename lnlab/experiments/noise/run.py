@@ -18,8 +18,8 @@ from lnlib.nn.baselines import BatchNorm
 
 __all__ = ["NORMS", "NormInputs", "Run", "Settings", "forward"]
 
-CLOUD = 40  # batches of one unit, or cases under layer norm, that a record keeps
-MOVES_SIZE = (400, 8)  # cases, and batches in which each of them is seen
+CLOUD = 40  # number of batches (examples with layer norm) whose statistics are recorded
+MOVES_SIZE = (400, 8)  # number of examples, and of batches in which each of them is evaluated
 
 
 class NormInputs(NamedTuple):
@@ -27,7 +27,7 @@ class NormInputs(NamedTuple):
 
     inputs: torch.Tensor  # batch norm (batches, B, H), layer norm (N, H)
     mean: torch.Tensor  # (batches, 1, H), or (N, 1)
-    var: torch.Tensor  # as the norm divides it: by B - 1 where it does
+    var: torch.Tensor  # as in the norm, divided by B - 1 if the norm does so
 
     def normalized(self, eps: float) -> torch.Tensor:
         """Return ``(inputs - mean) / sqrt(var + eps)``."""
@@ -157,17 +157,17 @@ class Run(mnist.Run):
                 sum_ += g
                 squares += torch.dot(g.flatten(), g.flatten())
         self.model.eval()
-        for name, b in self.model.named_buffers():  # the running averages as they were
+        for name, b in self.model.named_buffers():  # restore the running averages
             b.copy_(buffers[name])
         mean = sum(float(sum_.double().square().sum()) for sum_ in total) / n**2
         variance = (float(squares) / n - mean) * n / (n - 1)
-        signal = mean - variance / n  # the mean of n has 1/n of the variance in its square
+        signal = mean - variance / n  # the square of a mean over n contains variance / n
         if signal <= 0:
             return math.nan, math.nan
         return variance / signal, math.sqrt(signal)
 
     def _order(self) -> torch.Tensor:
-        # No epoch has this order, and every point and norm has it.
+        # Different from the order of every epoch, and the same for all points and norms.
         order = np.random.default_rng([self.seed, 0, 1]).permutation(len(self.x))
         return torch.from_numpy(order).to(self.x.device)
 
@@ -181,7 +181,7 @@ class Run(mnist.Run):
         size, result, averages = self.settings.batch_size, {}, []
         cases = min(self.settings.statistics_cases, len(self.x)) // size * size
         x = self.x[self._order()[:cases]]
-        # Some batches at a time: what lies in the cache is soon read again.
+        # Some batches at a time, so that their activations fit into the cache.
         parts = [forward(self.model, part, batch_size=size)[1] for part in x.split(500 * size)]
         norms = [m for m in self.model if isinstance(m, BatchNorm)]
         for i, (norm, norm_inputs) in enumerate(
@@ -190,8 +190,8 @@ class Run(mnist.Run):
             # (batches, H)
             mean, var = (torch.cat([s[k] for s in norm_inputs])[:, 0] for k in (1, 2))
             unbiased = var.mean(0) * (1 if norm.unbiased else size / (size - 1))
-            averages.append((mean.mean(0), unbiased))  # as a running average keeps them
-            # Of all cases: the variance within the batches and that between them.
+            averages.append((mean.mean(0), unbiased))  # as in a running average
+            # Over all examples: the variance within batches plus that between batches.
             std = (unbiased * (size - 1) / size + mean.var(0, correction=0)).sqrt()
             miss, running = (mean - mean.mean(0)) / std, (norm.running_mean - mean.mean(0)) / std
             result |= {f"miss_{i}": _rms(miss), f"kept_miss_{i}": _rms(running)}
@@ -249,6 +249,6 @@ def _rms(values: torch.Tensor) -> float:
 
 
 def _cloud(layer: int, means: torch.Tensor, stds: torch.Tensor) -> dict[str, np.ndarray]:
-    # Three decimals are enough to draw.
+    # Three decimal places are enough for a figure.
     results = {f"mean_{layer}": means, f"std_{layer}": stds}
     return {name: value.float().cpu().numpy().round(3) for name, value in results.items()}

@@ -44,8 +44,8 @@ TUNED = {
     ("rnn", "none", "pixel"): 3e-3,
     ("rnn", "layer", "pixel"): 1e-3,
 }
-SEEDS = range(10)  # in the book
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep on held-out examples
+SEEDS = range(10)  # of the book's runs
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # learning rates of the sweep on held-out examples
 
 
 @dataclasses.dataclass(frozen=True)

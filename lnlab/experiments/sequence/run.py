@@ -99,8 +99,8 @@ def network(
             for bias, part in zip(biases, drawn.split([len(b) for b in biases]), strict=True):
                 bias.copy_(part)
         if settings.cell == "gru" and settings.norm == "none":
-            # PyTorch's z keeps what the paper's z replaces: 1 - s(z) = s(-z). With these signs both
-            # networks start as one function but for the norm.
+            # PyTorch's z is 1 - z of the paper, and 1 - s(z) = s(-z). With these signs both
+            # networks are the same function initially, except for the norm.
             for parameter in (weight_ih, weight_hh, *biases):
                 parameter[H : 2 * H].neg_()
     return model

@@ -21,21 +21,21 @@ Initialization = Literal["normal", "xavier", "pytorch", "gpt2"]
 NORMS, PLACES, INITIALIZATIONS = get_args(Norm), get_args(Place), get_args(Initialization)
 # Changes to a trained model, which `lnlab.experiments.transformer.ablation` makes.
 ABLATIONS = {
-    "removed": "every norm taken out",
-    "gain_and_bias": "every norm taken out, its gain and bias kept",
-    "but_last": "every norm but the last taken out",
-    "last": "the last norm taken out, no other",
+    "removed": "all norms removed",
+    "gain_and_bias": "all norms removed, with their gains and biases kept",
+    "but_last": "all norms removed except the last",
+    "last": "only the last norm removed",
     "rms": "RMSNorm with the same gain and bias",
-    "frozen": "each example's deviation replaced by the average over training text",
-    "frozen_but_last": "the same, the last norm alive",
+    "frozen": "the std of each example replaced by the average over training text",
+    "frozen_but_last": "the same, except for the last norm",
     "eps_thousandth": "eps 1e-3",
     "eps_hundredth": "eps 1e-2",
     "eps_tenth": "eps 0.1",
     "eps_one": "eps 1",
-    "float16": "all in float16, but for the sums of the norms",
-    "float16_sums": "all in float16, the sums of the norms too",
-    "bfloat16": "all in bfloat16, but for the sums of the norms",
-    "int8": "each matrix in 8 bits, with a scale for each row",
+    "float16": "all in float16, except for the sums in the norms",
+    "float16_sums": "all in float16, including the sums in the norms",
+    "bfloat16": "all in bfloat16, except for the sums in the norms",
+    "int8": "each matrix quantized to 8 bits, with a scale for each row",
 }
 
 
@@ -140,7 +140,7 @@ SEEDS = range(3)
 RATES = (3e-4, 1e-3, 3e-3)
 _WHERE = {"place": ("pre", "post"), "norm": ("layer", "none"), "warm_up": (0, 60)}
 _KINDS = {"depth": (12,), "learning_rate": RATES, "warm_up": (60,)}
-# The model that the page runs; it is trained longer, and its loss still decreases at the end.
+# The model that the page runs; it is trained longer, and its learning rate decays to 0.
 PAGE = {
     "depth": (2,),
     "place": ("pre",),

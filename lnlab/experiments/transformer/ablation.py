@@ -56,7 +56,7 @@ def _frozen(norm: LayerNorm, x: Tensor, deviation: Tensor) -> Tensor:
 
 
 def _sums_as_they_come(norm: LayerNorm, x: Tensor, deviation: Tensor) -> Tensor:
-    # As somebody types it who does not think of the dtype.
+    # The straightforward implementation, which ignores the dtype.
     centered = x - x.mean(-1, keepdim=True)
     var = (centered * centered).mean(-1, keepdim=True)
     return norm.weight * centered / (var + norm.eps).sqrt() + norm.bias
@@ -86,7 +86,7 @@ def deviations(model: Transformer, tokens: Tensor) -> Tensor:
     return torch.stack(observed)
 
 
-# What a switch on one norm does.
+# Effect of each value of a switch.
 SWITCHES: dict[str, Callable[[LayerNorm, Tensor, Tensor], Tensor] | None] = {
     "on": None,
     "rms": _rms,

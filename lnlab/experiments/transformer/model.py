@@ -16,7 +16,7 @@ def model(settings: Settings, characters: int, *, seed: int = 0) -> Transformer:
         characters: Number of different characters.
         seed: Seed of the initial weights.
     """
-    # The layers of torch.nn know no generator.
+    # The layers of torch.nn do not accept a generator.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Transformer(

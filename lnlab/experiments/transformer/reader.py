@@ -61,7 +61,7 @@ class Reader:
     def switch(self, *switches: str) -> Reader:
         """Return this model with its norms switched, one value for each."""
         made = dataclasses.replace(self, switches=switches)
-        _ = made.network  # refuses what is wrong
+        _ = made.network  # raises if a switch is not valid
         return made
 
     @functools.cached_property

@@ -52,7 +52,7 @@ class Run(mnist.Run):
             for weight in self._weights:
                 weight.mul_(settings.scale)
         self._initial = self._lengths()
-        # A buffer, so that a checkpoint keeps it: ||W||² at the start and all squared updates.
+        # A buffer, so that it is in the checkpoint: initial ||W||² plus all squared updates.
         self.model.register_buffer("walked", self._initial.square())
         self._turned: list[torch.Tensor] = []
         self.optimizer.register_step_pre_hook(self._before)
@@ -62,7 +62,7 @@ class Run(mnist.Run):
         return torch.stack([w.detach().double().norm() for w in self._weights])
 
     def _before(self, *_: object) -> None:
-        # A copy in double precision as well, where .double() would return the weights themselves.
+        # A copy even if the weights are in float64, for which .double() would not copy them.
         self._old = [w.detach().to(torch.float64, copy=True) for w in self._weights]
 
     @torch.no_grad()
@@ -71,7 +71,8 @@ class Run(mnist.Run):
         for i, (old, new) in enumerate(zip(self._old, self._weights, strict=True)):
             step = new.double() - old
             self.model.walked[i] += step.square().sum()
-            # Not the arc cosine, which loses small angles: the part across W over that along it.
+            # Arc tangent of the components orthogonal and parallel to W; arccos is inaccurate near
+            # 0.
             along = (step * old).sum() / old.square().sum()
             across = (step - along * old).norm() / old.norm()
             turned.append(torch.rad2deg(torch.atan2(across, 1 + along)))

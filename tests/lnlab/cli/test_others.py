@@ -228,7 +228,7 @@ def test_help_needs_no_torch():
 
 def test_the_help_says_what_lnlab_is_and_the_version_which(capsys):
     for flag, text in [
-        ("--help", "\n\nlnlab, layer norm"),
+        ("--help", "layer normalization paper"),
         ("--version", f"lnlib {__version__}\n"),
     ]:
         with pytest.raises(SystemExit, match="0"):

@@ -1,1 +1,1 @@
-"""What the Makefile calls, and what it shares with the tests and the bench."""
+"""Scripts that the Makefile runs, some of which the tests and the benchmarks import."""

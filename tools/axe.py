@@ -1,4 +1,4 @@
-"""What axe, the accessibility checker, finds on a page that is open in a browser."""
+"""Accessibility violations that axe finds on a page that is open in a browser."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ ONE_OF_EACH = """(part) => {
 def violations(
     page: Page, *, colors: bool | None = None, part: str | None = None, all_texts: bool = False
 ) -> list[tuple[str, list[str]]]:
-    """Return each rule that the page breaks, and the first places where.
+    """Return the rules that the page violates, each with the first elements that violate it.
 
     Args:
-        page: As it is now.
-        colors: Look at nothing but what another theme can change, or, if false, at all else.
-        part: A selector, to look at nothing else.
-        all_texts: Look at the colors of every text, not of one text of each look.
+        page: The page in its current state.
+        colors: Whether to check only what depends on the theme, or everything else.
+        part: A selector; if given, only this part of the page is checked.
+        all_texts: Whether to check the colors of all texts, or of one text of each style.
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(SCRIPT)
@@ -62,6 +62,6 @@ def violations(
 
 
 def _run(page: Page, where: str | dict | None, options: dict) -> list[dict]:
-    """Return the rules that axe says are broken there."""
+    """Return the violations that axe reports."""
     call = "([where, options]) => axe.run(where ?? document, options).then(r => r.violations)"
     return page.evaluate(call, [where, options])

@@ -1,10 +1,11 @@
-"""Build the book, unless it stands as it would be built: then say so, in a moment.
+"""Build the book, unless it is up to date.
 
 Usage: python tools/book.py
 
-What a page comes from is hashed: notebooks, pages, records, library, extensions, templates,
-settings, the versions of Python and of every package, the commit and the addresses of the clone.
-With the hash the last build wrote down what it made. Only if both are as they were is nothing done.
+The inputs of the pages are hashed: notebooks, pages, records, library, extensions, templates,
+settings, the versions of Python and of all packages, the commit and the remote URLs of the clone.
+The last build stored this hash together with a hash of its output. If both are unchanged, nothing
+is built.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PATIENCE = 3600  # s; a limit against hanging, not a measure of speed
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yield every file of a folder but those that tools leave there, in a fixed order."""
+    """Yield all files of a folder in a fixed order, except those that tools leave there."""
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.name == "__pycache__":
             continue
@@ -39,7 +40,7 @@ def files(folder: Path) -> Iterator[Path]:
 
 
 def inputs(root: Path = ROOT) -> str:
-    """Return a hash of all that the pages come from."""
+    """Return a hash of all inputs of the pages."""
     digest = hashlib.sha256()
     for name in READ:
         for path in files(root / name) if (root / name).is_dir() else [root / name]:
@@ -63,7 +64,7 @@ def inputs(root: Path = ROOT) -> str:
 
 
 def outputs(root: Path = ROOT) -> str:
-    """Return a hash of the names, sizes and times of what was built."""
+    """Return a hash of the names, sizes and modification times of the built files."""
     html = root / "_build" / "html"
     results = [
         (str(path.relative_to(html)), path.stat().st_size, path.stat().st_mtime_ns)
@@ -74,7 +75,7 @@ def outputs(root: Path = ROOT) -> str:
 
 
 def build(root: Path = ROOT) -> bool:
-    """Build the book, unless it stands; say whether it does afterwards."""
+    """Build the book unless it is up to date; return whether it is up to date afterwards."""
     html, built = root / "_build" / "html" / "index.html", root / BUILT
     stored = built.read_text("utf-8").split() if built.exists() and html.exists() else []
     now = inputs(root)
@@ -100,7 +101,7 @@ def build(root: Path = ROOT) -> bool:
 
 
 def outcome(root: Path = ROOT) -> str:
-    """Wait for the build that runs beside; return ``built`` or ``failed``."""
+    """Wait for the build that runs in parallel; return ``built`` or ``failed``."""
     end, text = time.monotonic() + PATIENCE, root / OUTCOME
     while time.monotonic() < end:
         if text.exists() and (word := text.read_text("utf-8")):
@@ -110,7 +111,7 @@ def outcome(root: Path = ROOT) -> str:
 
 
 def main(root: Path = ROOT) -> int:
-    """Build the book, and leave word for the tests that run beside and wait for it."""
+    """Build the book, and store the outcome for tests that run in parallel and wait for it."""
     (root / "_build").mkdir(exist_ok=True)
     word = "failed"
     try:

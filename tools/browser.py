@@ -1,9 +1,10 @@
-"""Find a browser for the pages: the system's Chromium, Chrome or Edge, else Playwright's own.
+"""Find a browser for the pages: the system's Chromium, Chrome or Edge, or else Playwright's own.
 
-Usage: python tools/browser.py     says which one it is; where there is none, installs Playwright's
+Usage: python tools/browser.py     prints its path; if there is none, installs Playwright's own
 
-``LNLIB_BROWSER=/path/to/one`` names the one to use. A browser counts when it starts, not when its
-file is there: Ubuntu's ``chromium-browser`` may only say how to install one.
+``LNLIB_BROWSER=/path/to/browser`` selects a browser. A browser is used only if it starts, because
+its file is not sufficient: Ubuntu's ``chromium-browser`` can be a script that prints how to install
+one.
 """
 
 from __future__ import annotations
@@ -68,14 +69,14 @@ class NoBrowserError(RuntimeError):
 
 
 def find_browsers(root: Path = Path("/"), home: Path | None = None) -> Iterator[str]:
-    """Yield every browser of the system, on the PATH and off it."""
+    """Yield all browsers of the system, on the PATH and elsewhere."""
     yield from filter(None, map(shutil.which, NAMES))
     for base in (root, home or Path.home()):
         yield from (str(base / path) for path in BROWSER_PATHS if os.access(base / path, os.X_OK))
 
 
 def launch(playwright: Playwright) -> tuple[Browser, str]:
-    """Start the first browser that starts, and say where it is."""
+    """Start the first browser that works; return it and its path."""
     named = os.environ.get("LNLIB_BROWSER")
     for path in [named] if named else [*find_browsers(), None]:  # None: Playwright's own
         try:

@@ -1,14 +1,16 @@
-"""Run the tests nearest to what has changed, then cheap ones, within a minute and a half.
+"""Run the tests nearest to the changes, then some quick ones, within a minute and a half.
 
-Usage: python tools/fast.py [WORD …]     words go to pytest
+Usage: python tools/fast.py [WORD ...]     words are passed to pytest
 
-Changed is what differs from where the branch left main, committed or not; on main itself, what is
-not committed, or else the last commit. The tests of a file are those of its name in the folder that
-mirrors its own; if none has its name, all of that folder, those that speak most of it first; where
-no folder mirrors its own, those of the folder's name; and a widget has its pages, first for its
-scripts. What tests share has those beside it, and what all share none. After these come a few that
-are quick and look at everything. No page of the built book is opened: that needs `make book` and is
-what `make test` does. What has not begun when the time is over is left out, and counted.
+The changed files are those that differ from the commit where the branch left main, committed or
+not; on main itself, those that are not committed, or else those of the last commit. The tests of a
+file are those with its name in the folder that mirrors its own. If there are none, they are all
+tests of that folder, those that mention the file most often first; if there is no such folder,
+those of the folder's name. The tests of a widget are those of its pages, with those of its scripts
+first. A helper that tests share has the tests in its folder, and one that all tests share has none.
+After these, a few quick tests of the whole repository are run. No page of the built book is opened:
+this needs `make book` and is part of `make test`. Tests that have not started when the time is over
+are left out and counted.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ SECONDS = 60  # none begins later; the longest takes less than half a minute
 
 
 def git(*arguments: str, root: Path = ROOT) -> list[str]:
-    """Return the lines that git says, none if it refuses."""
+    """Return the lines that git prints, or none if it fails."""
     done = subprocess.run(
         ["git", *arguments], cwd=root, capture_output=True, text=True, check=False
     )
@@ -40,7 +42,7 @@ def git(*arguments: str, root: Path = ROOT) -> list[str]:
 
 
 def changed(root: Path = ROOT) -> list[str]:
-    """Return the files that differ from main, and those that git does not know yet."""
+    """Return the files that differ from main, and the untracked ones."""
     head = git("rev-parse", "HEAD", root=root)
     base = git("merge-base", "HEAD", "main", root=root) or head
     new = git("ls-files", "--others", "--exclude-standard", root=root)
@@ -87,13 +89,13 @@ def near(name: str, root: Path = ROOT) -> list[str]:
 
 
 def named(folder: Path, name: str, deep: bool = False) -> list[Path]:
-    """Return the tests of a name in a folder."""
+    """Return the tests with a name in a folder."""
     find = folder.rglob if deep else folder.glob
     return sorted(find(f"test_{name}.py")) + sorted(find(f"test_{name}_*.py"))
 
 
 def pages(path: Path, root: Path) -> list[Path]:
-    """Return the tests of pages with a widget, or with those that share its script."""
+    """Return the tests of pages with a widget, or with the widgets that share its script."""
     package, book = root / "book/lnbook", root / "tests/book"
     shown = {package / name for name in ("diagrams", "explorer", "widgets")}
     if shown.isdisjoint((root / path).parents):
@@ -120,7 +122,7 @@ def pages(path: Path, root: Path) -> list[Path]:
 
 
 class Clock:
-    """Leaves out pages of the built book, and what has not begun in time."""
+    """A pytest plugin that leaves out tests of the built book and tests that start too late."""
 
     def __init__(
         self, seconds: float, now: Callable[[], float] = time.monotonic, pages: bool = False
@@ -128,7 +130,7 @@ class Clock:
         self.now, self.end, self.left, self.pages = now, now() + seconds, 0, pages
 
     def pytest_collection_modifyitems(self, config, items):
-        """Leave out what opens the built book."""
+        """Leave out tests that open the built book."""
         if self.pages:
             return
         pages = [item for item in items if "built_book" in getattr(item, "fixturenames", ())]
@@ -137,20 +139,20 @@ class Clock:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item, nextitem):
-        """Count a test instead of running it, once the time is over."""
+        """Count a test instead of running it when the time is over."""
         if self.now() < self.end:
             return None
         self.left += 1
         return True
 
     def pytest_terminal_summary(self, terminalreporter):
-        """Say what was left out."""
+        """Report what was left out."""
         if self.left:
             terminalreporter.line(f"{self.left} tests were left out when the time was over.")
 
 
 def main(arguments: list[str]) -> int:
-    """Run them."""
+    """Run the tests."""
     files = changed()
     first = list(dict.fromkeys(test for name in files for test in near(name)))
     print(f"{len(files)} files have changed; nearest: {' '.join(first) or 'none'}", flush=True)

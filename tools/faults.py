@@ -1,14 +1,14 @@
-"""Plant small mistakes, one at a time, and see whether the nearest tests catch them.
+"""Plant small faults in the code, one at a time, and check whether the nearest tests catch them.
 
-Usage: python -m tools.faults [--only WORD …] [--seconds S] [--fresh] [--list]
+Usage: python -m tools.faults [--only WORD ...] [--seconds S] [--fresh] [--list]
 
-A fault is an entry of ``faults.toml``: a file, the text there, which occurs once, what stands there
-instead, and what that is. It is planted in a copy, never here; then come the tests that
-``tools/fast.py`` finds, those of pages only if there is a built book, and where a page is concerned
-its notebook. What fails is run once more without the fault, so that a test that fails anyway
-catches nothing. What was tried is kept in ``_build/faults.json`` for as long as the file, the fault
-and the tests stay as they are, so an interrupted run goes on where it was. The exit code is 1 if
-less than 95% are caught.
+A fault is an entry of ``faults.toml``: a file, a text that occurs in it once, the replacement of
+that text, and a description. The fault is planted in a copy of the repository. Then the tests that
+``tools/fast.py`` finds are run (tests of pages only if there is a built book) and, if the file
+belongs to a chapter, its notebook. A test that fails is run again without the fault, so that a test
+that always fails does not count. Results are stored in ``_build/faults.json`` and remain valid
+while the file, the fault and the tests are unchanged, so an interrupted run can be resumed. The
+exit code is 1 if less than 95% of the faults are caught.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ for widget in base.widgets():
 
 @dataclass(frozen=True)
 class Fault:
-    """A mistake that is planted.
+    """A fault that is planted in a file.
 
     Args:
-        file: From the root of the repository.
-        old: What stands there, once.
-        new: What is put in its place.
-        what: The mistake in words.
-        tests: The nearest tests, where the names do not tell them.
+        file: Path of the file, from the root of the repository.
+        old: A text that occurs once in the file.
+        new: The replacement of that text.
+        what: Description of the fault.
+        tests: The nearest tests, if they cannot be found by name.
     """
 
     file: str
@@ -81,10 +81,11 @@ class Fault:
         return f"{self.file}: {self.what}"
 
     def planted(self, text: str) -> str:
-        """Return the file's text with the fault.
+        """Return the content of the file with the fault.
 
         Raises:
-            ValueError: If what it replaces is not there once, or it replaces nothing.
+            ValueError: If the text to replace does not occur exactly once, or is equal to its
+                replacement.
         """
         if (count := text.count(self.old)) != 1:
             raise ValueError(f"{self.file} must have once, and has {count} times: {self.old!r}")
@@ -93,7 +94,7 @@ class Fault:
         return text.replace(self.old, self.new)
 
     def near(self, root: Path) -> list[str]:
-        """Return the nearest tests: its file's, and the examples in the file itself."""
+        """Return the nearest tests: those of the file, and the doctests in the file itself."""
         result = list(self.tests) or fast.near(self.file, root)
         path = root / self.file
         if path.suffix == ".py" and path.exists() and ">>> " in path.read_text("utf-8"):
@@ -101,7 +102,7 @@ class Fault:
         return result
 
     def notebook(self, root: Path) -> str | None:
-        """Return the chapter that shows what the file makes, if it is one chapter's."""
+        """Return the notebook of the chapter that the file belongs to, if there is one."""
         parts = Path(self.file).parts
         chapter = parts[:3] == ("book", "lnbook", "chapters")
         name = parts[3] if chapter else Path(self.file).stem
@@ -111,7 +112,7 @@ class Fault:
 
 @dataclass
 class Outcome:
-    """What became of a fault: in a word, by which test or why, after how many seconds."""
+    """The outcome of a fault: its state, the test or the reason, and the time in seconds."""
 
     state: str
     by: str
@@ -126,7 +127,7 @@ def faults(path: Path) -> list[Fault]:
 
 @contextlib.contextmanager
 def copy(root: Path) -> Iterator[Path]:
-    """Make a copy of a working tree as it is, with a history and the built book; it is removed."""
+    """Create a temporary copy of a working tree, with a git history and the built book."""
     with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as folder:
         target = Path(folder, "copy")
         clone = ["git", "clone", "--quiet", "--shared", str(root), str(target)]
@@ -144,7 +145,7 @@ def copy(root: Path) -> Iterator[Path]:
 
 
 class Copy:
-    """A copy of the tree, and the tests that run in it."""
+    """A copy of the working tree, and the tests that run in it."""
 
     def __init__(self, root: Path, seconds: float) -> None:
         self.root, self.seconds = root, seconds
@@ -153,7 +154,7 @@ class Copy:
         self.environment = {"OMP_NUM_THREADS": "1", **os.environ, **own}
 
     def run(self, *arguments: str) -> tuple[int | None, str]:
-        """Run Python in the copy; no exit status says that it hung."""
+        """Run Python in the copy; an exit status of ``None`` means that it timed out."""
         with subprocess.Popen(
             [sys.executable, *arguments],
             cwd=self.root,
@@ -173,17 +174,17 @@ class Copy:
                     os.killpg(process.pid, signal.SIGKILL)
 
     def tests(self, *names: str) -> list[str]:
-        """Return the words after ``python`` that run tests until the first fails."""
+        """Return the arguments of ``python`` that run tests until the first failure."""
         return ["-c", PYTEST.format(seconds=self.seconds, pages=self.pages), *names]
 
     def refresh(self, fault: Fault) -> None:
-        """Bring what a page loads of a widget into the built book."""
+        """Copy the files that a page loads for a widget into the built book."""
         if self.pages and fault.file.startswith(WIDGET_FOLDERS):
             self.run("-c", WIDGETS)
 
     @contextlib.contextmanager
     def planted(self, fault: Fault) -> Iterator[None]:
-        """Have the fault in the copy for a while."""
+        """Plant the fault in the copy for the duration of the context."""
         path = self.root / fault.file
         before = path.read_text("utf-8")
         path.write_text(fault.planted(before), "utf-8")
@@ -195,7 +196,7 @@ class Copy:
             self.refresh(fault)
 
     def stages(self, fault: Fault) -> list[list[str]]:
-        """Return what Python runs: the nearest tests, then the chapter's notebook."""
+        """Return the arguments of Python for the nearest tests and for the chapter's notebook."""
         near, notebook = fault.near(self.root), fault.notebook(self.root)
         return [
             *([self.tests(*near)] if near else []),
@@ -203,7 +204,7 @@ class Copy:
         ]
 
     def tried(self, fault: Fault) -> Outcome:
-        """Plant it and run its nearest tests, until one fails."""
+        """Plant the fault and run its nearest tests until one fails."""
         if not (self.root / fault.file).exists():
             return Outcome(UNPLANTED, f"there is no {fault.file}")
         try:
@@ -224,7 +225,7 @@ class Copy:
         return Outcome(SURVIVED, " ".join(notes) or "all of the nearest tests pass")
 
     def recheck(self, arguments: list[str], output: str) -> Outcome:
-        """See whether what failed passes without the fault."""
+        """Check whether the failed test passes without the fault."""
         lines = [line.split(" - ")[0] for line in output.splitlines()]
         failed = [line.split(" ", 1)[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
         test = failed[0].strip() if failed else ""
@@ -237,7 +238,7 @@ class Copy:
 
 
 def key(fault: Fault, root: Path) -> str:
-    """Return what a result holds for: the fault, its file and its nearest tests as they are."""
+    """Return a hash of the fault, its file and its nearest tests, for which a result is valid."""
     digest = hashlib.sha256(repr(fault).encode())
     notebook = fault.notebook(root)
     for name in [fault.file, *fault.near(root), *([notebook] if notebook else [])]:
@@ -248,7 +249,7 @@ def key(fault: Fault, root: Path) -> str:
 
 
 def table(results: list[tuple[Fault, Outcome]]) -> str:
-    """Return what became of each, those that were not caught last, and the count."""
+    """Return a table of the outcomes, with the faults that were not caught last, and the counts."""
     rows = sorted(results, key=lambda pair: pair[1].state != CAUGHT)
     lines = [f"{o.state:<12} {o.seconds:4.0f} s  {f}\n{'':21}{o.by}" for f, o in rows]
     counts = Counter(outcome.state for _, outcome in results)
@@ -260,17 +261,22 @@ def table(results: list[tuple[Fault, Outcome]]) -> str:
 
 
 def main(arguments: list[str], root: Path = ROOT, path: Path | None = None) -> int:
-    """Try them; return 1 if too few are caught."""
+    """Try the faults; return 1 if too few are caught."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.faults",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--only", nargs="+", default=[], metavar="WORD", help="those that speak of one of these")
-    add("--seconds", type=float, default=60, help="of work, after which no test begins")
-    add("--fresh", action="store_true", help="forget what was tried")
-    add("--list", action="store_true", help="only list them")
+    add("--only", nargs="+", default=[], metavar="WORD", help="only faults with one of these words")
+    add(
+        "--seconds",
+        type=float,
+        default=60,
+        help="CPU time of a test run in seconds after which no further test starts (default: 60)",
+    )
+    add("--fresh", action="store_true", help="ignore stored results")
+    add("--list", action="store_true", help="list the faults and exit")
     args = parser.parse_args(arguments)
     chosen = [
         fault for fault in faults(path or root / "tools/faults.toml")

@@ -1,10 +1,10 @@
-"""Open the chapters in JupyterLab; what follows the command goes to `jupyter lab`.
+"""Open the chapters in JupyterLab; further arguments are passed to `jupyter lab`.
 
-What opens are copies in plain Markdown (``book/_ext/readers_copy.py``), in the folder ``live``: a
-copy that is there already is left as its reader left it; delete one to get it anew. The first page
-lists the chapters in their order. As root, in a container, JupyterLab is told that this is meant;
-without a browser it only prints its address. ``--write FOLDER`` writes the copies, over what is
-there, and starts nothing.
+JupyterLab opens copies of the chapters in plain Markdown (``book/_ext/readers_copy.py``) in the
+folder ``live``. Existing copies are not changed; delete a copy to get a new one. The first page
+lists the chapters in order. If the script runs as root in a container, it allows JupyterLab to do
+so; without a browser, JupyterLab only prints its URL. ``--write FOLDER`` writes the copies,
+overwriting existing ones, and does not start JupyterLab.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def command(folder: Path, options: list[str]) -> list[str]:
 
 
 def browser() -> bool:
-    """Whether a window of a browser could open here."""
+    """Whether a browser window can be opened here."""
     if sys.platform.startswith("linux") and not (
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("BROWSER")
     ):
@@ -58,7 +58,7 @@ def browser() -> bool:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the copies, and become JupyterLab."""
+    """Write the copies and start JupyterLab in place of this process."""
     if arguments[:1] == ["--write"]:
         write(Path(arguments[1]), over=True)
         return

@@ -1,14 +1,15 @@
-"""Run chapters as a reader would and store the text that their cells print, nothing else.
+"""Run chapters as a reader would, and store only the text that their cells print.
 
 Usage: python tools/notebooks.py [--check | --no-run] book/*.ipynb
 
-Keeps stream and text/plain outputs and execution counts; drops HTML, pictures, widget state and
-timings, so that two runs give the same bytes and a diff can be read. A chapter's first code is for
-those who open it alone: it knows the repository that this folder is a clone of, if it is public.
-Code that a page folds or leaves out, and solutions, are folded in JupyterLab, Notebook 7 and Colab,
-too. What the checker says of an exercise not yet begun is no part of a page. With ``--no-run`` the
-cells are not run; metadata alone is set right. With ``--check`` nothing is stored: what the cells
-print is compared with what is stored, and the exit code is 1 if it differs.
+Stream outputs, text/plain outputs and execution counts are kept; HTML, images, widget state and
+timings are dropped, so that two runs give the same bytes and diffs are readable. The first code
+cell of a chapter is for readers who open the notebook on its own; it contains the URL of the
+repository from which this folder was cloned, if it is public. Code that a page folds or hides, and
+solutions, are folded in JupyterLab, Notebook 7 and Colab, too. Messages of the checker about
+exercises that have not been started are not part of a page. With ``--no-run``, the cells are not
+run, and only the metadata is updated. With ``--check``, nothing is stored: the printed text is
+compared with the stored text, and the exit code is 1 if it differs.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def main(paths: list[str]) -> None:
 
 
 def differences(stored: nbformat.NotebookNode, ran: nbformat.NotebookNode) -> list[str]:
-    """Say for each cell that prints another text than is stored what both are."""
+    """Return for each cell whose printed text differs from the stored text what both are."""
     before, after = (
         [c for c in notebook.cells if c.cell_type == "code"] for notebook in (stored, ran)
     )
@@ -73,7 +74,7 @@ def differences(stored: nbformat.NotebookNode, ran: nbformat.NotebookNode) -> li
 
 
 def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
-    """Return what a cell prints: stream or kind of output, and the text."""
+    """Return what a cell prints: the stream or kind of output, and the text."""
     results = []
     for output in merged(cell.outputs):
         text = output.text if output.output_type == "stream" else _plain(output)
@@ -87,7 +88,7 @@ def _plain(output: nbformat.NotebookNode) -> str | None:
 
 
 def opened_alone(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Let the first code be what installs the library, folded, and return the notebook."""
+    """Make the first code cell install the library, folded, and return the notebook."""
     cells = [cell for cell in notebook.cells if cell.id != CELL]
     home = repository_address.home(ROOT)
     code = setup_cell(home and f"git+{home}")
@@ -99,7 +100,7 @@ def opened_alone(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def text_only(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Strip what cannot be compared, in place, and return the notebook."""
+    """Remove outputs that cannot be compared, in place, and return the notebook."""
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -122,7 +123,7 @@ def text_only(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def folded(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Fold in place what a page does not show at once, and return the notebook.
+    """Fold, in place, cells that a page does not show initially, and return the notebook.
 
     JupyterLab and Notebook 7 read ``jupyter``, Colab reads ``cellView``.
     """
@@ -145,7 +146,7 @@ def folded(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def merged(outputs: Iterable[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
-    """Join what was printed in a row: where the kernel cuts it is chance."""
+    """Merge consecutive stream outputs, which the kernel splits at random positions."""
     joined: list[nbformat.NotebookNode] = []
     for output in outputs:
         last = joined[-1] if joined else None

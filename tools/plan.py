@@ -1,16 +1,17 @@
-"""The runs that are still to be recorded for the book: which, how many, and how long they take.
+"""List the runs that are still to be recorded for the book, with their number and time.
 
 Usage: python tools/plan.py [--time] [--record] [--out DIR] [--only NAME ...] [--grids N ...]
                             [--device DEVICE] [--jobs N]
 
-Each experiment says in its ``planned`` grids what is to be recorded; this lists all of them in the
-order in which they are worth having, with the runs that ``--out`` (default: pending_runs), that
-folder or the book has. ``pending_runs`` in the clone's root holds the records of grids that are not
-complete, or not on the book's pages yet.
-``--time`` trains each kind of run for some seconds on one thread and adds the core-hours that are
-left, by the processor's clock, on which other programs count less. ``--record`` records into
-``--out`` what is missing, resuming what was stopped, ``--jobs`` runs at a time; several on one GPU
-keep it busy, since networks of this size wait for Python most of the time.
+The ``planned`` grids of each experiment define the runs to be recorded. The script lists all of
+them by priority, with the number of runs that are recorded in ``--out``, in ``pending_runs`` or in
+the book. ``pending_runs`` in the root of the clone holds the records of grids that are not
+complete, or not yet on the pages of the book.
+
+``--time`` trains each kind of run for some seconds on one thread and prints the remaining
+core-hours, measured in CPU time, which other programs affect less. ``--record`` records the missing
+runs into ``--out``, ``--jobs`` runs at a time, and resumes interrupted ones. On a GPU, several runs
+at a time are faster, since networks of this size wait for Python most of the time.
 
 When a grid is complete: move its records to ``book/runs``, move it from ``planned`` to ``grids``
 and delete the grids that are marked ``replaced`` with their records, if none of their names is new.
@@ -36,7 +37,7 @@ TIMED_S, FIRST = 4.0, 20  # seconds of a kind of run, after so many updates
 
 
 class Planned(NamedTuple):
-    """A planned grid and the runs that it asks for."""
+    """A planned grid and its runs."""
 
     number: int
     experiment: Experiment
@@ -44,14 +45,14 @@ class Planned(NamedTuple):
     settings: list[Settings]
 
     def missing(self, folders: Sequence[Path]) -> list[tuple[Settings, int]]:
-        """Return the runs that no folder has a whole record of."""
+        """Return the runs for which no folder has a complete record."""
         runs = [(settings, seed) for seed in self.grid.seeds for settings in self.settings]
         return [run for run in runs if not any(_is_recorded(self.experiment, *run, f)
                                                for f in folders)]  # fmt: skip
 
 
 def planned() -> Iterator[Planned]:
-    """Yield all planned grids, those first that are worth most."""
+    """Yield all planned grids by priority."""
     order = [*ORDER, *(name for name in experiments.names() if name not in ORDER)]
     left = {name: list(experiments.find(name).planned) for name in order}
     number = 0
@@ -63,7 +64,7 @@ def planned() -> Iterator[Planned]:
 
 
 def seconds(experiment: Experiment, settings: Settings, data: Any) -> float:
-    """Return about how long a run takes on one thread: some of its updates and measures, timed."""
+    """Return the approximate time of a run on one thread, from some updates and evaluations."""
     import torch
 
     from lnlab.training import _measure, measuring_points
@@ -114,7 +115,7 @@ def _is_recorded(experiment: Experiment, settings: Settings, seed: int, folder: 
 def _hours(
     plan: Planned, missing: Sequence[tuple[Settings, int]], known: dict[Any, float]
 ) -> float:
-    """Return the core-hours of runs; the learning rate and the seed change nothing of them."""
+    """Return the core-hours of runs, which do not depend on the learning rate and the seed."""
     total = 0.0
     for settings, _ in missing:
         kind = (plan.experiment.name,
@@ -135,17 +136,19 @@ def _describe(grid: Grid) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """List the plan; time it or record it if asked."""
+    """List the planned runs; measure their time or record them if requested."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--time", action="store_true", help="measure the core-hours left")
-    parser.add_argument("--record", action="store_true", help="record what is missing, in order")
+    parser.add_argument("--time", action="store_true", help="measure the remaining core-hours")
+    parser.add_argument("--record", action="store_true", help="record the missing runs by priority")
     parser.add_argument("--out", default=str(PENDING), metavar="DIR",
                         help="folder of the new records (default: pending_runs)")  # fmt: skip
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments alone")
-    parser.add_argument("--grids", nargs="+", type=int, metavar="N", help="these grids alone")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these experiments")
+    parser.add_argument(
+        "--grids", nargs="+", type=int, metavar="N", help="only the grids with these numbers"
+    )
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default: cpu)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N",
-                        help="how many runs to record at a time (default: 1)")  # fmt: skip
+                        help="number of runs to record at a time (default: 1)")  # fmt: skip
     args = parser.parse_args(arguments)
     wanted = [
         plan for plan in planned()
@@ -182,7 +185,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _record(
     wanted: Sequence[Planned], folders: Sequence[Path], device: str, jobs: int
 ) -> list[str]:
-    """Record what is missing, and return why runs failed, once the others are recorded."""
+    """Record the missing runs; return the errors of failed runs after all others are recorded."""
     import joblib
 
     # Grid by grid and seed by seed, so that complete seeds can be read before all are there.

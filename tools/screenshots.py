@@ -1,4 +1,4 @@
-"""Take a picture of every page of the built book: light and dark, wide and on a phone.
+"""Take screenshots of all pages of the built book: light and dark theme, desktop and phone.
 
 Usage: python tools/screenshots.py [PAGE ...]     into _build/screenshots/
 """
@@ -18,7 +18,7 @@ WIDTHS = (1300, 390)
 
 
 def main(pages: list[str]) -> None:
-    """Photograph the given pages, or every page of the table of contents."""
+    """Take screenshots of the given pages, or of all pages of the table of contents."""
     toc = (ROOT / "_toc.yml").read_text()
     pages = pages or re.findall(r"(?:root|file): (\S+)", toc)
     out = ROOT / "_build" / "screenshots"

@@ -1,7 +1,7 @@
-"""Take the two pictures of the start page once its networks have trained.
+"""Take the two pictures of the start page after its networks have trained.
 
-Usage: python -m tools.share     from the built book, into book/_static/share.png, which goes with
-                                 a shared link, and .github/book.png, which the README shows
+Usage: python -m tools.share     from the built book, into book/_static/share.png, the preview of
+                                 shared links, and .github/book.png, which the README shows
 """
 
 from pathlib import Path

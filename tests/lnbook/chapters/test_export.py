@@ -156,6 +156,59 @@ def test_instance_norm_is_exported_with_running_statistics_only_from_eval_mode(i
     assert names == ["InstanceNormalization"]
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dynamo", [True, False])
+def test_group_norm_is_exported_as_instance_norm_of_the_groups(images, dynamo):
+    _, x = images
+    norm = nn.GroupNorm(2, 4)
+    nn.init.normal_(norm.weight, generator=torch.Generator().manual_seed(0))
+    names, _, y = exported(norm, x, dynamo)
+    shape = [] if dynamo else ["Shape"]
+    assert names == ["Reshape", "InstanceNormalization", *shape, "Reshape", "Mul", "Add"]
+    torch.testing.assert_close(y, norm(x), rtol=1e-4, atol=1e-4)
+
+
+class StandardizedConv(nn.Conv2d):
+    """Weight standardization, computed as in timm's `StdConv2d`."""
+
+    def forward(self, x):
+        weight = self.weight.reshape(1, self.out_channels, -1)
+        weight = F.batch_norm(weight, None, None, training=True, momentum=0.0, eps=1e-6)
+        return F.conv2d(x, weight.reshape_as(self.weight), self.bias)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_weight_standardization_is_exported_as_batch_norm_in_training_mode(images):
+    _, x = images
+    model = StandardizedConv(4, 6, 3).eval()
+    expected = model(x)
+    names, _, y = exported(model, x)
+    assert names == ["Conv"]
+    torch.testing.assert_close(y, expected, rtol=1e-4, atol=1e-4)
+
+    onnx, runtime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
+    torch.onnx.export(model, (x,), file := io.BytesIO(), dynamo=False)
+    graph = onnx.load_from_string(file.getvalue())
+    (norm,) = (n for n in graph.graph.node if n.op_type == "BatchNormalization")
+    (mode,) = (a for a in norm.attribute if a.name == "training_mode")
+    assert mode.i == 1
+    made = {output: node.op_type for node in graph.graph.node for output in node.output}
+    assert [made[name] for name in norm.input[3:]] == ["ReduceMean", "ReduceMean"]
+
+    def run():
+        session = runtime.InferenceSession(graph.SerializeToString())
+        return torch.tensor(session.run(None, {session.get_inputs()[0].name: x.numpy()})[0])
+
+    torch.testing.assert_close(run(), expected, rtol=1e-4, atol=1e-4)
+    mode.i = 0  # in inference mode it is right only with these statistics
+    del norm.output[1:]
+    torch.testing.assert_close(run(), expected, rtol=1e-4, atol=1e-4)
+    norm.input[3:] = [norm.input[2], norm.input[1]]  # zeros and ones
+    plain = F.conv2d(x, model.weight, model.bias)
+    torch.testing.assert_close(run(), plain, rtol=1e-4, atol=1e-4)
+    assert (plain - expected).abs().max() > 1
+
+
 def test_rescaling_by_the_largest_value_multiplies_eps_by_its_square_if_eps_is_added_after():
     """What coremltools was reported to do, and what an exact rescaling does."""
     x = half.activations(0.1, 50.0).astype(float)

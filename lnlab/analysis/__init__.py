@@ -1,1 +1,1 @@
-"""What is computed about norms, cells and runs: the figures of the book as numbers."""
+"""Computations about norms, cells and runs, whose results the figures of the book show."""

@@ -1,8 +1,7 @@
-"""The effective learning rate: what longer weights make of the same steps.
+"""The effective learning rate: how the norm of the weights changes the effect of an update.
 
-Where a norm makes the loss blind to the length of W, its gradient stands at a right angle to W and
-shrinks as 1/||W||: section 5.2.2 of Ba, Kiros & Hinton (2016); van Laarhoven (2017),
-arXiv:1706.05350.
+If a norm makes the loss invariant to the norm of W, the gradient is orthogonal to W and decreases
+as 1/||W||: section 5.2.2 of Ba, Kiros & Hinton (2016); van Laarhoven (2017), arXiv:1706.05350.
 """
 
 from __future__ import annotations
@@ -13,22 +12,23 @@ import numpy as np
 def spiral(
     length: float, rate: float, steps: int = 12
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Take steps of gradient descent at right angles to two weights, the simplest such case.
+    """Take gradient steps that are orthogonal to a vector of two weights, the simplest such case.
 
     ::
 
         ||w'||^2 = ||w||^2 + rate^2 ||gradient||^2        tan(turn) = rate / ||w||^2
 
-    The gradient is a toy: 1 long at length 1, so 1/||w|| long elsewhere, and the same way round.
+    The gradient is artificial: its norm is 1/||w||, and it has the same sense of rotation
+    everywhere.
 
     Args:
-        length: Of the weights at the start.
+        length: Initial norm of the weights.
         rate: The learning rate.
-        steps: How many.
+        steps: Number of steps.
 
     Returns:
-        The tip of the weights before each step and after the last, ``(steps + 1, 2)``; its distance
-        from the origin, ``(steps + 1,)``; by how many degrees each step turns, ``(steps,)``.
+        The weights before each step and after the last, ``(steps + 1, 2)``; their norm, ``(steps +
+        1,)``; the angle of each step in degrees, ``(steps,)``.
 
     Example:
         >>> spiral(1.0, 1.0, 2)[1].round(3)

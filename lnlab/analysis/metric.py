@@ -1,7 +1,8 @@
-"""The paper's Fisher matrix beside the exact one: how much eq. 13 leaves out.
+"""Comparison of the paper's Fisher matrix with the exact one: how much eq. 13 leaves out.
 
-Section 5.2 of Ba, Kiros & Hinton (2016). Eq. 13 keeps of each unit's outputs what its own weights
-do. Under layer norm they move every output of the layer, through the shared mean and deviation.
+Section 5.2 of Ba, Kiros & Hinton (2016). For each unit, eq. 13 has only the effect of its weights
+on its own output. With layer norm, they affect all outputs of the layer, through the shared mean
+and standard deviation.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from lnlib.fisher import GLM
 
 
 def distance(F: np.ndarray, exact: np.ndarray, *, units: int | None = None) -> float:
-    """Return how far a matrix is from the exact one, as a share of that.
+    """Return the distance of a matrix from the exact one, relative to the norm of the exact one.
 
     ::
 
@@ -21,7 +22,8 @@ def distance(F: np.ndarray, exact: np.ndarray, *, units: int | None = None) -> f
     Args:
         F: Shape ``(P, P)``.
         exact: Shape ``(P, P)``.
-        units: If given, of the blocks of a unit with itself alone: that many, on the diagonal.
+        units: If given, only this many equal blocks on the diagonal are compared, one for each
+            unit.
 
     Example:
         >>> distance(np.array([[3.0, 0.0], [0.0, 6.0]]), np.array([[3.0, 0.0], [0.0, 4.0]]))
@@ -32,24 +34,24 @@ def distance(F: np.ndarray, exact: np.ndarray, *, units: int | None = None) -> f
 
 
 def random_inputs(rng: np.random.Generator, cases: int = 40, inputs: int = 4) -> np.ndarray:
-    """Return inputs that are normal about 1/2 with variance 1, ``(cases, inputs)``."""
+    """Return normal inputs with mean 1/2 and variance 1, ``(cases, inputs)``."""
     return rng.normal(size=(cases, inputs)) + 0.5
 
 
 def random_glm(
     rng: np.random.Generator, norm: str, family: str, *, units: int = 3, inputs: int = 4
 ) -> GLM:
-    """Return a model drawn at random.
+    """Return a random model.
 
-    Weights are normal with variance 1/4, biases too, and gains uniform between 1/2 and 3/2.
+    Weights and biases are normal with variance 1/4, and gains are uniform between 1/2 and 3/2.
     Weights and biases do not depend on the norm.
 
     Args:
-        rng: Draws the parameters.
+        rng: Generator for the parameters.
         norm: One of :data:`lnlib.fisher.NORMS`.
-        family: Of the labels, one of :data:`lnlib.fisher.FAMILIES`.
-        units: Of the model.
-        inputs: Numbers that its units share.
+        family: Distribution of the labels, one of :data:`lnlib.fisher.FAMILIES`.
+        units: Number of units.
+        inputs: Number of inputs, which the units share.
     """
     W, b = rng.normal(size=(units, inputs)) / 2, 0.5 * rng.normal(size=units)
     g = None if norm == "none" else rng.uniform(0.5, 1.5, size=units)
@@ -66,19 +68,19 @@ def missed(
     inputs: int = 4,
     cases: int = 40,
 ) -> np.ndarray:
-    """Return what eq. 13 misses of the exact matrix, :func:`distance`, in models drawn at random.
+    """Return the :func:`distance` of eq. 13 from the exact matrix for random models.
 
-    They are those of :func:`random_glm` on :func:`random_inputs`; each draw has a seed of its own,
-    0, 1, 2, ...
+    The models are those of :func:`random_glm` with inputs of :func:`random_inputs`; the draws have
+    the seeds 0, 1, 2, ...
 
     Args:
-        norm: Of the models, one of :data:`lnlib.fisher.NORMS`.
-        family: Of their labels, one of :data:`lnlib.fisher.FAMILIES`.
-        draws: How many models.
-        own: In the blocks of one unit with itself alone.
-        units: Of each model.
-        inputs: Numbers that its units share.
-        cases: Over which the matrix is a mean.
+        norm: Norm of the models, one of :data:`lnlib.fisher.NORMS`.
+        family: Distribution of the labels, one of :data:`lnlib.fisher.FAMILIES`.
+        draws: Number of models.
+        own: Whether to compare only the diagonal block of each unit.
+        units: Number of units of each model.
+        inputs: Number of inputs, which the units share.
+        cases: Number of examples over which the matrix is averaged.
 
     Returns:
         Shape ``(draws,)``.

@@ -1,4 +1,4 @@
-"""Batch norm in training and at test time: one feature, one batch after the other."""
+"""Batch norm in training and at test time: one feature over successive batches."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lnlib import norms
 
 @dataclass(frozen=True)
 class Stream:
-    """A feature as batch norm sees it over T batches, and what it makes of one value.
+    """A feature over T batches, and the outputs of batch norm for one value of it.
 
     Attributes:
         batch_mean: Mean of each batch, shape ``(T,)``.
-        running_mean: Running mean before the first batch and after each, shape ``(T + 1,)``.
-        running_var: Running variance, likewise.
+        running_mean: Running mean before the first batch and after each batch, shape ``(T + 1,)``.
+        running_var: Running variance at the same points, shape ``(T + 1,)``.
         train: Output for the value with the statistics of its batch, shape ``(T,)``.
-        test: Output for it with the running statistics, shape ``(T + 1,)``.
+        test: Output for the value with the running statistics, shape ``(T + 1,)``.
     """
 
     batch_mean: np.ndarray
@@ -32,21 +32,21 @@ class Stream:
 def follow(
     value: float, batches: Iterable[np.ndarray], momentum: float = 0.1, *, eps: float = 1e-5
 ) -> Stream:
-    """Follow one feature, and a value of it, through training.
+    """Compute the statistics of one feature, and the outputs for one value of it, during training.
 
     ::
 
         running = (1 - momentum) * running + momentum * batch's
 
-    Running mean and variance start from 0 and 1, and a batch's variance there divides by B - 1, as
-    in ``torch.nn.BatchNorm1d``.
+    The running mean and variance are initialized to 0 and 1, and they are updated with the unbiased
+    variance of the batch (divided by B - 1), as in ``torch.nn.BatchNorm1d``.
 
     Args:
-        value: What is normalized: in training it stands in place of each batch's first case.
-        batches: The feature's values, each of shape ``(B,)``, B at least 2: of one, there is no
-            unbiased variance.
-        momentum: Weight of the latest batch.
-        eps: In squared units of the feature.
+        value: The value to normalize; in training, it replaces the first example of each batch.
+        batches: Values of the feature, each of shape ``(B,)`` with B at least 2, because the
+            unbiased variance of one value is not defined.
+        momentum: Weight of the newest batch.
+        eps: Constant added to the variance, in squared units of the feature.
 
     Example:
         >>> run = follow(3.0, [np.array([1.0, 3.0]), np.array([5.0, 1.0])], momentum=0.5)

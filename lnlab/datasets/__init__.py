@@ -1,11 +1,11 @@
-"""Data sets, one module each, every one checked against a SHA-256 before it is used.
+"""Data sets, one module each; every file is verified against a SHA-256 before it is used.
 
-``digits`` comes with scikit-learn and is always there. For the sections of the paper there are
+``digits`` is part of scikit-learn and always available. The sections of the paper use
 ``coco_val2017_layout`` (6.1), ``bible_cloze`` (6.2), ``gutenberg_prose`` and ``sentence_tasks``
 (6.3), ``mnist_binarized`` (6.4), ``omniglot_lines`` and ``iam_ondb`` (6.5), ``mnist`` (6.6),
-``fashion_mnist`` and ``fashion_small`` (6.7). ``tiny_shakespeare`` is text for a small transformer,
-and ``python_topics``, which every Python has, stands in where there is no network. Importing this
-package loads none.
+``fashion_mnist`` and ``fashion_small`` (6.7). ``tiny_shakespeare`` is text for a small transformer;
+``python_topics``, which is part of Python, replaces it where there is no network connection.
+Importing this package loads no data.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ BUNDLED = ("digits", "python_topics")  # part of a package: nothing to download
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Training and test cases, one row each.
+    """Training and test examples, one row each.
 
     Attributes:
         name: Name of the data set, as for :func:`load`.
@@ -86,13 +86,13 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A long text, its beginning for training and its end for validation.
+    """A long text, with its beginning for training and its end for validation.
 
     Attributes:
         name: Name of the data set, as for :func:`load`.
         train: The first 90%.
         val: The rest.
-        sha256: Of the whole text, in UTF-8.
+        sha256: SHA-256 of the complete text, in UTF-8.
     """
 
     name: str
@@ -122,11 +122,11 @@ def load(name: str) -> Any:
         name: One of :data:`NAMES`.
 
     Returns:
-        What ``lnlab.datasets.<name>.load()`` returns: a :class:`Dataset`, where it is of cases and
-        their classes, or a :class:`Text`, or :class:`lnlab.datasets.pen.Lines`.
+        The result of ``lnlab.datasets.<name>.load()``: a :class:`Dataset` for classification, a
+        :class:`Text`, :class:`lnlab.datasets.pen.Lines`, or another class of that module.
 
     Raises:
-        ValueError: If there is no data set of this name.
+        ValueError: If there is no data set with this name.
 
     Example:
         >>> load("digits").x_train.shape

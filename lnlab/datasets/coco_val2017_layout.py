@@ -1,8 +1,8 @@
-"""Captions and object boxes of COCO val2017: what section 6.1 is run on, without a pixel.
+"""Captions and object boxes of COCO val2017, the data of section 6.1; no images are used.
 
-One file of lines of JSON, the categories first, then one image per line. It is derived from two
-public files: ``captions_val2017.json`` from COCO's own archive, or from a copy at a fixed commit,
-and, at a fixed commit, ``val2017.txt``, which has all boxes of ``instances_val2017.json``.
+The data set is one file of JSON lines: first the categories, then one line per image. It is derived
+from two public files: ``captions_val2017.json`` from COCO's own archive, or from a copy at a fixed
+commit, and ``val2017.txt`` at a fixed commit, which has all boxes of ``instances_val2017.json``.
 
 Captions and boxes are annotations of COCO, by Lin et al. (2014) and the COCO Consortium,
 cocodataset.org, under CC BY 4.0; here they are joined, trimmed and split.
@@ -83,16 +83,17 @@ def load(folder: str | os.PathLike | None = None) -> Layouts:
 
 
 def features(layouts: Layouts, split: str) -> np.ndarray:
-    """Return what is in each image, and where, as numbers.
+    """Return the objects in each image and their positions as features.
 
     Args:
         layouts: The data set.
         split: ``train``, ``val`` or ``test``.
 
     Returns:
-        Shape ``(N, 400)`` for 80 categories, float32; for each of them whether it is there, the
-        logarithm of 1 + how often, and of the largest one (of equals, the last) the square root of
-        its share of the area, and its center's x and y from 0 to 1; 0 where there is none.
+        Shape ``(N, 400)`` for 80 categories, float32. Each category has five features: whether it
+        is in the image; the logarithm of 1 + its number of objects; and for the largest object (the
+        last one of equals), the square root of its fraction of the area, and x and y of its center
+        from 0 to 1. They are 0 if the category is not in the image.
     """
     rows = layouts.images[split]
     result = np.zeros((len(rows), len(layouts.categories), FEATURES_PER_CATEGORY), np.float32)

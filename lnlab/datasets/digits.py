@@ -1,4 +1,4 @@
-"""The 1,797 handwritten digits that come with scikit-learn: no download, always there."""
+"""The 1,797 handwritten digits that are part of scikit-learn: always available, no download."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fashion-MNIST: 60,000 + 10,000 images of clothes in ten classes, with MNIST's format and sizes.
+"""Fashion-MNIST: 60,000 + 10,000 images of clothing in ten classes, in the format of MNIST.
 
 By Xiao, Rasul and Vollgraf (2017), Zalando SE, under the MIT license. Only the checksums of the
 publisher's gzipped files are known, so no other compression is accepted.

@@ -1,9 +1,9 @@
 """A seventh of Fashion-MNIST: 800 training and 200 test images of each of the ten classes.
 
-Drawn once, at random, from the training and from the test images. ``fashion_small.crc32`` lists
-which: the CRC-32 of the 784 bytes of each image, in order, as little-endian 32-bit numbers, 8,000
-and then 2,000. They are taken from Fashion-MNIST, unless ``fashion_10k.npz`` is in ``LNLIB_DATA``.
-Xiao, Rasul and Vollgraf (2017), Zalando SE, MIT license.
+The images were sampled once, at random, from the training and test images. ``fashion_small.crc32``
+identifies them by the CRC-32 of the 784 bytes of each image, as little-endian 32-bit numbers: 8,000
+training images, then 2,000 test images. They are taken from Fashion-MNIST, unless
+``fashion_10k.npz`` is in ``LNLIB_DATA``. Xiao, Rasul and Vollgraf (2017), Zalando SE, MIT license.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def load(folder: str | os.PathLike | None = None) -> Dataset:
         folder: As for :func:`lnlab.datasets.fetch.folders`.
 
     Returns:
-        As :func:`lnlab.datasets.mnist.load`. ``sha256`` is of training images, training labels,
-        test images and test labels one after the other, one byte per number.
+        As :func:`lnlab.datasets.mnist.load`. ``sha256`` is of the concatenation of training images,
+        training labels, test images and test labels, one byte per number.
 
     Raises:
         OSError: As for :func:`lnlab.datasets.fetch.get`.
@@ -58,7 +58,7 @@ def listed() -> tuple[np.ndarray, np.ndarray]:
 
 
 def select(whole: Dataset, checksums: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return training images and labels, then those for testing, that have these CRC-32."""
+    """Return images and labels for training and for testing that have these CRC-32."""
     parts = []
     for x, y, wanted in zip(
         (whole.x_train, whole.x_test), (whole.y_train, whole.y_test), checksums, strict=True

@@ -1,17 +1,16 @@
-"""24 novels, sentence by sentence, the data of section 6.3 in place of the paper's BookCorpus.
+"""24 novels split into sentences, the data of section 6.3 in place of the paper's BookCorpus.
 
-One file: a line ``=== key | author | d. year`` opens a book, an empty line ends a chapter, every
-other line is a sentence, in reading order. There are two such files, of the same books.
-``prose.txt`` can be supplied in ``LNLIB_DATA``; the rules that made it were not kept.
-``prose_own.txt`` is what :func:`to_sentences` derives from Project Gutenberg's plain texts as they
-were in January 2025. Project Gutenberg corrects its texts now and then: one that has changed since
-is taken from a copy of that time, in a public repository at a fixed commit.
-Nearly all sentences are in both, but they are not the same, and a run's record says by its SHA-256
-which of the two it has read.
+The data set is one file. A line ``=== key | author | d. year`` starts a book, an empty line ends a
+chapter, and every other line is a sentence, in reading order. There are two versions of this file,
+of the same books. ``prose.txt`` can be supplied in ``LNLIB_DATA``; the program that generated it
+was not kept. ``prose_own.txt`` is derived by :func:`to_sentences` from Project Gutenberg's plain
+texts as of January 2025. Project Gutenberg occasionally corrects its texts; one that has changed
+since is taken from a copy of that time, in a public repository at a fixed commit. Nearly all
+sentences are in both versions, and the SHA-256 in a run's record shows which of them was read.
 
-All texts are in the public domain: first published before 1931, their authors dead for more than
-70 years. They are Project Gutenberg's e-books, here without its name, header and licence, as it
-asks for where a text is passed on without its terms.
+All texts are in the public domain: they were first published before 1931, and their authors died
+more than 70 years ago. They are Project Gutenberg's e-books, here without its name, header and
+license, as it requests for texts that are redistributed without its terms.
 """
 
 from __future__ import annotations
@@ -59,9 +58,9 @@ class Book:
     """A book.
 
     Attributes:
-        key: Its short name.
-        author: With the year of death, as the file has it.
-        chapters: The sentences of each, in reading order.
+        key: Short name of the book.
+        author: The author and the year of death, as in the file.
+        chapters: The sentences of each chapter, in reading order.
     """
 
     key: str
@@ -71,12 +70,12 @@ class Book:
 
 @dataclass(frozen=True, eq=False)
 class Prose:
-    """Books, sentence by sentence.
+    """Books, split into sentences.
 
     Attributes:
         name: Name of the data set, as for :func:`lnlab.datasets.load`.
-        books: In the order of the file.
-        sha256: Of the prepared file, uncompressed.
+        books: The books, in the order of the file.
+        sha256: SHA-256 of the prepared file, uncompressed.
     """
 
     name: str
@@ -93,7 +92,7 @@ class Prose:
 
 
 def load(folder: str | os.PathLike | None = None) -> Prose:
-    """Load the books, ``prose.txt`` where it is supplied.
+    """Load the books, from ``prose.txt`` if it is supplied.
 
     Args:
         folder: As for :func:`lnlab.datasets.fetch.folders`.
@@ -146,16 +145,16 @@ def sentences(paragraph: str) -> Iterator[str]:
 
 
 def to_sentences(books: Mapping[str, bytes], *, min_sentences: int = 20) -> bytes:
-    """Return the data set's one file, derived from the e-books.
+    """Return the content of the data set's file, derived from the e-books.
 
-    What stands between the lines ``*** START OF`` and ``*** END OF`` is taken. Typographic quotes
-    and dashes become ASCII, underscores and notes on illustrations go. A paragraph that is a
-    heading, or all in capitals, begins a chapter; what has fewer than ``min_sentences``
-    is none: tables of contents, title pages.
+    Only the text between the lines ``*** START OF`` and ``*** END OF`` is used. Typographic quotes
+    and dashes are replaced by ASCII; underscores and notes on illustrations are removed. A
+    paragraph that is a heading, or all in capitals, starts a chapter. Chapters with fewer than
+    ``min_sentences`` sentences, such as tables of contents and title pages, are left out.
 
     Args:
         books: The e-books, in UTF-8, by the keys of :data:`AUTHORS`.
-        min_sentences: Of a chapter.
+        min_sentences: Minimum number of sentences of a chapter.
     """
     lines = []
     for key, content in books.items():

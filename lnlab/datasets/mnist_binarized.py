@@ -1,11 +1,12 @@
-"""Binarized MNIST, 50,000 + 10,000 + 10,000 digits in black and white: the data of section 6.4.
+"""Binarized MNIST, 50,000 + 10,000 + 10,000 digits with binary pixels: the data of section 6.4.
 
-The fixed binarization of Salakhutdinov & Murray (2008) as Larochelle & Murray (2011) split it, bit
-for bit the data of the paper. Its three text files, with one line of 784 zeros and ones per image,
-are 110 MB; they are packed to one of 7 MB, and can be deleted then. The test images are sorted by
-digit, and there are no labels.
+The fixed binarization of Salakhutdinov & Murray (2008) in the split of Larochelle & Murray (2011),
+bit for bit the data of the paper. Its three text files, with one line of 784 zeros and ones per
+image, have 110 MB; they are packed into one file of 7 MB and can then be deleted. The test images
+are sorted by digit, and there are no labels.
 
-After MNIST by Yann LeCun and Corinna Cortes, which is under CC BY-SA 3.0; here packed, no more.
+Derived from MNIST by Yann LeCun and Corinna Cortes, which is under CC BY-SA 3.0; the only change
+here is the packing.
 """
 
 from __future__ import annotations

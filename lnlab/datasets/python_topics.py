@@ -1,7 +1,8 @@
-"""What Python's own ``help("topics")`` explains, its language reference: always there, no download.
+"""Python's own ``help("topics")``, its language reference: always available, no download.
 
-Each version of Python has words of its own, so there is no one SHA-256 to hold it against: a run
-that was recorded on it can be repeated with that version alone. A record names both.
+The text differs between versions of Python, so there is no single SHA-256 to verify it against: a
+run that was recorded on it can be repeated only with the same version. A record has both the
+version and the SHA-256.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from lnlab.datasets import Text
 
 
 def load() -> Text:
-    """Load the reference, its topics by the alphabet and a line between two.
+    """Load the reference, with its topics in alphabetical order, separated by newlines.
 
     Returns:
-        Some 470,000 characters, of which the first 90% are for training. ``sha256`` is of them
-        all, in UTF-8.
+        About 470,000 characters, of which the first 90% are for training. ``sha256`` is that of the
+        complete text, in UTF-8.
 
     Raises:
-        ValueError: If this Python came without its manual.
+        ValueError: If this Python was installed without its manual.
 
     Example:
         >>> load().train[:20].isascii()

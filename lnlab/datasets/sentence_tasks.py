@@ -1,19 +1,19 @@
-"""What sentence vectors are judged by in section 6.3: three of the paper's tasks, and pairs.
+"""Tasks on which section 6.3 evaluates sentence vectors: three of the paper's, and caption pairs.
 
-``mr``, ``cr`` and ``subj`` are the paper's own: opinions on films, opinions on products, subjective
-or objective. A line of a file is ``label<TAB>sentence``, the words as published. They are prepared
-from four archives of NLTK's data at a fixed commit, byte for byte. ``cr`` has 3,730 sentences, the
-paper's copy 3,775.
+``mr``, ``cr`` and ``subj`` are the same as in the paper: sentiment of movie reviews, sentiment of
+product reviews, and subjectivity. A line of a file is ``label<TAB>sentence``, with the words as
+published. They are derived from four archives of NLTK's data at a fixed commit, byte for byte.
+``cr`` has 3,730 sentences; the paper's copy has 3,775.
 
-``caption_pairs`` stands in for SICK, which may not be passed on freely: of 3,000 pairs of captions
-of COCO val2017, 1,000 are of one image (label 1). There are two such files.
-``caption_pairs.tsv`` can be supplied in ``LNLIB_DATA``; how its pairs were drawn was not kept.
-:func:`pairs` draws others, by the same description, from a fixed seed. A record's SHA-256 says
-which were read.
+``caption_pairs`` replaces SICK, which may not be freely redistributed: of 3,000 pairs of captions
+of COCO val2017, 1,000 are of the same image (label 1). There are two versions of this file.
+``caption_pairs.tsv`` can be supplied in ``LNLIB_DATA``; the program that sampled its pairs was not
+kept. :func:`pairs` samples other pairs of the same kinds with a fixed seed. The SHA-256 in a record
+shows which version was read.
 
 Sentences and labels are by Pang and Lee (2004, 2005), Hu and Liu (2004) and Liu (2007), under CC BY
-4.0 as NLTK's data say; captions are COCO's, by Lin et al. (2014), under CC BY 4.0. Here they are
-joined, split and shuffled.
+4.0 according to NLTK's data; captions are COCO's, by Lin et al. (2014), under CC BY 4.0. Here they
+are joined, split and shuffled.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Tasks:
 
     Attributes:
         name: Name of the data set, as for :func:`lnlab.datasets.load`.
-        mr: Opinions on films: 1 is a good one.
-        cr: Opinions on products: 1 is a good one.
-        subj: 1 is subjective.
-        caption_pairs: Label and two captions: 1 is of the same image.
-        sha256: Of the four prepared files, uncompressed, one behind the other.
+        mr: Sentences of movie reviews; 1 is positive.
+        cr: Sentences of product reviews; 1 is positive.
+        subj: Sentences; 1 is subjective.
+        caption_pairs: Label and two captions; 1 if they are of the same image.
+        sha256: SHA-256 of the concatenation of the four files, uncompressed.
     """
 
     name: str
@@ -117,16 +117,16 @@ def to_tasks(polarity: bytes, subjectivity: bytes, five: bytes, nine: bytes) -> 
 
 
 def pairs(layouts: coco.Layouts, count: int = PAIRS) -> bytes:
-    """Draw pairs of captions: of one image, of any two, of two with much the same in them.
+    """Sample pairs of captions: of the same image, of any two images, and of two similar images.
 
-    All is drawn by ``random.Random(0)`` from the images of the splits train, val and test, one
-    behind the other: ``count`` images without repeat for each of the three kinds. The other image
-    of the third kind is the one with the largest share of common categories, ``|a & b| / |a | b|``,
-    the first of equals. The rows are then shuffled.
+    All samples are from ``random.Random(0)``, from the concatenated images of the splits train, val
+    and test: ``count`` images without replacement for each of the three kinds. For the third kind,
+    the other image is the one with the largest overlap of categories, ``|a & b| / |a | b|``, the
+    first one of equals. The rows are then shuffled.
 
     Args:
-        layouts: The captions, and what is in the images.
-        count: Pairs of each kind.
+        layouts: The captions, and the objects in the images.
+        count: Number of pairs of each kind.
     """
     rng, rows = random.Random(0), []
     images = [row for split in ("train", "val", "test") for row in layouts.images[split]]

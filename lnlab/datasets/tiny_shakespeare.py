@@ -17,7 +17,7 @@ def load(folder: str | os.PathLike | None = None) -> Text:
         folder: As for :func:`lnlab.datasets.fetch.folders`.
 
     Returns:
-        The first 90% for training, the last 10% for validation, as usual.
+        The first 90% for training and the last 10% for validation.
 
     Raises:
         OSError: As for :func:`lnlab.datasets.fetch.get`.

@@ -106,11 +106,11 @@ def may(package, room, path):
     if room in SHOWS:
         return {"lnlib.norms", "lnlab.comparison", "lnlab.records", "lnlab.claims"} | book(*SHOWS)
     if room == "classroom":
-        shared = ("exercises", "renamed", "_words", *SHOWS)
+        shared = ("exercises", "renamed", "_feedback", *SHOWS)
         return {"lnlab", "lnlab.atomic_write"} | book("classroom", *shared)
-    if path.stem in ("exercises", "_words", "renamed"):
+    if path.stem in ("exercises", "_feedback", "renamed"):
         own = [room] if path.with_name("material.py").exists() else []
-        return COMPUTES | book("exercises", "_words", *own)
+        return COMPUTES | book("exercises", "_feedback", *own)
     assert room in CHAPTERS, f"{path}: neither a part of what is shown nor a chapter"
     modules = {"lnlib.nn"} if f"lnbook.{room}" in TRAINS else set()
     return COMPUTES | modules | book(*SHOWS, room)

@@ -45,7 +45,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbook import _words
+from lnbook import _feedback
 
 HERE = Path(__file__).parent
 
@@ -77,7 +77,7 @@ def check(name: str, answer: object, *, seed: int = 0) -> None:
 def fault(name: str, answer: object, *, seed: int = 0) -> str | None:
     """Return what :func:`check` says is wrong with an answer, ``None`` if nothing is."""
     exercise = find(name, seed=seed)
-    if _words.missing(answer):
+    if _feedback.missing(answer):
         return "the answer is still `...`; put yours in its place."
     return exercise.fault(answer)
 
@@ -148,19 +148,19 @@ class Function:
     def fault(self, answer: object) -> str | None:
         """Return what is wrong with the answer, ``None`` if nothing is."""
         if not callable(answer):
-            return f"the answer must be a function, got {_words.kind(answer)}."
+            return f"the answer must be a function, got {_feedback.kind(answer)}."
         cases = self._cases()
         if not _takes(answer, cases[0]):
             return (
-                f"the function must take {_words.signature(self.reference)}, "
-                f"yours takes {_words.signature(answer)}."
+                f"the function must take {_feedback.signature(self.reference)}, "
+                f"yours takes {_feedback.signature(answer)}."
             )
         runs = self.run(answer)
         for sentence, misconception in self.wrong.items():
             if self._same(runs, self.run(misconception)):
                 return sentence
-        every = list(zip(cases, self.run(self.reference), runs, strict=True))
-        for args, expected, run in sorted(every, key=lambda case: _words.size(case[0])):
+        results = list(zip(cases, self.run(self.reference), runs, strict=True))
+        for args, expected, run in sorted(results, key=lambda case: _feedback.size(case[0])):
             if problem := self._problem(args, expected.result, run, answer):
                 return problem
         return None
@@ -186,32 +186,32 @@ class Function:
         def same(a: Run, b: Run) -> bool:
             if a.error or b.error:
                 return type(a.error) is type(b.error)
-            return _words.agree(a.result, b.result, self.tolerance)
+            return _feedback.agree(a.result, b.result, self.tolerance)
 
         return all(map(same, runs, others))
 
     def _problem(self, args: tuple, expected: Any, run: "Run", answer: Callable) -> str | None:
         """Say what is wrong in one case."""
-        where = f"for {_words.arguments(self.reference, args)},"
+        where = f"for {_feedback.arguments(self.reference, args)},"
         if run.error is not None:
-            return _words.raised(run.error, answer, where)
+            return _feedback.raised(run.error, answer, where)
         if run.result is None:
             return "the function returns nothing; end it with `return` and what you have computed."
-        if _words.missing(run.result):
+        if _feedback.missing(run.result):
             return "the function still returns `...`; put your code in its place."
-        if changed := _words.changed(self.reference, args, run.args):
+        if changed := _feedback.changed(self.reference, args, run.args):
             return (
                 f"the function writes into its input {changed}, which is the caller's; "
                 "work on a copy, and write x = x - 1 in place of x -= 1."
             )
         if not isinstance(expected, tuple):
-            problem = _words.difference(expected, run.result, self.tolerance, self.dtype)
+            problem = _feedback.difference(expected, run.result, self.tolerance, self.dtype)
             return problem and f"{where} {problem}"
         labels = self.returns or [f"result {i}" for i in range(1, len(expected) + 1)]
         if not isinstance(run.result, tuple | list) or len(run.result) != len(expected):
-            return f"the function must return {', '.join(labels)}; {_words.count(run.result)}."
+            return f"the function must return {', '.join(labels)}; {_feedback.count(run.result)}."
         for label, want, got in zip(labels, expected, run.result, strict=True):
-            if problem := _words.difference(want, got, self.tolerance, self.dtype, label):
+            if problem := _feedback.difference(want, got, self.tolerance, self.dtype, label):
                 return f"{where} {problem}"
         return None
 
@@ -257,9 +257,9 @@ class Value:
     def fault(self, answer: object) -> str | None:
         """Return what is wrong with the answer, ``None`` if nothing is."""
         expected = np.asarray(self.answer, float)
-        if problem := _words.unlike(expected, answer, "the answer"):
+        if problem := _feedback.unlike(expected, answer, "the answer"):
             return problem
-        got = _words.numbers(answer).reshape(expected.shape)
+        got = _feedback.numbers(answer).reshape(expected.shape)
 
         def off(value):
             return np.abs(got - np.asarray(value, float)).max()
@@ -269,7 +269,7 @@ class Value:
         nearest = min(self.wrong, key=off, default=None)
         if nearest is not None and off(nearest) <= self.tolerance:
             return self.wrong[nearest]
-        return f"{_words.short(got)} is not it; {self.otherwise}"
+        return f"{_feedback.short(got)} is not it; {self.otherwise}"
 
 
 @dataclass(frozen=True)
@@ -289,10 +289,10 @@ class Measured:
     def fault(self, answer: object) -> str | None:
         """Return what is wrong with the answer, ``None`` if nothing is."""
         expected = np.zeros(len(self.results))
-        if problem := _words.unlike(expected, answer, f"the answer ({', '.join(self.results)})"):
+        if problem := _feedback.unlike(expected, answer, f"the answer ({', '.join(self.results)})"):
             return problem
-        got = _words.numbers(answer).tolist()
-        return next((sentence for sentence, says in self.wrong.items() if says(*got)), None)
+        got = _feedback.numbers(answer).tolist()
+        return next((sentence for sentence, applies in self.wrong.items() if applies(*got)), None)
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ class Text:
     def fault(self, answer: object) -> str | None:
         """Return what is wrong with the answer, ``None`` if nothing is."""
         if not isinstance(answer, str):
-            return f"the answer must be a text in quotation marks, got {_words.kind(answer)}."
+            return f"the answer must be a text in quotation marks, got {_feedback.kind(answer)}."
         for text, sentence in {self.answer: None, **self.wrong}.items():
             if answer.casefold().split() == text.casefold().split():
                 return sentence

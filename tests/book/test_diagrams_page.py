@@ -198,7 +198,7 @@ def test_the_arrow_keys_read_every_box_and_to_leave_shows_the_whole(page, name):
     texts = root.locator(".ln-diagram-said")
     assert texts.inner_text() == text(flow.said)
     root.locator("svg [tabindex='0']").focus()
-    lines = [box.says for box in flow.boxes.values() if box.says]
+    lines = [box.text for box in flow.boxes.values() if box.text]
     for line in lines:
         assert texts.inner_text() == text(line)
         active = page.evaluate("document.activeElement.getAttribute('aria-label')")
@@ -223,10 +223,10 @@ def test_every_box_under_the_pointer_is_said_and_lit_with_the_wires_into_it(brow
         root = page.locator(".ln-diagram-flow").nth(place)
         drawn = root.locator("svg")
         for name, box in itertools.islice(flow.boxes.items(), 0, None, 3):
-            if box.says:
+            if box.text:
                 page.mouse.move(1, 1)  # a box may be scrolled to where the last one was
                 drawn.locator(f"[data-part='{name}']").hover()
-                assert root.locator(".ln-diagram-said").inner_text() == text(box.says)
+                assert root.locator(".ln-diagram-said").inner_text() == text(box.text)
                 into = sum(wire.target == name for wire in flow.wires)
                 assert drawn.locator("[data-to].on:visible").count() == into
                 assert drawn.locator(".box.on").count() == 1
@@ -314,7 +314,7 @@ def test_in_print_every_norm_and_every_line_is_there(browse):
 
 def has_every_line(page):
     assert page.locator(".ln-diagram-says:visible").count() == len(cubes.NORMS)
-    lines = [b for flow in (cells.LSTM, cells.GRU) for b in flow.boxes.values() if b.says]
+    lines = [b for flow in (cells.LSTM, cells.GRU) for b in flow.boxes.values() if b.text]
     assert page.locator(".ln-diagram-parts li:visible").count() == len(lines)
     assert page.locator(".ln-diagram-other li:visible").count() == len(RIVER) - 1
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook import _words, exercises
+from lnbook import _feedback, exercises
 from lnbook.exercises import Function, Measured, Text, Value
 
 NAMES = exercises.names()
@@ -186,7 +186,9 @@ def test_a_function_half_the_way_to_a_misconception_is_not_right(name, wrong, se
         right.result if run.error else between(right.result, run.result)
         for right, run in zip(rights, wrongs, strict=True)
     ]
-    if all(_words.agree(new, right.result, 0) for new, right in zip(results, rights, strict=True)):
+    if all(
+        _feedback.agree(new, right.result, 0) for new, right in zip(results, rights, strict=True)
+    ):
         pytest.skip("it has another shape, or fails, wherever it differs")
     left = iter(results)
     assert exercise.fault(lambda *args: next(left))

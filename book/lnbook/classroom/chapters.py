@@ -95,12 +95,12 @@ def cells(path: Path) -> list[dict]:
 @functools.cache
 def tasks(chapter: str) -> dict[str, Task]:
     """Return the exercises of a chapter by name, in its order."""
-    every = cells(book() / f"{chapter}.ipynb")
-    title = re.search(r"^# (.+)$", every[0]["source"], re.M)[1]
+    all_cells = cells(book() / f"{chapter}.ipynb")
+    title = re.search(r"^# (.+)$", all_cells[0]["source"], re.M)[1]
     labeled: dict[str, Task] = {}
     before: list[ast.stmt] = []
     room, text, label = None, "", ""
-    for cell in every:
+    for cell in all_cells:
         source = cell["source"]
         if cell["cell_type"] == "code":
             if room == "task":
@@ -143,7 +143,7 @@ def _task(chapter: str, title: str, text: str, source: str, before: list[ast.stm
 def plain(text: str) -> str:
     """Turn the book's Markdown into what any notebook shows: no fences, labels and roles."""
     text = FENCE.sub("", text)
-    text = re.sub(r"\{doc\}`(\w+)`", lambda found: f"the page *{found[1]}* of the book", text)
+    text = re.sub(r"\{doc\}`(\w+)`", lambda match: f"the page *{match[1]}* of the book", text)
     text = re.sub(r"\{eq\}`([\w-]+)`", "the equation of this chapter", text)
     text = re.sub(r"\{cite:[pt]\}`([^`]+)`", _cited, text)
     text = re.sub(r"\{term\}`([^`<]+)`", r"\1", text)
@@ -151,9 +151,9 @@ def plain(text: str) -> str:
     return text.strip()
 
 
-def _cited(found: re.Match) -> str:
+def _cited(match: re.Match) -> str:
     """Turn a citation's keys, such as `Wu2018` or `Glorot2010,He2015`, to `(Wu, 2018)`."""
-    keys = found[1].split(",")
+    keys = match[1].split(",")
     return "({})".format("; ".join(re.sub(r"^(\D+)(\d+[a-z]?)$", r"\1, \2", key) for key in keys))
 
 
@@ -211,14 +211,14 @@ def used(statements: Iterable[ast.stmt]) -> set[str]:
             names |= set().union(*map(used, parts)) - have
             have |= bound(statement)
             continue
-        every = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
-        inner = {n.id for n in every if isinstance(n.ctx, ast.Store)} - bound(statement)
+        name_nodes = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
+        inner = {n.id for n in name_nodes if isinstance(n.ctx, ast.Store)} - bound(statement)
         inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
         named = (n for n in ast.walk(statement) if isinstance(n, ast.FunctionDef | ast.ClassDef))
         inner |= {n.name for n in named} - bound(statement)
         handlers = (n for n in ast.walk(statement) if isinstance(n, ast.ExceptHandler))
         inner |= {handler.name for handler in handlers if handler.name}
-        names |= {n.id for n in every if isinstance(n.ctx, ast.Load)} - have - inner
+        names |= {n.id for n in name_nodes if isinstance(n.ctx, ast.Load)} - have - inner
         have |= bound(statement)
     return names - set(dir(builtins))
 

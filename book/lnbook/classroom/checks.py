@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbook import _words, exercises
+from lnbook import _feedback, exercises
 from lnbook.classroom.data import pack, unpack
 from lnbook.exercises import Exercise, Function, Measured, Text, Value
 
@@ -71,12 +71,12 @@ def mark(name: str, answer: object, sealed: str) -> None:
         shown = _opened(HERE / FILE).get(name, {})
         if "expected" in shown:  # so that the student reads again what the open check says
             tests.insert(0, shown)
-    for at, described in enumerate(tests):
+    for number, described in enumerate(tests):
         with _quiet():
             feedback = fault(described, answer)
         if feedback is not None:
             known = feedback in (sentence for _, sentence in described["wrong"])
-            before = "right on the inputs of the check; " if at else ""
+            before = "right on the inputs of the check; " if number else ""
             raise (Misconception if known else NotYet)(before + feedback)
 
 
@@ -179,7 +179,7 @@ def fault(described: dict, answer: object) -> str | None:
 
     Without the right answer in it, only the answer's form and the misconceptions are looked at.
     """
-    if _words.missing(answer):
+    if _feedback.missing(answer):
         return "the answer is still `...`; put yours in its place."
     if "expected" in described or described["kind"] == "Measured":
         return rebuild(described).fault(answer)
@@ -197,9 +197,9 @@ def _open_function(described: dict, answer: Any) -> str | None:
 
 def _open_value(described: dict, answer: object) -> str | None:
     shape = described["shape"]
-    if problem := _words.unlike(np.zeros(shape), answer, "the answer"):
+    if problem := _feedback.unlike(np.zeros(shape), answer, "the answer"):
         return problem
-    got = _words.numbers(answer).reshape(shape)
+    got = _feedback.numbers(answer).reshape(shape)
     off = [(np.abs(got - unpack(wrong)).max(), feedback) for wrong, feedback in described["wrong"]]
     distance, feedback = min(off, default=(np.inf, None))
     return feedback if distance <= described["within"] else None
@@ -208,9 +208,9 @@ def _open_value(described: dict, answer: object) -> str | None:
 def _open_text(described: dict, answer: object) -> str | None:
     if not isinstance(answer, str):
         return rebuild(described | {"expected": "", "otherwise": ""}).fault(answer)
-    words = answer.casefold().split()
+    tokens = answer.casefold().split()
     known = {tuple(wrong.casefold().split()): feedback for wrong, feedback in described["wrong"]}
-    return known.get(tuple(words))
+    return known.get(tuple(tokens))
 
 
 def rebuild(described: dict) -> Exercise:

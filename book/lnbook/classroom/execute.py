@@ -47,8 +47,8 @@ def execute(path: Path, seconds: float, total: float) -> None:
         if failed is None:
             break
         left_out |= failed
-    for at, (kind, why) in left_out.items():
-        notebook.cells[at].outputs = [_error(kind, why)]
+    for index, (kind, why) in left_out.items():
+        notebook.cells[index].outputs = [_error(kind, why)]
     nbformat.write(notebook, path)
 
 
@@ -63,26 +63,26 @@ def _pass(
         shutdown_kernel="immediate",
         resources={"metadata": {"path": str(path.parent)}},
     )
-    at = 0
+    index = 0
     try:
         with client.setup_kernel():
-            for at, cell in enumerate(notebook.cells):
-                if cell.cell_type != "code" or at in left_out:
+            for index, cell in enumerate(notebook.cells):
+                if cell.cell_type != "code" or index in left_out:
                     continue
                 left = end - time.monotonic()
                 if left <= 0:
-                    rest = range(at, len(notebook.cells))
+                    rest = range(index, len(notebook.cells))
                     late = ("NotRun", "the time for the whole notebook was over")
                     code = [i for i in rest if notebook.cells[i].cell_type == "code"]
                     left_out |= {i: late for i in code if i not in left_out}
                     return None
                 cell.outputs, client.printed = [], 0
                 client.timeout = max(1, round(min(seconds, left)))
-                client.execute_cell(cell, at)
+                client.execute_cell(cell, index)
     except CellTimeoutError:
-        return {at: ("TookTooLong", f"the cell was not done after {client.timeout} seconds")}
+        return {index: ("TookTooLong", f"the cell was not done after {client.timeout} seconds")}
     except DeadKernelError:
-        return {at: ("KernelEnded", "the cell ended Python, as when memory runs out")}
+        return {index: ("KernelEnded", "the cell ended Python, as when memory runs out")}
     return None
 
 

@@ -48,7 +48,7 @@ def cards() -> list[tuple[str, str, str]]:
     results = []
     for terms, text in entries():
         first, *others = map(html.escape, terms)
-        front = first + "".join(f"<br><small>{other}</small>" for other in others)
+        front = first + "".join(f"<br><small>{synonym}</small>" for synonym in others)
         name = "layer-norm-" + re.sub(r"\W+", "-", terms[0].lower())
         results.append((name, front, render(text)))
     return results
@@ -81,8 +81,8 @@ def renderer():
     parser.use(dollarmath_plugin, renderer=lambda text, _: rf"\({html.escape(text.strip())}\)")
     cited, titles = _cited(), _titles()
 
-    def role(self, tokens, at, options, env):
-        name, text = tokens[at].meta["name"], tokens[at].content
+    def role(self, tokens, index, options, env):
+        name, text = tokens[index].meta["name"], tokens[index].content
         term = text.partition("<")[0].strip()
         if name == "doc":
             return f"<i>{html.escape(titles[text])}</i>"

@@ -21,7 +21,7 @@ from typing import Any
 
 from lnbook.classroom import checks, nbgrader, runner
 from lnbook.classroom.runner import Where
-from lnbook.classroom.submissions import Submission, found, read, restore
+from lnbook.classroom.submissions import Submission, find_submissions, read, restore
 from lnlab import atomic_write
 
 RUN = "executed"  # the folder of what has run, where nbgrader looks for submissions
@@ -112,14 +112,14 @@ def grade(
     sources = {path.stem: _source(path) for path in (course / "source" / name).glob("*.ipynb")}
     sheets = {chapter: _exercises(source) for chapter, source in sources.items()}
     others = {path.name for path in (course / "source").iterdir()} - {name}
-    submissions, sentences = found(folder, name, sheets, others)
+    submissions, sentences = find_submissions(folder, name, sheets, others)
     graded = Grades(sentences=sentences)
     with tempfile.TemporaryDirectory(prefix="lnbook-grading-") as room:
         book, versions = runner.stripped(Path(room, "book")), runner.versions(where)
-        for at, submission in enumerate(submissions, 1):
+        for number, submission in enumerate(submissions, 1):
             ran = _run(submission, course, name, sources, book, where, versions)
             if ran:
-                tell(f"{at} of {len(submissions)}: {submission.student}")
+                tell(f"{number} of {len(submissions)}: {submission.student}")
     _forget(course, name, submissions)
     if any(submission.notebooks for submission in submissions):
         for command in ("autograde", "generate_feedback"):
@@ -202,9 +202,9 @@ def _run(
         return False
     with tempfile.TemporaryDirectory(prefix="submission-") as room:
         room = Path(room)
-        for place, content in files.items():
-            (room / place).parent.mkdir(parents=True, exist_ok=True)
-            (room / place).write_bytes(content)
+        for file_path, content in files.items():
+            (room / file_path).parent.mkdir(parents=True, exist_ok=True)
+            (room / file_path).write_bytes(content)
         for chapter, notebook in notebooks.items():
             nbformat.write(notebook, room / f"{chapter}.ipynb")
         problem = runner.execute(room, book, where, len(notebooks))
@@ -226,8 +226,8 @@ def _key(
     """
     digest = hashlib.sha256(json.dumps([notebooks, asdict(where), versions]).encode())
     code = {str(p.relative_to(book)): p.read_bytes() for p in book.rglob("*") if p.is_file()}
-    for place, content in sorted((files | code).items()):
-        digest.update(f"{place}\0{len(content)}\0".encode("utf-8", "replace") + content)
+    for file_path, content in sorted((files | code).items()):
+        digest.update(f"{file_path}\0{len(content)}\0".encode("utf-8", "replace") + content)
     return digest.hexdigest()
 
 

@@ -61,7 +61,7 @@ def make(
     chosen = select(wanted)
     for task in chosen:
         for drawn in (seed, seed + OTHER):
-            tell_apart(task.name, drawn)
+            check_distinguishes(task.name, drawn)
     nbgrader.required()
     folder = Path(folder)
     source = folder / "source" / name
@@ -94,14 +94,18 @@ def select(wanted: Sequence[str]) -> list[Task]:
     One that stands on another's answer brings that along.
     """
     results: dict[str, Task] = {}
-    every = {chapter: chapters.tasks(chapter) for chapter in chapters.in_order()}
+    tasks_by_chapter = {chapter: chapters.tasks(chapter) for chapter in chapters.in_order()}
     for name in (NEW_NAMES.get(name, name) for name in wanted):
-        if name in every:
-            results |= every[name]
-        elif tasks := next((tasks for tasks in every.values() if name in tasks), None):
+        if name in tasks_by_chapter:
+            results |= tasks_by_chapter[name]
+        elif tasks := next((tasks for tasks in tasks_by_chapter.values() if name in tasks), None):
             needed = chapters.used(ast.parse(tasks[name].solution).body) - tasks[name].binds
             needed -= set().union(*map(chapters.bound, tasks[name].before))
-            results |= {other.name: other for other in tasks.values() if other.binds & needed}
+            results |= {
+                prerequisite.name: prerequisite
+                for prerequisite in tasks.values()
+                if prerequisite.binds & needed
+            }
             results[name] = tasks[name]
         else:
             exercises.find(name)  # says which name is near
@@ -109,11 +113,11 @@ def select(wanted: Sequence[str]) -> list[Task]:
         raise ValueError(
             "exercises must name one at least, got none; name a chapter, as in introduction"
         )
-    order = list(every)
+    order = list(tasks_by_chapter)
     return sorted(results.values(), key=lambda task: order.index(task.chapter))
 
 
-def tell_apart(name: str, seed: int) -> None:
+def check_distinguishes(name: str, seed: int) -> None:
     """Hold that with this seed the checker knows right from wrong.
 
     Raises:

@@ -96,9 +96,9 @@ def _options(question: Choose | Order) -> list[tuple[str, bool, str]]:
         return [(o, i == question.right, why) for i, (o, why) in enumerate(question.options)]
     right = tuple(range(len(question.items)))
     known = {right: question.why, **dict(question.wrong)}
-    for places in (question.start, right[::-1], right[1:] + right[:1]):
-        known.setdefault(places, question.otherwise)
-    return [(question.named(places), places == right, why) for places, why in known.items()]
+    for order in (question.start, right[::-1], right[1:] + right[:1]):
+        known.setdefault(order, question.otherwise)
+    return [(question.named(order), order == right, why) for order, why in known.items()]
 
 
 def _bare(text: str) -> str:
@@ -111,14 +111,14 @@ def _bare(text: str) -> str:
 def markdown() -> str:
     """Return all questions as Markdown, the answers of each chapter below its questions."""
     lines = [f"# {COURSE}: the quizzes", ""]
-    for title, every in quizzes().items():
+    for title, quiz in quizzes().items():
         lines += [f"## {escaped(title)}", ""]
-        for i, question in enumerate(every, 1):
+        for i, question in enumerate(quiz, 1):
             lines += [f"{i}. {escaped(question.text)}", ""]
             items = [line.removeprefix("- ") for line in question.choices()]
             lines += [f"   - {escaped(line)}" for line in items] + [""]
         lines += ["### Answers", ""]
-        for i, question in enumerate(every, 1):
+        for i, question in enumerate(quiz, 1):
             right, *wrong = map(escaped, question.answered())
             lines += [f"{i}. {right}", "", *(f"   - {line}" for line in wrong), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -132,8 +132,8 @@ def escaped(text: str) -> str:
         *Not* `2 * 3`, but 2\*3\*4 \< a\_b
     """
     parts = re.split(r"(`[^`]+`)", text)
-    for at in range(0, len(parts), 2):
-        marked = EMPHASIS.sub("\0\\1\0", parts[at])
-        parts[at] = re.sub(r"([\\`*_<>\[\]#|~$&])", r"\\\1", marked).replace("\0", "*")
+    for index in range(0, len(parts), 2):
+        marked = EMPHASIS.sub("\0\\1\0", parts[index])
+        parts[index] = re.sub(r"([\\`*_<>\[\]#|~$&])", r"\\\1", marked).replace("\0", "*")
     # A number or a dash at the start would begin a list.
     return re.sub(r"^(\d*)([.)+-])(?=\s)", r"\1\\\2", "".join(parts))

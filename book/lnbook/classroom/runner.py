@@ -41,12 +41,15 @@ class Where:
 
 def stripped(folder: Path) -> Path:
     """Write a copy of the packages without the chapters' exercises, and return its folder."""
-    packages = {of.__name__: Path(of.__file__).parent for of in (lnlib, lnlab)}
+    packages = {
+        package_module.__name__: Path(package_module.__file__).parent
+        for package_module in (lnlib, lnlab)
+    }
     packages |= {"lnbook": exercises.HERE}
     for package, home in packages.items():
 
-        def left_out(at: str, names: list[str], home: Path = home) -> list[str]:
-            secret = ["exercises.py"] if Path(at) != home else []
+        def left_out(folder_path: str, names: list[str], home: Path = home) -> list[str]:
+            secret = ["exercises.py"] if Path(folder_path) != home else []
             return [n for n in names if n in [*secret, "__pycache__", "recorded"]]
 
         shutil.copytree(home, folder / package, ignore=left_out)

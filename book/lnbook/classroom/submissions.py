@@ -45,7 +45,7 @@ class Submission:
     problems: list[str] = field(default_factory=list)
 
 
-def found(
+def find_submissions(
     folder: Path, name: str, sheets: dict[str, list[str]], others: Iterable[str] = ()
 ) -> tuple[list[Submission], list[str]]:
     """Return the submissions of a folder, and a sentence on each entry that is none.
@@ -145,27 +145,29 @@ def _unpacked(path: Path) -> tuple[list[Member], list[str]]:
         return [], [f"{path.name} cannot be opened: {error}"]
 
 
-def _member(path: Path, place: PurePosixPath) -> Member:
+def _member(path: Path, member_path: PurePosixPath) -> Member:
     stat = path.stat()
-    return Member(place, stat.st_mtime, stat.st_size, path.read_bytes)
+    return Member(member_path, stat.st_mtime, stat.st_size, path.read_bytes)
 
 
 def _walk(folder: Path) -> Iterator[Member]:
     """Yield the files below a folder; links are not followed."""
     for path in sorted(folder.rglob("*")):
-        place = PurePosixPath(path.relative_to(folder).as_posix())
-        if path.is_file() and not path.is_symlink() and not any(map(_junk, place.parts)):
-            yield _member(path, place)
+        member_path = PurePosixPath(path.relative_to(folder).as_posix())
+        if path.is_file() and not path.is_symlink() and not any(map(_junk, member_path.parts)):
+            yield _member(path, member_path)
 
 
 def _zipped(path: Path) -> Iterator[Member]:
     """Yield the files of an archive, none of which is written anywhere."""
     archive, age = zipfile.ZipFile(path), path.stat().st_mtime
     for info in archive.infolist():
-        place = PurePosixPath(info.filename.replace("\\", "/"))
-        inside = place.parts and not place.is_absolute() and ".." not in place.parts
-        if not info.is_dir() and inside and not any(map(_junk, place.parts)):
-            yield Member(place, age, info.file_size, lambda info=info: archive.read(info))
+        member_path = PurePosixPath(info.filename.replace("\\", "/"))
+        inside = (
+            member_path.parts and not member_path.is_absolute() and ".." not in member_path.parts
+        )
+        if not info.is_dir() and inside and not any(map(_junk, member_path.parts)):
+            yield Member(member_path, age, info.file_size, lambda info=info: archive.read(info))
 
 
 def _sort(own: Submission, members: list[Member], sheets: dict[str, list[str]]) -> None:
@@ -266,10 +268,10 @@ def restore(handed: nbformat.NotebookNode, source: nbformat.NotebookNode) -> nbf
     originals = {cell.metadata.nbgrader.grade_id: cell for cell in source.cells}
     bare = {name: _released(cell) for name, cell in originals.items()}
     names = [_named(cell, bare) for cell in handed.cells]
-    last = {name: at for at, name in enumerate(names) if name}
+    last = {name: index for index, name in enumerate(names) if name}
     cells: list[tuple[str | None, dict]] = []
-    for at, (cell, name) in enumerate(zip(handed.cells, names, strict=True)):
-        original, counts = originals.get(name), last.get(name) == at
+    for index, (cell, name) in enumerate(zip(handed.cells, names, strict=True)):
+        original, counts = originals.get(name), last.get(name) == index
         own = [(None, dict(cell, metadata={}))]
         if original is None:
             cells += own
@@ -283,10 +285,10 @@ def restore(handed: nbformat.NotebookNode, source: nbformat.NotebookNode) -> nbf
             cells += extra + pristine if original.metadata.nbgrader.grade else pristine + extra
     for name, original in originals.items():
         if name not in last and (original.metadata.nbgrader.grade or name == "setup"):
-            cells.insert(_place(name, cells), (name, original))
+            cells.insert(_insert_position(name, cells), (name, original))
     return nbformat.from_dict(
         {
-            "cells": [_numbered(cell, at) for at, (_, cell) in enumerate(cells)],
+            "cells": [_numbered(cell, index) for index, (_, cell) in enumerate(cells)],
             "metadata": source.metadata,
             "nbformat": 4,
             "nbformat_minor": 5,
@@ -310,21 +312,21 @@ def _named(cell: Any, bare: dict[str, str]) -> str | None:
     return next((name for name, source in bare.items() if source == text), None)
 
 
-def _place(name: str, cells: list[tuple[str | None, dict]]) -> int:
+def _insert_position(name: str, cells: list[tuple[str | None, dict]]) -> int:
     """Return where a missing cell belongs: the setup first, a test after its exercise."""
     if name == "setup":
         return 0
     exercise = name.removesuffix("-check")
-    at = [i for i, (own, _) in enumerate(cells) if own in (exercise, f"{exercise}-task")]
-    if not at:
+    positions = [i for i, (own, _) in enumerate(cells) if own in (exercise, f"{exercise}-task")]
+    if not positions:
         return len(cells)
-    after = at[-1] + 1  # and after further cells of the student's own
+    after = positions[-1] + 1  # and after further cells of the student's own
     while after < len(cells) and cells[after][0] is None:
         after += 1
     return after
 
 
-def _numbered(cell: dict, at: int) -> dict:
+def _numbered(cell: dict, index: int) -> dict:
     fields = {key: cell[key] for key in ("cell_type", "metadata", "source")}
     code = {"execution_count": None, "outputs": []} if cell["cell_type"] == "code" else {}
-    return fields | code | {"id": f"cell-{at}"}
+    return fields | code | {"id": f"cell-{index}"}

@@ -40,11 +40,11 @@ class Diagram:
         kind: A class of ``diagrams.css``, by which ``diagrams.js`` knows it.
         title: Heads the card.
         body: HTML of what stands in it; ``{id}`` is replaced by an id of its own.
-        said: One sentence; the text of the diagram.
+        description: One sentence; the text of the diagram.
     """
 
-    def __init__(self, kind: str, title: str, body: str, said: str) -> None:
-        self.kind, self.title, self.body, self.said = kind, title, body, said
+    def __init__(self, kind: str, title: str, body: str, description: str) -> None:
+        self.kind, self.title, self.body, self.description = kind, title, body, description
 
     def to_html(self) -> str:
         """Return one ``<div>``."""
@@ -69,7 +69,7 @@ class Diagram:
         return bundle(self)
 
     def __repr__(self) -> str:
-        return f"{self.title}. {spoken(self.said)}"
+        return f"{self.title}. {spoken(self.description)}"
 
 
 def _style() -> str:
@@ -106,7 +106,7 @@ def lstm() -> Diagram:
         "ln-diagram-flow",
         "One step of the layer-normalized LSTM, eqs. 20-22",
         cells.LSTM.body(),
-        cells.LSTM.said,
+        cells.LSTM.description,
     )
 
 
@@ -116,7 +116,7 @@ def gru() -> Diagram:
         "ln-diagram-flow",
         "One step of the layer-normalized GRU, eqs. 26-28",
         cells.GRU.body(),
-        cells.GRU.said,
+        cells.GRU.description,
     )
 
 
@@ -172,7 +172,7 @@ def river(
         hint: What the drawing means.
     """
     body = rivers.body(states, gauge, starts=starts, bars=bars, hint=hint)
-    text = next(iter(next(iter(states.values())).values())).said
+    text = next(iter(next(iter(states.values())).values())).description
     return Diagram("ln-diagram-river", title, body, text)
 
 

@@ -99,21 +99,21 @@ def triangle() -> str:
 
 def steps() -> str:
     """Return a state on its way through the same weights, and its size at each step."""
-    parts, at = [], (156, 236, 316, 432)
-    for k, (x, name) in enumerate(zip(at, ("a_1", "a_2", "a_3", "a_{200}"), strict=True)):
+    parts, columns = [], (156, 236, 316, 432)
+    for k, (x, name) in enumerate(zip(columns, ("a_1", "a_2", "a_3", "a_{200}"), strict=True)):
         parts += [
             f'<circle class="cell" cx="{x}" cy="38" r="22"/>',
             _text(x, 38, spans(name), raw=1),
         ]
         if k:
-            parts.append(_arrow((at[k - 1] + 24, 38), (x - 24, 38), "gray"))
-            parts.append(_text((at[k - 1] + x) / 2, 20, "× s" if k < 3 else "…", "small"))
+            parts.append(_arrow((columns[k - 1] + 24, 38), (x - 24, 38), "gray"))
+            parts.append(_text((columns[k - 1] + x) / 2, 20, "× s" if k < 3 else "…", "small"))
     for y, name, tone, sizes in (
         (96, "no norm", "none", ("s", "s²", "s³", "s²⁰⁰")),
         (134, "layer norm", "layer", ("s", "s", "s", "s")),
     ):
         parts.append(_text(126, y, name, "end bold", tone))
-        parts += [_text(x, y, size, "", tone) for x, size in zip(at, sizes, strict=True)]
+        parts += [_text(x, y, size, "", tone) for x, size in zip(columns, sizes, strict=True)]
     return _svg(156, parts)
 
 
@@ -235,24 +235,26 @@ def _tone(name: str) -> str:
     return f' style="--tone: var(--ln-{name})"' if name else ""
 
 
-def _text(x: float, y: float, text: str, look: str = "", tone: str = "", raw: bool = False) -> str:
-    look = f"{look} toned" if tone else look
+def _text(
+    x: float, y: float, text: str, css_class: str = "", tone: str = "", raw: bool = False
+) -> str:
+    css_class = f"{css_class} toned" if tone else css_class
     shown = text if raw else html.escape(text)
-    return f'<text x="{x:g}" y="{y:g}" class="{look}"{_tone(tone)}>{shown}</text>'
+    return f'<text x="{x:g}" y="{y:g}" class="{css_class}"{_tone(tone)}>{shown}</text>'
 
 
-def _rect(x: float, y: float, wide: float, high: float, look: str, tone: str = "") -> str:
+def _rect(x: float, y: float, wide: float, high: float, css_class: str, tone: str = "") -> str:
     return (
-        f'<rect class="{look}" x="{x:g}" y="{y:.4g}" width="{wide:g}" height="{high:.4g}"'
+        f'<rect class="{css_class}" x="{x:g}" y="{y:.4g}" width="{wide:g}" height="{high:.4g}"'
         f"{_tone(tone)}/>"
     )
 
 
 def _line(
-    start: tuple[float, float], end: tuple[float, float], look: str = "", tone: str = ""
+    start: tuple[float, float], end: tuple[float, float], css_class: str = "", tone: str = ""
 ) -> str:
     (x, y), (u, v) = start, end
-    return f'<path class="line {look}" d="M{x:g} {y:g}L{u:g} {v:g}"{_tone(tone)}/>'
+    return f'<path class="line {css_class}" d="M{x:g} {y:g}L{u:g} {v:g}"{_tone(tone)}/>'
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float], tone: str) -> str:

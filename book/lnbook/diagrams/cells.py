@@ -8,14 +8,14 @@ from __future__ import annotations
 from lnbook.diagrams.flow import Box, Flow, Wire
 
 
-def _norm(column: float, row: float, what: str, k: int, says: str) -> Box:
-    says = f"$LN({what}; α_{k}, β_{k})$: {says}"
-    return Box("norm", column, row, "LN", says, note=f"α_{k}, β_{k}", tone="layer")
+def _norm(column: float, row: float, what: str, k: int, text: str) -> Box:
+    text = f"$LN({what}; α_{k}, β_{k})$: {text}"
+    return Box("norm", column, row, "LN", text, note=f"α_{k}, β_{k}", tone="layer")
 
 
-def _gate(column: float, row: float, gate: str, says: str, function: str = "σ") -> Box:
+def _gate(column: float, row: float, gate: str, text: str, function: str = "σ") -> Box:
     label, wide = f"{function}({gate})", 33 if function == "tanh" else None
-    return Box("gate", column, row, label, f"${label}$: {says}", tone=f"gate-{gate}", wide=wide)
+    return Box("gate", column, row, label, f"${label}$: {text}", tone=f"gate-{gate}", wide=wide)
 
 
 LSTM = Flow(
@@ -32,20 +32,20 @@ LSTM = Flow(
         "norm_x": _norm(
             2, 3.5, "W_x x_t", 2, "the part from $x_t$; one mean over all $4H$ numbers"
         ),
-        "sum": Box("sum", 3, 2.5, says="$(i, f, g, o)$: both normalized parts and the bias $b$"),
+        "sum": Box("sum", 3, 2.5, text="$(i, f, g, o)$: both normalized parts and the bias $b$"),
         "f": _gate(4.2, 1, "f", "how much of the old cell is kept"),
         "i": _gate(4.2, 2, "i", "how much of the candidate is let in"),
         "g": _gate(4.2, 3, "g", "the candidate, what could be written", "tanh"),
         "o": _gate(4.2, 4, "o", "how much of the cell is shown"),
-        "keep": Box("times", 5.1, 0, says="$σ(f) ⊙ c_{t−1}$: what is kept"),
-        "write": Box("times", 5.5, 2.5, says="$σ(i) ⊙ tanh(g)$: what is written"),
+        "keep": Box("times", 5.1, 0, text="$σ(f) ⊙ c_{t−1}$: what is kept"),
+        "write": Box("times", 5.5, 2.5, text="$σ(i) ⊙ tanh(g)$: what is written"),
         "add": Box(
             "sum", 6, 0,
-            says="$c_t = σ(f) ⊙ c_{t−1} + σ(i) ⊙ tanh(g)$: carried to the next step as it is",
+            text="$c_t = σ(f) ⊙ c_{t−1} + σ(i) ⊙ tanh(g)$: carried to the next step as it is",
         ),
         "norm_c": _norm(6.9, 1.35, "c_t", 3, "the cell, over its $H$ numbers, only for the output"),
         "tanh": Box("block", 6.9, 2.65, "tanh", "$tanh(LN(c_t))$: between −1 and 1"),
-        "show": Box("times", 6.9, 4, says="$h_t = σ(o) ⊙ tanh(LN(c_t; α_3, β_3))$: the output"),
+        "show": Box("times", 6.9, 4, text="$h_t = σ(o) ⊙ tanh(LN(c_t; α_3, β_3))$: the output"),
         "c_next": Box("end", 8, 0, "c_t"),
         "h_next": Box("end", 8, 4, "h_t"),
     },
@@ -92,23 +92,23 @@ GRU = Flow(
             2.15, 3.5, "U h_{t−1}", 4, "the candidate, over $H$ numbers, before the reset gate"
         ),
         "norm_w": _norm(2.15, 4.5, "W x_t", 3, "the candidate, over $H$ numbers"),
-        "sum": Box("sum", 3.1, 2, says="$(r, z)$: both normalized parts; there is no bias $b$"),
+        "sum": Box("sum", 3.1, 2, text="$(r, z)$: both normalized parts; there is no bias $b$"),
         "z": _gate(4.3, 1.5, "z", "how much is replaced by the candidate"),
         "r": _gate(4.3, 2.5, "r", "how much of the old state the candidate sees"),
-        "reset": Box("times", 5.1, 3.5, says="$σ(r) ⊙ LN(U h_{t−1}; α_4, β_4)$: after the norm"),
+        "reset": Box("times", 5.1, 3.5, text="$σ(r) ⊙ LN(U h_{t−1}; α_4, β_4)$: after the norm"),
         "candidate": Box(
             "sum", 5.6, 4.5,
-            says="$LN(W x_t) + σ(r) ⊙ LN(U h_{t−1})$: both parts of the candidate",
+            text="$LN(W x_t) + σ(r) ⊙ LN(U h_{t−1})$: both parts of the candidate",
         ),
         "n": Box(
             "gate", 6.35, 4.5, "tanh",
             "$n = tanh(LN(W x_t) + σ(r) ⊙ LN(U h_{t−1}))$: the candidate", tone="gate-n",
         ),
-        "rest": Box("minus", 5.4, 0.75, says="$1 − σ(z)$: how much stays"),
-        "keep": Box("times", 5.4, 0, says="$(1 − σ(z)) ⊙ h_{t−1}$: what stays"),
-        "write": Box("times", 7.2, 1.5, says="$σ(z) ⊙ n$: what is new"),
+        "rest": Box("minus", 5.4, 0.75, text="$1 − σ(z)$: how much stays"),
+        "keep": Box("times", 5.4, 0, text="$(1 − σ(z)) ⊙ h_{t−1}$: what stays"),
+        "write": Box("times", 7.2, 1.5, text="$σ(z) ⊙ n$: what is new"),
         "add": Box(
-            "sum", 7.2, 0, says="$h_t = (1 − σ(z)) ⊙ h_{t−1} + σ(z) ⊙ n$: state and output in one"
+            "sum", 7.2, 0, text="$h_t = (1 − σ(z)) ⊙ h_{t−1} + σ(z) ⊙ n$: state and output in one"
         ),
         "h_next": Box("end", 8, 0, "h_t"),
     },

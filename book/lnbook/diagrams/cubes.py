@@ -71,10 +71,10 @@ def normalization_sets(
         array([[1, 2, 3],
                [1, 2, 3]])
     """
-    places = np.indices(shape)
+    indices = np.indices(shape)
     if groups:  # the channel's group in place of the channel
-        places[1] = places[1] * groups // shape[1]
-    keys = np.stack([key.ravel() for axis, key in enumerate(places) if axis not in over])
+        indices[1] = indices[1] * groups // shape[1]
+    keys = np.stack([key.ravel() for axis, key in enumerate(indices) if axis not in over])
     _, numbers = np.unique(keys, axis=1, return_inverse=True)
     return numbers.reshape(shape) + 1
 
@@ -108,8 +108,8 @@ def describe(name: str = START_NORM, cell: Sequence[int] = START) -> str:
     """
     size = SHAPE[1] // (NORMS[name].groups or 1)
     first = cell[1] // size * size + 1
-    place = {axis: k + 1 for axis, k in zip(AXES, cell, strict=True)}
-    return sentence(name).format(**place, first=first, last=first + size - 1)
+    position = {axis: k + 1 for axis, k in zip(AXES, cell, strict=True)}
+    return sentence(name).format(**position, first=first, last=first + size - 1)
 
 
 # Geometry: from place to point.
@@ -135,8 +135,8 @@ def corner(example: float, channel: float, position: float) -> Point:
 def cell_path(i: int, c: int, p: int) -> str:
     """Return what is seen of a cell: its front, and its top and side where the slab ends."""
 
-    def face(*places: tuple[float, float, float]) -> str:
-        return polygon([corner(*place) for place in places])
+    def face(*points: tuple[float, float, float]) -> str:
+        return polygon([corner(*point) for point in points])
 
     path = face((i, c, p), (i, c + 1, p), (i, c + 1, p + 1), (i, c, p + 1))
     if p == 0:
@@ -170,7 +170,7 @@ def beam(i: int, c: int) -> str:
     P, ends = SHAPE[2], (i + DEEP, i + 1)
     top = [(ends[0], c, 0), (ends[1], c, 0), (ends[1], c + 1, 0), (ends[0], c + 1, 0)]
     side = [(i, c + 1, p) for i, p in zip((*ends, *ends[::-1]), (0, 0, P, P), strict=True)]
-    return "".join(polygon([corner(*place) for place in face]) for face in (top, side))
+    return "".join(polygon([corner(*point) for point in face]) for face in (top, side))
 
 
 def drawing(name: str, cell: tuple[int, int, int] = START, *, large: bool = False) -> str:
@@ -190,39 +190,41 @@ def drawing(name: str, cell: tuple[int, int, int] = START, *, large: bool = Fals
             parts.append(f'<path class="beam" d="{beam(i, cell[1]) if joined else ""}"/>')
         cells = f'<g id="{{id}}-{i}">{"".join(slab(i))}</g>'
         parts.append(cells if large else f'<use href="#{{id}}-{i}"/>')
-    outline = "".join(cell_path(*map(int, place)) for place in np.argwhere(lit))
+    outline = "".join(cell_path(*map(int, index)) for index in np.argwhere(lit))
     parts.append(f'<path class="ln-diagram-cell lit" d="{outline}"/>')
     parts.append(f'<g id="{{id}}-light">{light()}</g>' if large else '<use href="#{id}-light"/>')
     parts.append(f'<path class="mark" d="{cell_path(*cell)}"/>')
-    parts.append(_words() if large else "")
+    parts.append(_axis_labels() if large else "")
     size = " ".join(map(str, SIZE))
     return f'<svg viewBox="0 0 {size}" aria-hidden="true">{"".join(parts)}</svg>'
 
 
-def _words() -> str:
+def _axis_labels() -> str:
     """Return the names of the axes, and the numbers along them."""
     N, C, P = SHAPE
     tilt = np.degrees(np.arctan2(*ALONG["channel"][::-1]))
-    words = []
+    texts = []
 
-    def say(x: float, y: float, text: str | int, kind: str = "number", turn: float = 0) -> None:
+    def add_text(
+        x: float, y: float, text: str | int, kind: str = "number", turn: float = 0
+    ) -> None:
         turned = f' transform="rotate({turn:.0f} {x:.0f} {y:.0f})"' if turn else ""
-        words.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}"{turned}>{text}</text>')
+        texts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}"{turned}>{text}</text>')
 
     for i in range(N):
         x, y = corner(i, 0, 0)
-        say(x + 86, y - 4, f"example {i + 1}", "axis")
+        add_text(x + 86, y - 4, f"example {i + 1}", "axis")
     for c in range(C):
         x, y = corner(0, c + 0.5, P)
-        say(x - 4, y + 14, c + 1)
+        add_text(x - 4, y + 14, c + 1)
     for p in range(P):
         x, y = corner(0, 0, p + 0.5)
-        say(x - 9, y - 4, p + 1)
+        add_text(x - 9, y - 4, p + 1)
     x, y = corner(0, C / 2, P)
-    say(x - 17, y + 40, "channel →", "axis", tilt)
+    add_text(x - 17, y + 40, "channel →", "axis", tilt)
     x, y = corner(0, 0, P / 2)
-    say(x - 24, y - 4, "← position", "axis", -90)
-    return "".join(words)
+    add_text(x - 24, y - 4, "← position", "axis", -90)
+    return "".join(texts)
 
 
 def body() -> str:

@@ -36,7 +36,7 @@ class Box:
         column: Its place along the flow.
         row: Its place across.
         label: What stands in it: mathematics, as :func:`lnbook.diagrams.svg.spans` reads it.
-        says: What it does, in a line, with its equation between dollars.
+        text: What it does, in a line, with its equation between dollars.
         note: A second line in the box.
         tone: Name of the color, such as ``gate-f``; ``None`` is that of the text.
         wide: Half of its width, where its kind's does not fit.
@@ -46,7 +46,7 @@ class Box:
     column: float
     row: float
     label: str = ""
-    says: str = ""
+    text: str = ""
     note: str = ""
     tone: str | None = None
     wide: float | None = None
@@ -90,12 +90,12 @@ class Flow:
         boxes: In the order in which the arrow keys run through them; those that say nothing are
             passed by.
         wires: In the order in which they are drawn.
-        said: What the whole is, in a sentence.
+        description: What the whole is, in a sentence.
     """
 
     boxes: Mapping[str, Box]
     wires: Sequence[Wire]
-    said: str
+    description: str
 
     def __post_init__(self) -> None:
         """Refuse a wire that would run askew: it is drawn along rows and columns."""
@@ -109,13 +109,13 @@ class Flow:
 
     def body(self) -> str:
         """Return the drawing, the sentence, and every box in a line."""
-        parts = [(name, box) for name, box in self.boxes.items() if box.says]
+        parts = [(name, box) for name, box in self.boxes.items() if box.text]
         lines = "".join(
-            f'<li data-part="{name}"{_toned(box)}>{marked(box.says)}</li>' for name, box in parts
+            f'<li data-part="{name}"{_toned(box)}>{marked(box.text)}</li>' for name, box in parts
         )
         return (
             f'{self.draw()}<div class="ln-diagram-lines">'
-            f'<p class="ln-diagram-said" role="status">{marked(self.said)}</p>'
+            f'<p class="ln-diagram-said" role="status">{marked(self.description)}</p>'
             f'<ol class="ln-diagram-parts">{lines}</ol></div>'
             '<p class="ln-diagram-hint">What a box does: point at it or tap it, or press Tab and'
             " the arrow keys.</p>"
@@ -129,8 +129,8 @@ class Flow:
         """
         (width, height), (narrow, tall) = self._size(_landscape), self._size(_portrait)
         wires = "".join(
-            f'<g class="wires {name}">{self._wires(place)}</g>'
-            for name, place in (("ln-diagram-wide", _landscape), ("ln-diagram-tall", _portrait))
+            f'<g class="wires {name}">{self._wires(to_point)}</g>'
+            for name, to_point in (("ln-diagram-wide", _landscape), ("ln-diagram-tall", _portrait))
         )
         boxes = "".join(
             self._box(name, box, style=f"--c:{box.column:g};--r:{box.row:g}")
@@ -140,7 +140,7 @@ class Flow:
             f'<svg viewBox="0 0 {width:g} {tall:g}" preserveAspectRatio="xMinYMin slice"'
             f' style="--wide: {width:g}px; --flat: {width:g} / {height:g};'
             f' --upright: {narrow:g} / {tall:g}" role="img"'
-            f' aria-label="{html.escape(spoken(self.said))}">{wires}{boxes}</svg>'
+            f' aria-label="{html.escape(spoken(self.description))}">{wires}{boxes}</svg>'
         )
 
     def upright(self) -> str:
@@ -151,26 +151,28 @@ class Flow:
         )
         return (
             f'<svg viewBox="0 0 {width:g} {height:g}" style="--wide: {width:g}px" role="img"'
-            f' aria-label="{html.escape(spoken(self.said))}">'
+            f' aria-label="{html.escape(spoken(self.description))}">'
             f'<g class="wires">{self._wires(_portrait)}</g>{boxes}</svg>'
         )
 
-    def _size(self, place) -> Point:
+    def _size(self, to_point) -> Point:
         """Return the width and the height of a drawing."""
         edges = [
             [
-                at + max(half, margin)
-                for at, half, margin in zip(place(b.column, b.row), b.half, MARGIN, strict=True)
+                coordinate + max(half, margin)
+                for coordinate, half, margin in zip(
+                    to_point(b.column, b.row), b.half, MARGIN, strict=True
+                )
             ]
             for b in self.boxes.values()
         ]
         return tuple(map(max, zip(*edges, strict=True)))
 
-    def _wires(self, place) -> str:
-        return "".join(self._wire(w, place) for w in self.wires)
+    def _wires(self, to_point) -> str:
+        return "".join(self._wire(w, to_point) for w in self.wires)
 
-    def _wire(self, w: Wire, place) -> str:
-        points = [place(*p) for p in self.points(w)]
+    def _wire(self, w: Wire, to_point) -> str:
+        points = [to_point(*p) for p in self.points(w)]
         points[-1] = _border(self.boxes[w.target], points[-2], points[-1])
         head, points[-1] = _head(points[-2], points[-1], 12 if w.lit else 8)
         path, lit = wire(points), ' class="lit"' * w.lit
@@ -202,8 +204,8 @@ class Flow:
         corners = [first, *corners, last]
         return [p for k, p in enumerate(corners) if k == 0 or p != corners[k - 1]]
 
-    def _box(self, name: str, box: Box, at: Point = (0, 0), style: str = "") -> str:
-        (x, y), (a, b) = at, box.half
+    def _box(self, name: str, box: Box, center: Point = (0, 0), style: str = "") -> str:
+        (x, y), (a, b) = center, box.half
         if box.kind in SIGNS:
             shape = f'<circle cx="{x:g}" cy="{y:g}" r="{a}"/>'
         elif box.kind == "end":
@@ -216,11 +218,11 @@ class Flow:
             )
         up = 8 if box.note else 0
         label = spans(box.label or SIGNS.get(box.kind, ""))
-        words = f'<text x="{x:g}" y="{y - up:g}">{label}</text>'
+        text = f'<text x="{x:g}" y="{y - up:g}">{label}</text>'
         if box.note:
-            words += f'<text class="note" x="{x:g}" y="{y + 11:g}">{spans(box.note)}</text>'
-        part = f' data-part="{name}"' if box.says else ""
-        return f'<g class="box {box.kind}"{part}{_toned(box, style)}>{shape}{words}</g>'
+            text += f'<text class="note" x="{x:g}" y="{y + 11:g}">{spans(box.note)}</text>'
+        part = f' data-part="{name}"' if box.text else ""
+        return f'<g class="box {box.kind}"{part}{_toned(box, style)}>{shape}{text}</g>'
 
 
 def _landscape(column: float, row: float) -> Point:

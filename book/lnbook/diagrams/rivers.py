@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lnbook.diagrams.svg import Point, at, marked, wire
+from lnbook.diagrams.svg import Point, format_point, marked, wire
 
 #: Where the norms of a block stand, by the name of the place.
-PLACES = {
+PLACEMENTS = {
     "pre": "Pre-norm",
     "post": "Post-norm",
     "sandwich": "Sandwich",
@@ -31,13 +31,13 @@ class State:
     """What the river shows at one choice.
 
     Args:
-        said: The sentence.
+        description: The sentence.
         widths: Of the stream, before the first block and behind each. ``None``: not known.
         bars: One for each block, on a logarithmic scale from :data:`BARS`' low end to its high end.
         marks: From label to a number on the gauge, two of them; ``None`` where it is not known.
     """
 
-    said: str
+    description: str
     widths: Sequence[float] | None = None
     bars: Sequence[float] | None = None
     marks: Mapping[str, float | None] | None = None
@@ -77,14 +77,14 @@ class Layout:
     high: float  # of a bar at the high end of the scale
     gauge: tuple[float, float, float]  # its left and right end, and its height
 
-    def place(self, along: float, across: float) -> Point:
+    def to_point(self, along: float, across: float) -> Point:
         """Return where a point is drawn."""
         return (across, along) if self.portrait else (along, across)
 
     def rect(self, along: float, across: float, long: float, wide: float) -> list[float]:
         """Return x, y, width and height of a rectangle around a point."""
-        x, y = self.place(along - long / 2, across - wide / 2)
-        return [round(v, 1) for v in (x, y, *self.place(long, wide))]
+        x, y = self.to_point(along - long / 2, across - wide / 2)
+        return [round(v, 1) for v in (x, y, *self.to_point(long, wide))]
 
 
 WIDE = Layout(False, (720, 446), 49, 70, 172, 54, (11, 14), 108, 22, 332, 64, (150, 640, 396))
@@ -115,11 +115,13 @@ def number(value: float) -> str:
     return f"{value:.2f}" if value >= 0.005 else f"{value:.1g}"
 
 
-def _shape(layout: Layout, place: str, state: State, blocks: int, gauge: Gauge) -> dict[str, Any]:
+def _shape(
+    layout: Layout, placement: str, state: State, blocks: int, gauge: Gauge
+) -> dict[str, Any]:
     """Return everything that moves: the river, rectangles, circles, texts; in their order."""
     widths = state.widths if state.widths is not None else [0] * (blocks + 1)
     half = [max(LEAST, min(layout.wide * w, WIDEST)) / 2 for w in widths]
-    rects = [*_locks(layout, place, half), *_bars(layout, state.bars or [0] * blocks)]
+    rects = [*_locks(layout, placement, half), *_bars(layout, state.bars or [0] * blocks)]
     circles, texts = _marks(layout, gauge, state)
     return {
         "river": _river(layout, half),
@@ -133,35 +135,41 @@ def _river(layout: Layout, half: Sequence[float]) -> str:
     """Return the river's outline: after each block it is as wide as the stream there."""
     joins = [layout.start + (k + JOIN) * layout.step for k in range(len(half) - 1)]
     middle = [layout.start - 30, *joins, layout.start + (len(half) - 1) * layout.step + 34]
-    every = [half[0], *half[1:], half[-1]]
+    half_widths = [half[0], *half[1:], half[-1]]
     banks = []
     for side in (-1, 1):
         bank = []
         for along, before, after in zip(
-            middle, [every[0], *every[:-1]], [*every[:-1], every[-1]], strict=True
+            middle,
+            [half_widths[0], *half_widths[:-1]],
+            [*half_widths[:-1], half_widths[-1]],
+            strict=True,
         ):
-            bank.append(layout.place(along - 6, layout.river + side * before))
-            bank.append(layout.place(along + 6, layout.river + side * after))
+            bank.append(layout.to_point(along - 6, layout.river + side * before))
+            bank.append(layout.to_point(along + 6, layout.river + side * after))
         banks.append(bank)
-    return f"M{'L'.join(map(at, banks[0] + banks[1][::-1]))}Z"
+    return f"M{'L'.join(map(format_point, banks[0] + banks[1][::-1]))}Z"
 
 
-def _locks(layout: Layout, place: str, half: Sequence[float]) -> list[list[float]]:
+def _locks(layout: Layout, placement: str, half: Sequence[float]) -> list[list[float]]:
     """Return two locks a block, and the last: x, y, width, height and opacity."""
     results = []
     for k in range(len(half) - 1):
         begin = layout.start + k * layout.step
-        beside = [
+        on_branch = [
             layout.rect(begin + part * layout.step, layout.lock, 15, 7) for part in (FORK, JOIN)
         ]
         across = layout.rect(
             begin + BEHIND * layout.step, layout.river, 7, 2 * max(half[k + 1], 9) + 10
         )
-        first = across if place == "post" else beside[0]
-        results += [[*first, int(place != "none")], [*beside[1], int(place == "sandwich")]]
+        first = across if placement == "post" else on_branch[0]
+        results += [
+            [*first, int(placement != "none")],
+            [*on_branch[1], int(placement == "sandwich")],
+        ]
     end = layout.start + (len(half) - 1) * layout.step + 14
     last = layout.rect(end, layout.river, 7, 2 * max(half[-1], 9) + 10)
-    return [*results, [*last, int(place in ("pre", "sandwich"))]]
+    return [*results, [*last, int(placement in ("pre", "sandwich"))]]
 
 
 def _bars(layout: Layout, bars: Sequence[float]) -> list[list[float]]:
@@ -190,7 +198,7 @@ def _ends(layout: Layout, state: State, half: Sequence[float]) -> list[list]:
         tall = _length(layout, state.bars[k]) if state.bars is not None else 0
         value = number(state.bars[k]) if state.bars is not None else ""
         across = layout.foot + (tall + 20 if layout.portrait else -tall - 9)
-        x, y = layout.place(along, across)
+        x, y = layout.to_point(along, across)
         texts.append([round(x, 1), round(y, 1), value])
     return texts
 
@@ -210,9 +218,9 @@ def _marks(layout: Layout, gauge: Gauge, state: State) -> tuple[list[list], list
     return circles, texts
 
 
-def draw(layout: Layout, place: str, state: State, blocks: int, gauge: Gauge, bars: str) -> str:
+def draw(layout: Layout, placement: str, state: State, blocks: int, gauge: Gauge, bars: str) -> str:
     """Return the ``<svg>`` of one state."""
-    shape = _shape(layout, place, state, blocks, gauge)
+    shape = _shape(layout, placement, state, blocks, gauge)
     still = []
     for k in range(blocks):
         begin = layout.start + k * layout.step
@@ -223,13 +231,13 @@ def draw(layout: Layout, place: str, state: State, blocks: int, gauge: Gauge, ba
             [(middle + layout.half[0], layout.box), (join, layout.box), (join, layout.river)],
         ]
         still += [
-            f'<path class="way" d="{wire([layout.place(*p) for p in way], 6)}"/>' for way in ways
+            f'<path class="way" d="{wire([layout.to_point(*p) for p in way], 6)}"/>' for way in ways
         ]
         x, y, w, h = layout.rect(middle, layout.box, *(2 * v for v in layout.half))
         still.append(f'<rect class="block" x="{x}" y="{y}" width="{w}" height="{h}" rx="4"/>')
-        u, v = layout.place(middle, layout.box)
+        u, v = layout.to_point(middle, layout.box)
         still.append(f'<text x="{u:g}" y="{v:g}">{k + 1}</text>')
-    still.append(_words(layout, blocks, gauge, bars))
+    still.append(_labels(layout, blocks, gauge, bars))
     rects = "".join(
         f'<rect class="{"bar" if k > 2 * blocks else "lock"}" x="{x}" y="{y}" width="{w}"'
         f' height="{h}" opacity="{o}" rx="2"/>'
@@ -250,45 +258,47 @@ def draw(layout: Layout, place: str, state: State, blocks: int, gauge: Gauge, ba
     )
 
 
-def _words(layout: Layout, blocks: int, gauge: Gauge, bars: str) -> str:
+def _labels(layout: Layout, blocks: int, gauge: Gauge, bars: str) -> str:
     """Return the titles of what is drawn, and the gauge."""
     left, right, y = layout.gauge
     end = layout.start + blocks * layout.step
     texts = []
 
-    def say(x: float, y: float, text: str, kind: str = "") -> None:
+    def add_text(x: float, y: float, text: str, kind: str = "") -> None:
         texts.append(f'<text class="word {kind}" x="{x:g}" y="{y:g}">{html.escape(text)}</text>')
 
     first, last = layout.start, end
     if layout.portrait:
-        say(layout.box, 9, "block")
-        say(layout.river, 9, "stream")
-        say((layout.foot + 350) / 2, 9, bars)
+        add_text(layout.box, 9, "block")
+        add_text(layout.river, 9, "stream")
+        add_text((layout.foot + 350) / 2, 9, bars)
         line = [(layout.foot, first), (layout.foot, last)]
     else:
-        say(first - 66, layout.box, "blocks", "left")
-        say(first - 66, layout.river - 20, "stream", "left")
+        add_text(first - 66, layout.box, "blocks", "left")
+        add_text(first - 66, layout.river - 20, "stream", "left")
         for k, word in enumerate(bars.split()):  # beside the first bar there is room for one
-            say(first - 66, layout.foot - 26 + 17 * k, word, "left")
+            add_text(first - 66, layout.foot - 26 + 17 * k, word, "left")
         line = [(first, layout.foot), (last, layout.foot)]
     texts.append(f'<path class="axis" d="{wire(line)}"/>')
     for tick in TICKS:
         across = layout.foot + (1 if layout.portrait else -1) * _length(layout, tick)
-        ends = [layout.place(first, across), layout.place(last, across)]
+        ends = [layout.to_point(first, across), layout.to_point(last, across)]
         texts.append(f'<path class="axis scale" d="{wire(ends)}"/>')
-        say(*layout.place(last + 12, across), f"{tick:g}", "" if layout.portrait else "left")
+        add_text(
+            *layout.to_point(last + 12, across), f"{tick:g}", "" if layout.portrait else "left"
+        )
     texts.append(f'<path class="axis" d="M{left} {y}H{right}"/>')
     for label, value in gauge.lines.items():
         x = left + (value - gauge.low) / (gauge.high - gauge.low) * (right - left)
         texts.append(f'<path class="axis tick" d="M{x:.1f} {y - 11}v22"/>')
         # Long labels stay within the drawing.
-        words = f"{label} {value:.2f}"
-        room = 3.6 * len(words)
-        say(min(max(x, room), layout.size[0] - room), y + 42, words)
+        label_text = f"{label} {value:.2f}"
+        room = 3.6 * len(label_text)
+        add_text(min(max(x, room), layout.size[0] - room), y + 42, label_text)
     if layout.portrait:
-        say((left + right) / 2, y - 40, gauge.title)
+        add_text((left + right) / 2, y - 40, gauge.title)
     else:
-        say(first - 66, y, gauge.title, "left")
+        add_text(first - 66, y, gauge.title, "left")
     return "".join(texts)
 
 
@@ -309,29 +319,31 @@ def body(
         bars: What the bars are.
         hint: What the drawing means.
     """
-    place, (start, state) = next(iter(states)), next(iter(next(iter(states.values())).items()))
+    placement, (start, state) = next(iter(states)), next(iter(next(iter(states.values())).items()))
     blocks = next(
         len(s.bars) for by_start in states.values() for s in by_start.values() if s.bars is not None
     )
-    chips = _chips("Place of the norm", "place", {p: PLACES[p] for p in states})
-    chips += _chips(starts, "start", {name: name for name in states[place]})
+    chips = _chips("Place of the norm", "place", {p: PLACEMENTS[p] for p in states})
+    chips += _chips(starts, "start", {name: name for name in states[placement]})
     drawings = "".join(
-        f'<div class="{name}">{draw(layout, place, state, blocks, gauge, bars)}</div>'
+        f'<div class="{name}">{draw(layout, placement, state, blocks, gauge, bars)}</div>'
         for name, layout in (("ln-diagram-wide", WIDE), ("ln-diagram-tall", TALL))
     )
     data = {
         f"{p}|{name}": {
-            "said": marked(s.said),
+            "said": marked(s.description),
             "shapes": [_shape(layout, p, s, blocks, gauge) for layout in (WIDE, TALL)],
         }
         for p, by_start in states.items()
         for name, s in by_start.items()
     }
     rest = "".join(
-        f"<li>{marked(by_start[start].said)}</li>" for p, by_start in states.items() if p != place
+        f"<li>{marked(by_start[start].description)}</li>"
+        for p, by_start in states.items()
+        if p != placement
     )
     return (
-        f'{chips}{drawings}<p class="ln-diagram-said" role="status">{marked(state.said)}</p>'
+        f'{chips}{drawings}<p class="ln-diagram-said" role="status">{marked(state.description)}</p>'
         f'<ul class="ln-diagram-other">{rest}</ul><p class="ln-diagram-hint">{marked(hint)}</p>'
         f'<script type="text/plain" class="ln-diagram-data">{_packed(data)}</script>'
     )

@@ -18,7 +18,7 @@ def short(value: float) -> str:
     return f"{round(value, 1) + 0.0:g}"
 
 
-def at(point: Point) -> str:
+def format_point(point: Point) -> str:
     """Write a point of a path."""
     return " ".join(map(short, point))
 
@@ -31,7 +31,7 @@ def polygon(points: Sequence[Point]) -> str:
         'M0 0l4 0 0 2.2z'
     """
     steps = [(x - u, y - v) for (u, v), (x, y) in itertools.pairwise(points)]
-    return f"M{at(points[0])}l{' '.join(map(at, steps))}z"
+    return f"M{format_point(points[0])}l{' '.join(map(format_point, steps))}z"
 
 
 def wire(points: Sequence[Point], radius: float = 9) -> str:
@@ -41,10 +41,10 @@ def wire(points: Sequence[Point], radius: float = 9) -> str:
         >>> wire([(0, 0), (20, 0), (20, 30)], radius=5)
         'M0 0H15Q20 0 20 5V30'
     """
-    path = [f"M{at(points[0])}"]
+    path = [f"M{format_point(points[0])}"]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         path.append(_along(before, _towards(corner, before, radius)))
-        path.append(f"Q{at(corner)} {at(_towards(corner, after, radius))}")
+        path.append(f"Q{format_point(corner)} {format_point(_towards(corner, after, radius))}")
     return "".join([*path, _along(points[-2], points[-1])])
 
 
@@ -61,7 +61,7 @@ def _towards(start: Point, end: Point, distance: float) -> Point:
     return x + share * (u - x), y + share * (v - y)
 
 
-def _words(text: str, letter: Callable[[str], str], sub: Callable[[str], str]) -> str:
+def _format_math(text: str, letter: Callable[[str], str], sub: Callable[[str], str]) -> str:
     """Write mathematics: single letters are variables, ``_x`` and ``_{t-1}`` are subscripts."""
     parts, end = [], 0
 
@@ -83,7 +83,7 @@ def spans(text: str) -> str:
         >>> spans("W_h")
         '<tspan class="v">W</tspan><tspan class="s v" dy="0.3em">h</tspan>'
     """
-    done = _words(
+    done = _format_math(
         text,
         lambda letter: f'<tspan class="v">{letter}</tspan>',
         lambda sub: f'<tspan class="{_slope(sub)}" dy="0.3em">{sub}</tspan>\0',
@@ -107,7 +107,7 @@ def marked(text: str) -> str:
     """
     pieces = text.split("$")
     return "".join(
-        _words(p, "<i>{}</i>".format, _sub) if k % 2 else html.escape(p)
+        _format_math(p, "<i>{}</i>".format, _sub) if k % 2 else html.escape(p)
         for k, p in enumerate(pieces)
     )
 
@@ -123,4 +123,4 @@ def spoken(text: str) -> str:
         >>> spoken("The norm of $W_x x_{t−1}$")
         'The norm of W x x t−1'
     """
-    return SUB.sub(lambda found: f" {found[1] or found[2]}", text.replace("$", ""))
+    return SUB.sub(lambda match: f" {match[1] or match[2]}", text.replace("$", ""))

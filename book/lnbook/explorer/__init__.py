@@ -119,7 +119,7 @@ class Explorer:
     def to_html(self) -> str:
         """Write the explorer as HTML with every state inside."""
         with no_template():
-            states = page.told_apart(list(self.states()), self.controls)
+            states = page.make_alt_texts_unique(list(self.states()), self.controls)
         columns = self.columns or live.columns(len(states[0]["panels"]))
         return page.page(self.title, self.alt, self.controls, states, columns)
 

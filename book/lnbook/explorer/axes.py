@@ -68,8 +68,8 @@ class Axis:
         elif self.names:
             values = self.names
         elif self.log:
-            every = max(1, round((high - low) / 6))
-            values = [10.0**k for k in range(math.ceil(low), math.floor(high) + 1, every)]
+            stride = max(1, round((high - low) / 6))
+            values = [10.0**k for k in range(math.ceil(low), math.floor(high) + 1, stride)]
         else:
             step, start = layout.get("dtick") or rounded((high - low) / 5), layout.get("tick0", 0)
             first = math.ceil((low - start) / step - 1e-9)

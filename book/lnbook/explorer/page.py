@@ -98,26 +98,28 @@ def numbers(panels: list[dict]) -> list[dict]:
             if "z" in trace:
                 x, y = trace.get("x", range(len(values[0]))), trace.get("y", range(len(values)))
                 corner = f"{_axis(shown, trace, 'y')} \\ {_axis(shown, trace, 'x')}"
-                rows = [[place, *row] for place, row in zip(y, values, strict=True)]
+                rows = [[position, *row] for position, row in zip(y, values, strict=True)]
                 caption = trace.get("name", shown["title"])
                 tables.append({"caption": caption, "columns": [corner, *x], "rows": rows})
                 keys.append(None)
                 continue
-            at = trace.get(along, list(range(len(values))))
+            positions = trace.get(along, list(range(len(values))))
             # A point at no place only breaks the line.
-            values = [v for place, v in zip(at, values, strict=True) if place is not None]
-            at = [place for place in at if place is not None]
+            values = [
+                v for position, v in zip(positions, values, strict=True) if position is not None
+            ]
+            positions = [position for position in positions if position is not None]
             name = trace.get("name", _axis(shown, trace, across))
-            if at in keys:
-                table = tables[keys.index(at) - len(keys)]
+            if positions in keys:
+                table = tables[keys.index(positions) - len(keys)]
                 table["columns"].append(name)
                 for row, value in zip(table["rows"], values, strict=True):
                     row.append(value)
             else:
-                rows = [list(pair) for pair in zip(at, values, strict=True)]
+                rows = [list(pair) for pair in zip(positions, values, strict=True)]
                 columns = [_axis(shown, trace, along), name]
                 tables.append({"caption": shown["title"], "columns": columns, "rows": rows})
-                keys.append(at)
+                keys.append(positions)
     return tables
 
 
@@ -168,9 +170,9 @@ def share(states: list) -> dict:
         >>> share([{"x": x, "t": 1}, {"x": x, "t": 2}])["states"]
         [{'x': {'$': 0}, 't': 1}, {'x': {'$': 0}, 't': 2}]
     """
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     pool: list = []
-    place: dict[str, int] = {}
+    pool_index: dict[str, int] = {}
 
     def parts(value):
         return value.values() if isinstance(value, dict) else value
@@ -180,8 +182,8 @@ def share(states: list) -> dict:
 
     def count(value):
         if isinstance(value, dict | list) and len(key := dumps(value)) >= SHARED:
-            seen[key] += 1
-            if seen[key] == 1 and branches(value):
+            counts[key] += 1
+            if counts[key] == 1 and branches(value):
                 for part in parts(value):
                     count(part)
 
@@ -193,13 +195,13 @@ def share(states: list) -> dict:
     def emit(value):
         if not isinstance(value, dict | list):
             return value
-        if len(key := dumps(value)) < SHARED or seen[key] < 2:
+        if len(key := dumps(value)) < SHARED or counts[key] < 2:
             return walk(value)
-        if key not in place:
-            place[key] = len(pool)
+        if key not in pool_index:
+            pool_index[key] = len(pool)
             pool.append(None)  # taken before the parts, so that they come after
-            pool[place[key]] = walk(value)
-        return {"$": place[key]}
+            pool[pool_index[key]] = walk(value)
+        return {"$": pool_index[key]}
 
     for state in states:
         count(state)
@@ -296,7 +298,7 @@ def shrink(heights: list[int], controls: int, shares: Sequence[float] = ()) -> f
     return min(1.0, max(left, LEAST * len(heights)) / requested)
 
 
-def told_apart(states: list[dict], controls: Mapping[str, Control]) -> list[dict]:
+def make_alt_texts_unique(states: list[dict], controls: Mapping[str, Control]) -> list[dict]:
     """Let no two states show different figures and say the same.
 
     Who hears the page and does not see it would think that a control is dead. Where sentences are
@@ -306,20 +308,22 @@ def told_apart(states: list[dict], controls: Mapping[str, Control]) -> list[dict
         states: As :func:`page` takes them.
         controls: In the order in which ``states`` runs through them (last fastest).
     """
-    places = list(itertools.product(*(range(len(c.texts)) for c in controls.values())))
+    indices = list(itertools.product(*(range(len(c.texts)) for c in controls.values())))
     drawn = [json.dumps(state["panels"], sort_keys=True) for state in states]
     alike: dict[str, list[int]] = {}
     for k, state in enumerate(states):
         alike.setdefault(state["text"], []).append(k)
     for text, same in alike.items():
-        seen: dict[tuple, set[str]] = {}  # by control and the places of all others
+        figures_by_context: dict[tuple, set[str]] = {}  # by control and the places of all others
         for k, i in itertools.product(same, range(len(controls))):
-            seen.setdefault((i, *places[k][:i], *places[k][i + 1 :]), set()).add(drawn[k])
-        parting = {i for (i, *_), figures in seen.items() if len(figures) > 1}
+            figures_by_context.setdefault((i, *indices[k][:i], *indices[k][i + 1 :]), set()).add(
+                drawn[k]
+            )
+        parting = {i for (i, *_), figures in figures_by_context.items() if len(figures) > 1}
         if not parting:
             continue
         for k in same:
-            values = (f"{c.label}: {c.texts[places[k][i]]}"
+            values = (f"{c.label}: {c.texts[indices[k][i]]}"
                       for i, c in enumerate(controls.values()) if i in parting)  # fmt: skip
             states[k]["text"] = f"{text} ({'; '.join(values)})"
     return states

@@ -178,8 +178,8 @@ class LiveRun:
             ValueError: If a run yields nothing, or nothing is recorded.
         """
 
-        def settings(places):
-            return {name: self.controls[name].values[i] for name, i in places.items()}
+        def settings(indices):
+            return {name: self.controls[name].values[i] for name, i in indices.items()}
 
         # By place on the grid: a setting itself may be an array, which is no key.
         grid = {
@@ -187,16 +187,16 @@ class LiveRun:
             for name, c in self.controls.items()
         }
         runs = {}
-        for places in itertools.product(*(c.values for c in grid.values())):
-            runs[places] = list(self.recorded(**settings(dict(zip(grid, places, strict=True)))))
-            if not runs[places]:
+        for indices in itertools.product(*(c.values for c in grid.values())):
+            runs[indices] = list(self.recorded(**settings(dict(zip(grid, indices, strict=True)))))
+            if not runs[indices]:
                 raise ValueError(f"LiveRun: run of {self.title!r} must yield at least one result.")
 
         longest = max(map(len, runs.values()))
 
-        def at(function):
-            return lambda _shown=longest, **places: function(
-                runs[tuple(places.values())][:_shown], **settings(places)
+        def shown_until(function):
+            return lambda _shown=longest, **indices: function(
+                runs[tuple(indices.values())][:_shown], **settings(indices)
             )
 
         frames = min(self.frames, longest)
@@ -204,10 +204,10 @@ class LiveRun:
         if len(shown) > 1:
             grid["_shown"] = slider(self.progress, shown, start=longest, play=True)
         return Explorer(
-            at(self.draw),
+            shown_until(self.draw),
             grid,
             title=self.title,
-            describe=at(self.describe),
+            describe=shown_until(self.describe),
             alt=self.alt,
         )
 

@@ -44,9 +44,9 @@ def still(panel: dict) -> str:
     layout, traces = panel["layout"], panel["data"]
     lying = axes(panel)
     x, y = lying["xaxis"], lying["yaxis"]
-    seen = [axis for axis in lying.values() if axis.layout.get("visible", True)]
-    drawn = [grid(axis) for axis in seen]
-    notes = [label for axis in seen for label in labels(axis)]
+    visible_axes = [axis for axis in lying.values() if axis.layout.get("visible", True)]
+    drawn = [grid(axis) for axis in visible_axes]
+    notes = [label for axis in visible_axes for label in labels(axis)]
     shapes = layout.get("shapes", [])
     drawn += [shape(s, x, y) for s in shapes if s.get("layer") == "below"]
     bars = [t for t in traces if t["type"] == "bar"]
@@ -70,11 +70,17 @@ def still(panel: dict) -> str:
             edge = points
     drawn += [shape(s, x, y) for s in shapes if s.get("layer") != "below"]
     notes += [note(a, x, y) for a in layout.get("annotations", [])]
-    widest = max((len(t) for a in seen if a.letter == "y" for _, t in a.ticks()), default=-2)
-    titled = [any("title" in a.layout for a in seen if a.letter == letter) for letter in "xy"]
+    widest = max(
+        (len(t) for a in visible_axes if a.letter == "y" for _, t in a.ticks()), default=-2
+    )
+    titled = [
+        any("title" in a.layout for a in visible_axes if a.letter == letter) for letter in "xy"
+    ]
     room = {
         "l": 12 + LETTER * (widest + 1.5) + 18 * titled[1],
-        "t" if x.layout.get("side") == "top" else "b": 12 + 22 * (x in seen) + 18 * titled[0],
+        "t" if x.layout.get("side") == "top" else "b": 12
+        + 22 * (x in visible_axes)
+        + 18 * titled[0],
     }
     room |= layout.get("margin", {})
     style = ";".join(f"--{side}:{pixels:.0f}px" for side, pixels in room.items())
@@ -115,12 +121,12 @@ def percent(share: float) -> str:
     return f"{round(100 * share, 1) + 0.0:g}%"
 
 
-def dyed(found: re.Match) -> str:
+def dyed(match: re.Match) -> str:
     """Return a color of the book's by its name, which has another value on a dark page."""
-    solid, _, share = found[0].rpartition(",")
+    solid, _, share = match[0].rpartition(",")
     if solid in _FADED:
         return f"color-mix(in srgb,{_FADED[solid]} {float(share[:-1]):.0%},transparent)"
-    return _NAMES.get(found[0], found[0])
+    return _NAMES.get(match[0], match[0])
 
 
 def text(value: Any) -> str:
@@ -155,9 +161,11 @@ def path(points: Iterable[Point]) -> str:
     parts = []
     for known, run in itertools.groupby(points, key=lambda point: None not in point):
         if known:
-            at = [(round(SIDE * x), round(SIDE * y)) for x, y in bends(list(run))]
-            steps = [f"{x - u} {y - v}" for (u, v), (x, y) in itertools.pairwise(at)]
-            parts.append(f"M{at[0][0]} {at[0][1]}" + "l" * bool(steps) + " ".join(steps))
+            coordinates = [(round(SIDE * x), round(SIDE * y)) for x, y in bends(list(run))]
+            steps = [f"{x - u} {y - v}" for (u, v), (x, y) in itertools.pairwise(coordinates)]
+            parts.append(
+                f"M{coordinates[0][0]} {coordinates[0][1]}" + "l" * bool(steps) + " ".join(steps)
+            )
     return "".join(parts).replace(" -", "-")
 
 
@@ -202,16 +210,16 @@ def box(left: float, top: float, right: float, bottom: float) -> str:
 def bar(trace: dict, start: float, room: float, below: dict[Any, float], x: Axis, y: Axis) -> str:
     """Draw bars from ``start`` on, each ``room`` wide, in shares of a place, on those below."""
     along, across = (y, x) if trace.get("orientation") == "h" else (x, y)
-    at = [along.number(v) for v in places(trace, along.letter)]
-    wide = 1 if along.names else gap(at)
+    positions = [along.number(v) for v in places(trace, along.letter)]
+    wide = 1 if along.names else gap(positions)
     paint = trace.get("marker", {}).get("color", INK)
     boxes = defaultdict(str)
     for k, value in enumerate(places(trace, across.letter)):
         if (head := across.number(value)) is None:
             continue
-        foot = across.low if across.log else below[at[k]]
-        below[at[k]] = head = head if across.log else foot + head
-        ends = [(along.at(at[k] + (start + e) * wide)) for e in (0, room)]
+        foot = across.low if across.log else below[positions[k]]
+        below[positions[k]] = head = head if across.log else foot + head
+        ends = [(along.at(positions[k] + (start + e) * wide)) for e in (0, room)]
         sides = [across.at(foot), across.at(head)]
         corner = (ends[0], sides[0], ends[1], sides[1])
         if across is x:
@@ -226,13 +234,13 @@ def heat(trace: dict, scale: dict, x: Axis, y: Axis) -> str:
     low = trace.get("zmin", scale.get("cmin", min(known)))
     high = trace.get("zmax", scale.get("cmax", max(known)))
     shades = defaultdict(str)
-    at = [[axis.number(v) for v in places(trace, axis.letter)] for axis in (x, y)]
-    half = [gap(numbers) / 2 for numbers in at]
+    positions = [[axis.number(v) for v in places(trace, axis.letter)] for axis in (x, y)]
+    half = [gap(numbers) / 2 for numbers in positions]
     # A pixel is about two units of a panel's square.
     thin, flat = (trace.get(f"{letter}gap", 0) / SIDE for letter in "xy")
     own = trace.get("colorscale", scale.get("colorscale"))
-    for down, row in zip(at[1], trace["z"], strict=True):
-        for across, value in zip(at[0], row, strict=True):
+    for down, row in zip(positions[1], trace["z"], strict=True):
+        for across, value in zip(positions[0], row, strict=True):
             if value is None:
                 continue
             left, right = sorted(x.at(across + side * half[0]) for side in (-1, 1))
@@ -247,9 +255,9 @@ def shade(value: float, low: float, high: float, scale: Any) -> str:
     if isinstance(scale, list):
         share = 0 if high == low else min(1, max(0, (value - low) / (high - low)))
         k = next(k for k in range(1, len(scale)) if share <= scale[k][0])
-        (start, one), (stop, other) = scale[k - 1 : k + 1]
+        (start, lower_color), (stop, upper_color) = scale[k - 1 : k + 1]
         part = round(SHADES * (share - start) / (stop - start)) / SHADES
-        return f"color-mix(in srgb,{other} {part:.0%},{one})"
+        return f"color-mix(in srgb,{upper_color} {part:.0%},{lower_color})"
     end = max(abs(low), abs(high)) or 1
     part = round(SHADES * min(1, abs(value) / end)) / SHADES
     toward = "--ln-high" if value > 0 and low < 0 else "--ln-low"
@@ -283,44 +291,44 @@ def anchored(ref: str, axis: Axis, value: Any) -> float:
     return axis.at(axis.names.index(value) if isinstance(value, str) else value)
 
 
-def shape(given: dict, x: Axis, y: Axis) -> str:
+def shape(settings: dict, x: Axis, y: Axis) -> str:
     """Draw a line or a rectangle that marks something; on a log axis plotly wants exponents."""
 
-    def place(name, axis):
-        ref, value = given.get(f"{axis.letter}ref", axis.letter), given[name]
+    def coordinate(name, axis):
+        ref, value = settings.get(f"{axis.letter}ref", axis.letter), settings[name]
         return anchored(ref, axis, axis.number(value) if ref != "paper" else value)
 
     left, right, top, bottom = (
-        place(n, a) for n, a in (("x0", x), ("x1", x), ("y0", y), ("y1", y))
+        coordinate(n, a) for n, a in (("x0", x), ("x1", x), ("y0", y), ("y1", y))
     )
-    style = given.get("line", {})
+    style = settings.get("line", {})
     dash = dashes(style)
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
     stroke = f'stroke="{style.get("color", INK)}" stroke-width="{style.get("width", 2)}"{dashed}'
-    if given["type"] == "line":
+    if settings["type"] == "line":
         return f'<path d="{path([(left, top), (right, bottom)])}" {stroke}/>'
-    fill = given.get("fillcolor", "none")
+    fill = settings.get("fillcolor", "none")
     return f'<path d="{box(left, top, right, bottom)}" fill="{fill}" {stroke}/>'
 
 
-def note(given: dict, x: Axis, y: Axis) -> str:
+def note(settings: dict, x: Axis, y: Axis) -> str:
     """Write a note at its place."""
-    across = anchored(given.get("xref", "x"), x, given["x"])
-    down = anchored(given.get("yref", "y"), y, given["y"])
-    side = {"left": "0", "right": "-100%"}.get(given.get("xanchor", "center"), "-50%")
-    rise = {"bottom": "-100%", "top": "0"}.get(given.get("yanchor", "middle"), "-50%")
-    font = given.get("font", {})
+    across = anchored(settings.get("xref", "x"), x, settings["x"])
+    down = anchored(settings.get("yref", "y"), y, settings["y"])
+    side = {"left": "0", "right": "-100%"}.get(settings.get("xanchor", "center"), "-50%")
+    rise = {"bottom": "-100%", "top": "0"}.get(settings.get("yanchor", "middle"), "-50%")
+    font = settings.get("font", {})
     ink = f";color:{font['color']}" if "color" in font else ""
     ink += f";font-size:{font['size']}px" if "size" in font else ""
-    end = (side, rise, given.get("align")) == ("0", "-50%", "left")  # the name of a line
+    end = (side, rise, settings.get("align")) == ("0", "-50%", "left")  # the name of a line
     if not end:
-        ink += f";text-align:{given['align']}" if "align" in given else ""
+        ink += f";text-align:{settings['align']}" if "align" in settings else ""
         ink += f";transform:translate({side},{rise})"
-    up, right = given.get("yshift", 0), given.get("xshift", 0)
+    up, right = settings.get("yshift", 0), settings.get("xshift", 0)
     shift = f";margin:{-up}px 0 0 {right}px" if up or right else ""
     kind = ' class="ln-end"' * end
-    place = f"left:{percent(across)};top:{percent(down)}{ink}{shift}"
-    return f'<i{kind} style="{place}">{text(given["text"])}</i>'
+    css_position = f"left:{percent(across)};top:{percent(down)}{ink}{shift}"
+    return f'<i{kind} style="{css_position}">{text(settings["text"])}</i>'
 
 
 def legend(traces: list[dict], layout: dict) -> str:

@@ -22,7 +22,7 @@ Record = Mapping[str, Any]
 
 def weighed(experiment: str, records: Sequence[Record], *names: str) -> list[ClaimResult]:
     """Weigh the claims that an experiment decides; of those names alone, where any are given."""
-    about = [one for one in claims.about(experiment) if not names or one.name in names]
+    about = [claim for claim in claims.about(experiment) if not names or claim.name in names]
     return claims.evaluate(Records.from_runs(experiment, records), about)
 
 
@@ -32,15 +32,15 @@ def page() -> dict[str, ClaimResult]:
 
     Labels of ten seeds or more are corrected for all comparisons of the page on every claim.
     """
-    return {one.claim.name: one for one in claims.evaluate()}
+    return {result.claim.name: result for result in claims.evaluate()}
 
 
-def findings(of: Sequence[ClaimResult], caption: str) -> Table:
+def findings(results: Sequence[ClaimResult], caption: str) -> Table:
     """Return a row a claim, with its label and what was run, and below it what was measured."""
     rows = []
-    for one in of:
-        rows.append([one.claim.statement, one.evidence, badge(one.label)])
-        rows += [_row(f"– {finding.what}", finding) for finding in one.counting]
+    for result in results:
+        rows.append([result.claim.statement, result.evidence, badge(result.label)])
+        rows += [_row(f"– {finding.what}", finding) for finding in result.counting]
     columns = ["Claim and measurements", "Runs and mean difference", "Label"]
     return Table(columns, rows, caption)
 
@@ -65,9 +65,9 @@ def targets(judge: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Ta
     """
     plain = arms[NONE]
     rows = [
-        [names[arm], f"{of.rate:g}{'*' * of.at_edge}",
-         *map(_updates, judge.steps_to_targets(plain, of))]
-        for arm, of in arms.items()
+        [names[arm], f"{best_arm.rate:g}{'*' * best_arm.at_edge}",
+         *map(_updates, judge.steps_to_targets(plain, best_arm))]
+        for arm, best_arm in arms.items()
     ]  # fmt: skip
     first = judge.updates(next(iter(plain.runs.values())))[1:5]
     return Table(

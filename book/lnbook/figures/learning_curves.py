@@ -99,7 +99,7 @@ class Race:
         for arm in runs.kinds[kind]:
             where, values = runs.curves(kind, arm, axis)
             hover = "after %{x:,.0f} " + axis + f": %{{y:.{self.digits}f}}{suffix(self.unit)}"
-            band(figure, where, spread(values), runs.LOOKS[arm], hover)
+            band(figure, where, spread(values), runs.STYLES[arm], hover)
             lowest.append(np.nanmin(values))
         for name, value in self._levels(runs, kind).items():
             _level(figure, value, where[-1], "longdashdot", name)
@@ -145,7 +145,7 @@ class Race:
         count = f"mean of {seeds} seeds" if seeds > 1 else "one seed"
         if shown == "loss":
             lasts = {arm: runs.curves(kind, arm, axis)[1][:, -1].mean() for arm in arms}
-            ends = [f"{runs.LOOKS[arm][0]} {self._number(last)}" for arm, last in lasts.items()]
+            ends = [f"{runs.STYLES[arm][0]} {self._number(last)}" for arm, last in lasts.items()]
             where = runs.curves(kind, LAYER, axis)[0][-1]
             text = f"After {where:,.0f} {axis}, {count}, in {self.unit}: {', '.join(ends)}."
             levels = [f"{name} {self._number(v)}" for name, v in self._levels(runs, kind).items()]
@@ -153,18 +153,18 @@ class Race:
         texts = []
         for other in runs.others(kind):
             where, values = getattr(runs, shown)(kind, other, axis)
-            means, label = values.mean(0), runs.LOOKS[other][0]
+            means, label = values.mean(0), runs.STYLES[other][0]
             if shown == "lead":
-                at = int(np.nanargmin(means))
+                best = int(np.nanargmin(means))
                 texts.append(
-                    f"compared with {label}, {self._ahead(means[at])} after {where[at]:,.0f} "
+                    f"compared with {label}, {self._ahead(means[best])} after {where[best]:,.0f} "
                     f"{axis} and {self._ahead(means[-1])} at the end"
                 )
             else:
-                at = len(where) // 4
+                quarter = len(where) // 4
                 texts.append(
-                    f"compared with {label}, in its first {where[at]:,.0f}: {_part(means[at])}, "
-                    f"in all {where[-1]:,.0f}: {_part(means[-1])}"
+                    f"compared with {label}, in its first {where[quarter]:,.0f}: "
+                    f"{_part(means[quarter])}, in all {where[-1]:,.0f}: {_part(means[-1])}"
                 )
         first = f"{axis.capitalize()} that layer norm needs for the other's lowest {self.word}"
         if shown == "lead":
@@ -197,7 +197,7 @@ class Race:
         """Draw the lowest validation value over the learning rate, and mark each arm's best."""
         figure = go.Figure()
         for name, arm in runs.sweep.items():
-            label, color, dash = runs.LOOKS[name]
+            label, color, dash = runs.STYLES[name]
             lows = {rate: runs.judge.factor * value for rate, value in arm.rates.items()}
             loss = f"%{{y:.{self.digits}f}}{suffix(self.unit)}"
             hover = f"rate %{{x:g}}: {loss}<extra>{label}</extra>"
@@ -225,8 +225,8 @@ class Race:
 
     def _ends(self, runs: Runs) -> list[float]:
         lows = [value for arm in runs.sweep.values() for value in arm.rates.values()]
-        every = [runs.judge.factor * value for value in lows]
-        return [min(every) - self.pad, min(max(every), self.top) + self.pad]
+        values = [runs.judge.factor * value for value in lows]
+        return [min(values) - self.pad, min(max(values), self.top) + self.pad]
 
     def describe_rates(self, runs: Runs) -> str:
         """Say which rate is best for each arm, with its value there and at the worst rate."""
@@ -235,15 +235,15 @@ class Race:
         texts = []
         for name, arm in runs.sweep.items():
             edge = ", the edge of the grid" if arm.at_edge else ""
-            lows = (runs.judge.factor * of(arm.rates.values()) for of in (min, max))
+            lows = (runs.judge.factor * extreme(arm.rates.values()) for extreme in (min, max))
             low, high = map(self._number, lows)
             values = f"({low}{suffix(self.unit)}, {high} at the worst rate)"
-            texts.append(f"{runs.LOOKS[name][0]} at {arm.rate:g}{edge} {values}")
+            texts.append(f"{runs.STYLES[name][0]} at {arm.rate:g}{edge} {values}")
         return f"Best learning rate of each network: {'; '.join(texts)}."
 
 
 def _against(runs: Runs, other: str) -> tuple[str, str, str]:
-    label, color, dash = runs.LOOKS[other]
+    label, color, dash = runs.STYLES[other]
     return f"compared with {label}", color, dash
 
 

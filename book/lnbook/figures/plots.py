@@ -38,7 +38,7 @@ def labels(rows: Sequence[np.ndarray | str]) -> list[str]:
         >>> labels([np.array([-3.0, -1.0, -2.0]), -np.arange(1.0, 11), "diverged"])
         ['3 of 3 seeds', '✓ supported', 'not testable here: diverged']
     """
-    return [badge(one) for one in comparison.labels(rows)]
+    return [badge(label) for label in comparison.labels(rows)]
 
 
 def difference(values: np.ndarray, digits: int = 2, unit: str = "") -> str:
@@ -75,7 +75,7 @@ def band(
     figure: go.Figure,
     x: Sequence[float],
     values: Sequence[np.ndarray],
-    look: tuple[str, str, str],
+    style: tuple[str, str, str],
     hover: str,
     mode: str = "lines",
 ) -> None:
@@ -83,13 +83,13 @@ def band(
 
     Args:
         figure: The panel.
-        x: ActivationMaps, shape ``(points,)``.
+        x: Values on the x axis, shape ``(points,)``.
         values: The band's lower edge, the line and the upper edge, each ``(points,)``.
-        look: Label, color, dash, as in :data:`NORMS`.
+        style: Label, color, dash, as in :data:`NORMS`.
         hover: What the line says at a point, in plotly's template.
         mode: Of the line.
     """
-    label, color, dash = look
+    label, color, dash = style
     low, middle, high = values
     edges = () if np.array_equal(low, high) else (("lower", low), ("upper", high))
     for edge, y in edges:
@@ -195,8 +195,8 @@ def _range(figure: go.Figure, letter: str) -> tuple[float, float]:
     """Return how far an axis reaches; plotly's own choice would make room for the labels there."""
     axis = figure.layout[f"{letter}axis"]
     if axis.range is None:
-        every = np.concatenate([np.asarray(trace[letter], dtype=float) for trace in figure.data])
-        known = every[np.isfinite(every)]
+        values = np.concatenate([np.asarray(trace[letter], dtype=float) for trace in figure.data])
+        known = values[np.isfinite(values)]
         if axis.type == "log":
             known = np.log10(known[known > 0])
         low, high = known.min(), known.max()
@@ -222,16 +222,16 @@ def _apart(here: Sequence[float], tall: Sequence[float], room: float) -> np.ndar
     gaps = [(tall[a] + tall[b]) / 2 for a, b in itertools.pairwise(order)]
     stacked = np.cumsum([0, *gaps])  # where they stand if each touches the next
     groups: list[tuple[float, int]] = []  # of labels that touch: how far up, how many
-    for k, at in zip(order, stacked, strict=True):
-        groups.append((here[k] - at, 1))
+    for k, offset in zip(order, stacked, strict=True):
+        groups.append((here[k] - offset, 1))
         while len(groups) > 1 and groups[-2][0] > groups[-1][0]:
-            (one, n), (other, m) = groups[-2:]
-            groups[-2:] = [((n * one + m * other) / (n + m), n + m)]
-    moved = np.concatenate([np.full(n, at) for at, n in groups])
-    places = np.empty(len(order))
+            (first, n), (second, m) = groups[-2:]
+            groups[-2:] = [((n * first + m * second) / (n + m), n + m)]
+    moved = np.concatenate([np.full(n, offset) for offset, n in groups])
+    positions = np.empty(len(order))
     low, high = tall[order[0]] / 2, room - stacked[-1] - tall[order[-1]] / 2
-    places[order] = stacked + np.clip(moved, low, max(low, high))
-    return places
+    positions[order] = stacked + np.clip(moved, low, max(low, high))
+    return positions
 
 
 def cursor(x: float) -> dict[str, Any]:

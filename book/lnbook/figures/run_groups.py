@@ -18,7 +18,7 @@ from lnlab.claims import ClaimResult
 
 PLAIN, CHOSEN, LAYER = "none", "none, tuned initialization", "layer"
 #: Label, color and dash of each arm.
-LOOKS = {
+STYLES = {
     PLAIN: ("no norm", COLORS["none"], "dot"),
     CHOSEN: ("no norm, tuned initialization", COLORS["none"], "dash"),
     LAYER: ("layer norm", COLORS["layer"], "solid"),
@@ -48,7 +48,7 @@ class Runs:
     MEASURE: ClassVar[str]  # the curve that is drawn
     KINDS: ClassVar[tuple[str, ...]]  # the first is the chapter's own
     EARLY: ClassVar[int] = 0  # updates before which no share is shown
-    LOOKS: ClassVar[Mapping[str, tuple[str, str, str]]] = LOOKS  # of the arms, layer norm last
+    STYLES: ClassVar[Mapping[str, tuple[str, str, str]]] = STYLES  # of the arms, layer norm last
 
     def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:
         if not records:
@@ -58,13 +58,13 @@ class Runs:
             )
         self.judge, self.records = judge, records
         self.kinds: dict[str, dict[str, Any]] = {}
-        self.of: dict[str, Sequence[Mapping[str, Any]]] = {}
+        self.records_by_kind: dict[str, Sequence[Mapping[str, Any]]] = {}
         for _, runs in judge.run_groups(records):
             result = judge.at_best_rates(runs)
-            own = {arm: result[arm] for arm in self.LOOKS if arm in result}
+            own = {arm: result[arm] for arm in self.STYLES if arm in result}
             if own:
                 name = self.kind(own, runs[0]["settings"])
-                self.kinds[name], self.of[name] = own, runs
+                self.kinds[name], self.records_by_kind[name] = own, runs
         self.sweep = self.kinds.pop(SWEEP, {})
 
     def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
@@ -82,7 +82,7 @@ class Runs:
 
     def others(self, kind: str) -> list[str]:
         """Return the arms of a kind that layer norm is compared with."""
-        return [arm for arm in self.LOOKS if arm != LAYER and arm in self.kinds.get(kind, {})]
+        return [arm for arm in self.STYLES if arm != LAYER and arm in self.kinds.get(kind, {})]
 
     def curves(
         self, kind: str, arm: str, axis: str, name: str | None = None
@@ -91,7 +91,7 @@ class Runs:
 
         Args:
             kind: Of :attr:`KINDS`.
-            arm: Of :attr:`LOOKS`.
+            arm: Of :attr:`STYLES`.
             axis: ``updates`` or ``seconds``. Runs have points at the same updates; for seconds
                 they are put on one grid, by straight lines between their points.
             name: Of the measure; :attr:`MEASURE`, in the judge's unit, if ``None``.
@@ -104,12 +104,12 @@ class Runs:
         values = [factor * np.array(run["curves"][name or self.MEASURE], float) for run in runs]
         if axis == "updates":
             return self.judge.updates(next(iter(runs))), np.array(values)
-        every = [
+        all_times = [
             self.judge.seconds(run)
             for other in self.kinds[kind].values()
             for run in other.runs.values()
         ]
-        grid = np.linspace(0, min(times[-1] for times in every), 60)
+        grid = np.linspace(0, min(times[-1] for times in all_times), 60)
         own = [self.judge.seconds(run) for run in runs]
         return grid, np.array([np.interp(grid, t, v) for t, v in zip(own, values, strict=True)])
 
@@ -144,21 +144,21 @@ class Runs:
             times, own = (getattr(judge, axis)(run) for run in (theirs, ours))
             targets, lowest = (np.fmin.accumulate(judge.score(run)) for run in (theirs, ours))
             new = np.r_[True, np.diff(lowest) < 0]  # else it was as low before
-            there = np.interp(targets, lowest[new][::-1], own[new][::-1], left=np.nan)
+            matched_times = np.interp(targets, lowest[new][::-1], own[new][::-1], left=np.nan)
             where.append(times[late])
-            result.append((there / np.maximum(times, 1e-9))[late])
+            result.append((matched_times / np.maximum(times, 1e-9))[late])
         return np.mean(where, 0), np.array(result)
 
     def weighed(self, kind: str) -> dict[str, ClaimResult]:
         """Return what the paper's claims come to by a kind of runs, by their names."""
-        result = claims.weighed(self.EXPERIMENT, self.of[kind])
-        return {one.claim.name: one for one in result}
+        result = claims.weighed(self.EXPERIMENT, self.records_by_kind[kind])
+        return {claim_result.claim.name: claim_result for claim_result in result}
 
     def claims(self, *names: str) -> Table:
         """Return what the paper's claims come to, of those names if any, by the chapter's kind."""
-        return claims.table(self.EXPERIMENT, self.of[self.KINDS[0]], *names)
+        return claims.table(self.EXPERIMENT, self.records_by_kind[self.KINDS[0]], *names)
 
     def targets(self) -> Table:
         """Say after how many updates each network is at the targets that the claims are about."""
-        names = {arm: look[0] for arm, look in self.LOOKS.items()}
+        names = {arm: style[0] for arm, style in self.STYLES.items()}
         return claims.targets(self.judge, self.kinds[self.KINDS[0]], names)

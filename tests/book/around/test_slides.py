@@ -223,7 +223,7 @@ def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch
             assert len(words) <= 75, f"{slide.page}: too much for a slide: {slide.body}"
             assert words or slide.kind == "figure"
             if slide.figure:
-                assert read(built_book, slide.figure.page).select_one(slide.figure.place)
+                assert read(built_book, slide.figure.page).select_one(slide.figure.css_selector)
                 assert slide.notes, f"{slide.page}: a figure without a note: {slide.title}"
         at = [k for k, slide in enumerate(deck) if slide.kind == "figure"]
         assert len(at) >= len({slide.page for slide in deck})

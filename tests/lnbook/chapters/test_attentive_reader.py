@@ -12,7 +12,7 @@ from tests.cases import oracle, race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 UNREAD = dict(zip(HEURISTICS, (0.9, 0.8, 0.85, 0.6), strict=True))
-LABELS = [look[0] for look in figures.Runs.LOOKS.values()]
+LABELS = [look[0] for look in figures.Runs.STYLES.values()]
 
 
 def made(arm, rate, seed, errors, test=0.5, seconds=10.0, **other):
@@ -68,7 +68,7 @@ def known():
 def test_runs_are_told_apart_by_their_kind_and_by_their_own_best_rate(known):
     assert list(known.recorded()) == [figures.MAIN, runs.SMALLER]
     assert all(results.TASK.arms[arm].items() >= own.items() for arm, own in runs.ARMS.items())
-    assert list(runs.ARMS) == list(figures.Runs.LOOKS)
+    assert list(runs.ARMS) == list(figures.Runs.STYLES)
     assert known.missing == [runs.LONGER, runs.SHORT, runs.LONG_RUNS]
     assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
     for other, name in (
@@ -170,7 +170,7 @@ def test_each_network_ends_with_the_numbers_of_synthetic_records(case):
     result = race_chapters.arms("attentive_reader", case)
     *networks, first, second, third, fourth = table.rows
     assert len(networks) == len(result)
-    for (arm, (label, *_)), row in zip(known.LOOKS.items(), networks, strict=True):
+    for (arm, (label, *_)), row in zip(known.STYLES.items(), networks, strict=True):
         of = [result[arm][seed] for seed in sorted(result[arm])]
         val = [100 * oracle.lowest(run) for run in of]
         test = [100 * oracle.at_best(run, "test_error") for run in of]

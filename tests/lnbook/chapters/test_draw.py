@@ -50,7 +50,7 @@ def test_runs_are_told_apart_by_their_kind(known):
     assert list(known.recorded()) == ["standard settings", "16 glimpses"]
     assert known.missing == ["batch size 8"]
     assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
-    assert list(known.kinds[figures.MAIN]) == list(run_groups.LOOKS)
+    assert list(known.kinds[figures.MAIN]) == list(run_groups.STYLES)
     assert list(figures.controls(known)) == ["kind", "shown", "axis"]
     small = figures.Runs(book(batch_size=8), results.TASK)
     assert (list(small.kinds), small.sweep) == (["batch size 8"], {})
@@ -72,7 +72,7 @@ def test_without_records_there_is_a_sentence():
 def test_every_arm_that_is_recorded_is_drawn(known, kind, shown, axis):
     (figure,) = curves.RACE.draw_curves(known, shown, axis, kind)
     lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
-    labels = {look[0] for look in run_groups.LOOKS.values()}
+    labels = {look[0] for look in run_groups.STYLES.values()}
     against = {"compared with no norm", "compared with no norm, tuned initialization"}
     assert lines == (labels if shown == "loss" else against)
 

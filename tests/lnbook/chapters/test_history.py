@@ -37,7 +37,7 @@ def test_a_paper_of_the_timeline_is_cited_on_the_page(event):
 def test_a_row_runs_forward_in_time_and_has_the_paper(idea):
     row = timeline.LANES[idea]
     assert all(
-        timeline.at(a) < timeline.at(b)
+        timeline.horizontal_position(a) < timeline.horizontal_position(b)
         for a, b in itertools.pairwise(row)
         if a.number[:4] != b.number[:4]
     )

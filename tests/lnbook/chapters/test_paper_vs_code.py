@@ -60,7 +60,7 @@ def in_torch(form, bias, factor):
     return gates.numpy(), (o.sigmoid() * norm(c).tanh()).numpy()
 
 
-@pytest.mark.parametrize("form", figures.LOOKS)
+@pytest.mark.parametrize("form", figures.STYLES)
 @pytest.mark.parametrize(("bias", "factor"), [(0.0, 1.0), (0.5, 0.1), (1.0, 10.0)])
 def test_gates_and_outputs_are_those_of_pytorch(form, bias, factor):
     gates, out = in_torch(form, bias, factor)

@@ -95,10 +95,10 @@ def test_what_is_not_recorded_is_none_and_is_said():
     assert few.start("normal", "pre", 2, "gradient") is None
     assert few.loss(runs.Cell("normal", "pre", 12)) is None
     assert few.end(runs.Cell("xavier", "post", 12), "deviation") is None
-    assert river.state(few, "pre", "normal").said.endswith("not recorded.")
+    assert river.state(few, "pre", "normal").description.endswith("not recorded.")
     half = river.state(few, "pre", "xavier")  # one warm-up of two
     assert half.marks == {"no warm-up": 2.0, "warm-up": None}
-    assert half.said.endswith("the loss in nats is 2.00 without warm-up.")
+    assert half.description.endswith("the loss in nats is 2.00 without warm-up.")
     assert "not recorded" in trained.describe_curves(few, 1e-3, 60, "xavier")
     assert "after training not recorded" in stream.describe_stream(few, "pre", "xavier")
     heat = trained.draw_losses(few, "xavier", 12)[0].data[0]
@@ -234,7 +234,7 @@ def test_only_post_norm_and_the_last_norm_stand_on_the_river(layout):
         return bool(opacity) and low < layout.river < low + size
 
     results = {
-        p: [on_river(lock) for lock in locks(shapes(p, layout=layout))] for p in rivers.PLACES
+        p: [on_river(lock) for lock in locks(shapes(p, layout=layout))] for p in rivers.PLACEMENTS
     }
     assert results["post"] == [True, False, True, False, False]
     assert results["pre"] == results["sandwich"] == [False, False, False, False, True]
@@ -259,7 +259,7 @@ def test_no_shape_leaves_the_card_or_covers_another_part_of_it(book, layout):
     """In every recorded state, and with values far off every scale."""
     recorded = [
         river.state(book[1], place, name)
-        for place in rivers.PLACES for name in runs.INITIALIZATION_NAMES
+        for place in rivers.PLACEMENTS for name in runs.INITIALIZATION_NAMES
     ]  # fmt: skip
     far = [
         rivers.State("", [size] * 13, [size] * 12, {"a": size, "b": -size})
@@ -267,7 +267,7 @@ def test_no_shape_leaves_the_card_or_covers_another_part_of_it(book, layout):
     ]
     gauge = rivers.Gauge("", 2.15, 3.45, {})
     assert sum(state.bars is not None for state in recorded) >= 15
-    for place in rivers.PLACES:
+    for place in rivers.PLACEMENTS:
         for state in recorded + far:
             shape = rivers._shape(layout, place, state, 12, gauge)
             numbers = re.findall(r"-?[\d.]+", shape["river"])
@@ -294,7 +294,7 @@ def test_every_state_has_the_same_shapes_and_the_marks_are_on_the_gauge(book):
         for state in states.values() for shape in state["shapes"]
     }  # fmt: skip
     assert len(sizes) == 1
-    assert {name.split("|")[0] for name in states} == set(rivers.PLACES)
+    assert {name.split("|")[0] for name in states} == set(rivers.PLACEMENTS)
     left, right, _ = rivers.WIDE.gauge
     alone, warm = states["post|Xavier"]["shapes"][0]["circles"]
     assert left < warm[0] < alone[0] < right

@@ -324,7 +324,7 @@ def test_the_picture_of_the_stream_has_the_means_of_the_seeds(records, known, pl
         of_place = of(records, "xavier", place, 12, warm_up=warm_up)
         losses[label] = fmean(r["curves"]["val_nll"][-1] for r in of_place)
     assert state.marks == pytest.approx(losses)
-    stuck = state.said.count("stuck at the unigram entropy")
+    stuck = state.description.count("stuck at the unigram entropy")
     assert stuck == sum(value > UNIGRAM - 0.05 for value in losses.values())
 
 

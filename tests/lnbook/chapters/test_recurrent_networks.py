@@ -178,4 +178,4 @@ def test_the_sentence_says_the_size_that_is_drawn_at_the_first_step_and_at_the_l
     ],
 )  # fmt: skip
 def test_numbers_are_written_short(value, said):
-    assert network.say(value) == said
+    assert network.format_size(value) == said

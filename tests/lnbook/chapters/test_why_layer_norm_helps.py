@@ -58,7 +58,7 @@ def test_what_is_drawn_over_depth_is_what_autograd_finds(norm, scale):
         [h.std(correction=0).item() for h in hidden],
         [dW.norm().item() for dW in gradients[:-1]],
     )
-    k = list(depth.LOOKS).index(norm)
+    k = list(depth.STYLES).index(norm)
     for figure, right in zip(depth.draw(scale), expected, strict=True):
         np.testing.assert_allclose(figure.data[k].y, right, rtol=6e-3)  # three digits
 

@@ -14,7 +14,7 @@ from lnbook import exercises
 from lnbook.classroom import chapters, checks, homework
 from lnbook.classroom import grade as grading
 from lnbook.classroom.grade import Row, Where, grade, summary, table
-from lnbook.classroom.submissions import found, read, restore
+from lnbook.classroom.submissions import find_submissions, read, restore
 from tests.cases import submissions
 
 LIMITS = Where(seconds=5, total=120)
@@ -225,7 +225,7 @@ def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, studen
                 archive.writestr(inner, content)
         else:
             path.write_text(content)
-    submissions, messages = found(tmp_path, "one", {"introduction": ["two-units"]})
+    submissions, messages = find_submissions(tmp_path, "one", {"introduction": ["two-units"]})
     assert sorted(submission.student for submission in submissions) == students
     assert all(list(submission.notebooks) == ["introduction"] for submission in submissions)
     assert messages == []
@@ -240,7 +240,7 @@ def test_students_whose_names_differ_in_other_signs_alone_stay_apart(tmp_path):
         else:
             (tmp_path / entry).mkdir()
             (tmp_path / entry / "introduction.ipynb").write_text(content)
-    submissions, messages = found(tmp_path, "homework", {"introduction": ["two-units"]})
+    submissions, messages = find_submissions(tmp_path, "homework", {"introduction": ["two-units"]})
     students = [submission.student for submission in submissions]
     assert len(students) == len(set(students)) == 4
     assert {"müller_", "müller__2"} <= set(students)
@@ -260,7 +260,7 @@ def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}", "utf-8")
         os.utime(path, (1e9 - age, 1e9 - age))
-    ((submission,), _) = found(tmp_path, "homework", {"introduction": []})
+    ((submission,), _) = find_submissions(tmp_path, "homework", {"introduction": []})
     assert str(submission.notebooks["introduction"].path) == "introduction-2.ipynb"
 
 
@@ -268,7 +268,9 @@ def test_another_homework_of_the_course_is_not_taken_for_this_one(tmp_path):
     path = tmp_path / "ada" / "second" / "introduction.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text("{}", "utf-8")
-    ((submission,), _) = found(tmp_path, "first", {"introduction": []}, others=["second"])
+    ((submission,), _) = find_submissions(
+        tmp_path, "first", {"introduction": []}, others=["second"]
+    )
     assert submission.notebooks == {}
 
 
@@ -283,7 +285,7 @@ def handed(tmp_path, cells):
     path = tmp_path / "introduction.ipynb"
     content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     path.write_text(json.dumps(content))
-    ((submission,), _) = found(
+    ((submission,), _) = find_submissions(
         tmp_path, "homework", {"introduction": ["two-units", "small-inputs"]}
     )
     return read(submission.notebooks["introduction"])

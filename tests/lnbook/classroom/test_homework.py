@@ -154,7 +154,7 @@ def test_a_first_cell_imports_and_computes_nothing_of_another_exercise(everythin
 def test_any_seed_tells_right_from_every_misconception(name, seed):
     exercise = exercises.find(name, seed=seed)
     assert exercise.fault(exercise.reference) is None
-    homework.tell_apart(name, seed)
+    homework.check_distinguishes(name, seed)
 
 
 def test_where_no_seed_changes_anything_the_notebook_says_so(everything):

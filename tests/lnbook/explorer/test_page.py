@@ -197,11 +197,13 @@ def test_where_figures_differ_and_the_sentence_would_not_it_names_the_controls()
         for eps in (1, 2, 4)
         for _ in (0, 1)
     ]
-    texts = [state["text"] for state in page.told_apart(states, controls)]
+    texts = [state["text"] for state in page.make_alt_texts_unique(states, controls)]
     assert texts[::2] == [
         "Small. (Row: first; eps: 1)", "Small. (Row: first; eps: 2)",
         "Small. (Row: first; eps: 4)", "Small. (Row: last; eps: 1)",
         "Small. (Row: last; eps: 2)", "Large.",
     ]  # fmt: skip
     same = [{"panels": [1], "text": "So it is."} for _ in range(2)]
-    assert [s["text"] for s in page.told_apart(same, {"row": controls["row"]})] == ["So it is."] * 2
+    assert [s["text"] for s in page.make_alt_texts_unique(same, {"row": controls["row"]})] == [
+        "So it is."
+    ] * 2

@@ -60,7 +60,7 @@ def test_each_network_has_its_updates_to_targets_that_no_norm_sets(name, case):
     known, result = read(name, case), arms(name, case)
     mean = protocol.mean_curve(result[PLAIN].values(), oracle.score)
     way = protocol.end(mean) - mean[0]
-    for (arm, (label, *_)), row in zip(known.LOOKS.items(), known.targets().rows, strict=True):
+    for (arm, (label, *_)), row in zip(known.STYLES.items(), known.targets().rows, strict=True):
         runs = result[arm].values()
         assert row[0] == label
         assert float(row[1].strip("*")) == next(iter(runs))["settings"]["learning_rate"]

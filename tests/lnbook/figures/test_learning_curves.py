@@ -91,12 +91,12 @@ def test_curves_have_the_mean_and_the_range_of_the_seeds_and_are_said_where_they
     (figure,) = race.draw_curves(known, "loss", axis)
     drawn = lines(figure)
     ends = []
-    for arm, (label, *_) in known.LOOKS.items():
+    for arm, (label, *_) in known.STYLES.items():
         where, by_seed = curves(name, case, arm, axis)
         check_band(drawn[label], where, by_seed.values())
         ends.append((where[-1], fmean(values[-1] for values in by_seed.values())))
     text = race.describe_curves(known, "loss", axis)
-    reported, _, levels = without(text, [look[0] for look in known.LOOKS.values()]).partition(
+    reported, _, levels = without(text, [look[0] for look in known.STYLES.values()]).partition(
         "Without training"
     )
     end, seeds, *result = parsed(reported)
@@ -105,7 +105,7 @@ def test_curves_have_the_mean_and_the_range_of_the_seeds_and_are_said_where_they
     assert "lowest seed to the highest" in race.curves.alt
     if levels:
         flat = {t.y[0] for label, (t, *_) in drawn.items() if "edge" not in label
-                and label not in [look[0] for look in known.LOOKS.values()]}  # fmt: skip
+                and label not in [look[0] for look in known.STYLES.values()]}  # fmt: skip
         np.testing.assert_allclose(sorted(parsed(levels)), sorted(flat), atol=0.051)
 
 
@@ -120,7 +120,7 @@ def test_the_lead_is_layer_norm_less_the_other_and_is_said_with_its_side(name, c
         _, theirs = curves(name, case, other, axis)
         leads = [[a - b for a, b in zip(own[s], theirs[s], strict=True)]
                  for s in sorted(own.keys() & theirs.keys())]  # fmt: skip
-        label = known.LOOKS[other][0]
+        label = known.STYLES[other][0]
         check_band(drawn[f"compared with {label}"], where, leads)
         means = [fmean(column) for column in zip(*leads, strict=True)]
         best = means.index(min(means))
@@ -178,7 +178,7 @@ def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, ru
         means = [fmean(column) for column in zip(*places, strict=True)]
         np.testing.assert_allclose(where, means)
         percent = [[100 * share for share in row] for row in rows]
-        middle, *edges = drawn[f"compared with {known.LOOKS[other][0]}"]
+        middle, *edges = drawn[f"compared with {known.STYLES[other][0]}"]
         np.testing.assert_allclose(middle.y, np.mean(percent, 0), rtol=1e-6)
         if edges[0] is not None:
             np.testing.assert_allclose(edges[0].y, np.min(percent, 0), rtol=1e-6)
@@ -186,7 +186,7 @@ def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, ru
         mean = np.mean(percent, 0)
         for k in (len(means) // 4, -1):
             wanted += [means[k], *([] if math.isnan(mean[k]) else [mean[k]])]
-    reported = without(text.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
+    reported = without(text.partition(": ")[2], [look[0] for look in known.STYLES.values()])
     numbers = parsed(reported)[:-1]
     np.testing.assert_allclose(numbers, wanted, atol=0.51)
 
@@ -198,7 +198,7 @@ def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_m
     text = race.describe_rates(known)
     rings = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
     chapter, wanted, marked = CHAPTERS[name], [], []
-    for arm, (label, *_) in known.LOOKS.items():
+    for arm, (label, *_) in known.STYLES.items():
         of = [run for run in oracle.matching(sweep(name), chapter.experiment,
                                              **_settings(chapter, arm))]  # fmt: skip
         lows = {}
@@ -215,7 +215,7 @@ def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_m
         (part,) = [p for p in text.split("; ") if f"{label} at " in p]
         assert ("the edge of the grid" in part) == (best != sorted(means)[1])
     np.testing.assert_allclose(rings, marked, rtol=1e-9)
-    reported = without(text.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
+    reported = without(text.partition(": ")[2], [look[0] for look in known.STYLES.values()])
     np.testing.assert_allclose(parsed(reported), wanted, atol=0.51 * 10**-race.digits)
 
 

@@ -23,8 +23,8 @@ def errors(runs: Runs, kind: str = MAIN) -> Table:
         epochs = [run["curves"]["epoch"][k] for k, run in zip(best, arm.runs.values(), strict=True)]
         spread = f" ({val.min():.1f} to {val.max():.1f})" if len(val) > 1 else ""
         rows.append([
-            runs.LOOKS[name][0], f"{arm.rate:g}", f"{val.mean():.1f}{spread}", f"{test.mean():.1f}",
-            ", ".join(f"{epoch:.0f}" for epoch in epochs),
+            runs.STYLES[name][0], f"{arm.rate:g}", f"{val.mean():.1f}{spread}",
+            f"{test.mean():.1f}", ", ".join(f"{epoch:.0f}" for epoch in epochs),
         ])  # fmt: skip
     val, test = (rule_errors(runs, split) for split in ("val", "test"))
     rows += [[f"rule: {rule}", "–", f"{val[rule]:.1f}", f"{test[rule]:.1f}", "–"] for rule in val]

@@ -6,8 +6,8 @@ from lnbook.diagrams import Diagram
 from lnbook.diagrams.flow import Box, Flow, Wire
 
 
-def _lstm(row: float, note: str, says: str) -> Box:
-    return Box("block", 1.7, row, "LSTM", f"{says}; with layer norm: eqs. 20-22", note=note,
+def _lstm(row: float, note: str, text: str) -> Box:
+    return Box("block", 1.7, row, "LSTM", f"{text}; with layer norm: eqs. 20-22", note=note,
                tone="layer", wide=40)  # fmt: skip
 
 
@@ -25,7 +25,7 @@ FLOW = Flow(
             "weight", 4.6, 0, "softmax", "attention: weights that sum to 1, and the weighted "
             "mean of the passage's states", wide=40,
         ),
-        "sum_up": Box("sum", 6, 1, says="both are multiplied by a matrix and added"),
+        "sum_up": Box("sum", 6, 1, text="both are multiplied by a matrix and added"),
         "name": Box(
             "end", 7.3, 1, "name", "a probability for each name of the passage", wide=30,
         ),
@@ -51,4 +51,4 @@ FLOW = Flow(
 def network() -> Diagram:
     """Return the diagram of both LSTMs, the attention and the answer."""
     title = "The attentive reader with layer norm"
-    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.said)
+    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.description)

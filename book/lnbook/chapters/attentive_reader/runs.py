@@ -33,13 +33,13 @@ class Runs(run_groups.Runs):
     EXPERIMENT, MEASURE = "attentive_reader", "val_error"
     KINDS = (MAIN, SMALLER, LONGER, SHORT, LONG_RUNS)
     EARLY = 400  # updates before which no network does better than any name
-    LOOKS: ClassVar = {
-        PLAIN: run_groups.LOOKS[PLAIN],
-        CHOSEN: run_groups.LOOKS[CHOSEN],
+    STYLES: ClassVar = {
+        PLAIN: run_groups.STYLES[PLAIN],
+        CHOSEN: run_groups.STYLES[CHOSEN],
         BATCH: ("batch norm in the LSTM", COLORS["batch"], "solid"),
         EVERYWHERE: ("batch norm everywhere", COLORS["batch"], "dash"),
         SMALL: ("layer norm (gain 0.1)", COLORS["layer"], "dash"),
-        LAYER: run_groups.LOOKS[LAYER],
+        LAYER: run_groups.STYLES[LAYER],
     }
 
     def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:

@@ -47,13 +47,13 @@ LOW, ROW = 22, 9  # pixels: height of a strip, and of a further line in it
 WORD_ROW = 15  # pixels: of a line with a word in it
 
 
-def part(one: ClaimResult) -> str:
+def part(result: ClaimResult) -> str:
     """Say to which part a claim belongs: mathematics, recurrent networks, or others."""
-    if one.findings and all(finding.exact for finding in one.findings):
+    if result.findings and all(finding.exact for finding in result.findings):
         return "exact"
-    if one.claim.experiments:
-        return "other" if _FORWARD & set(one.claim.experiments[:1]) else "recurrent"
-    recurrent = one.claim.section[:3] in ("3.1", "6.3", "7") or "time" in one.claim.quote
+    if result.claim.experiments:
+        return "other" if _FORWARD & set(result.claim.experiments[:1]) else "recurrent"
+    recurrent = result.claim.section[:3] in ("3.1", "6.3", "7") or "time" in result.claim.quote
     return "recurrent" if recurrent else "other"
 
 
@@ -91,12 +91,12 @@ class ClaimChart:
     def __repr__(self) -> str:
         """Return title, counts, and a line a claim."""
         lines = [self.title, self.sentence()]
-        for kind, of in claims.by_evidence(self.weighed).items():
+        for kind, results in claims.by_evidence(self.weighed).items():
             lines += ["", f"{KINDS[kind][1]}:"]
-            for one in of:
-                text = one.label.text if kind is not Evidence.NONE else one.label.reason
-                lines.append(f"{one.claim.section:9} {text:24} {one.claim.statement}")
-                lines += [f"{'':34} ({one.evidence})"] * bool(one.findings)
+            for result in results:
+                text = result.label.text if kind is not Evidence.NONE else result.label.reason
+                lines.append(f"{result.claim.section:9} {text:24} {result.claim.statement}")
+                lines += [f"{'':34} ({result.evidence})"] * bool(result.findings)
         return "\n".join(lines)
 
     def to_html(self, suffix: str = ".html") -> str:
@@ -107,14 +107,14 @@ class ClaimChart:
         """
         beside = {"counts": "those behind the label", "all": "all"}
         groups = {"beside": Group("Measurements", beside, "counts")}
-        parts = {part(one) for one in self.weighed}
+        parts = {part(result) for result in self.weighed}
         grouped = claims.by_evidence(self.weighed)
         options = {"all": "all"} | {k: v for k, v in _PARTS.items() if k in parts}
         groups["part"] = Group("Claims on", options, "all")
         options = {"any": "any"} | {KINDS[kind][0]: KINDS[kind][2] for kind in grouped}
         groups["evidence"] = Group("Evidence", options, "any")
         ticks = "".join(
-            f'<span style="left:{_place(v)}%">{text}</span>'
+            f'<span style="left:{_percent_of_strip(v)}%">{text}</span>'
             for v, text in (
                 (-1, "−100%"),
                 (0, "0"),
@@ -127,8 +127,8 @@ class ClaimChart:
             "<span></span></div>"
         )
         lines = "".join(
-            _heading(kind, of) + "".join(_line(one, suffix) for one in of)
-            for kind, of in grouped.items()
+            _heading(kind, results) + "".join(_line(result, suffix) for result in results)
+            for kind, results in grouped.items()
         )
         file = (
             f' <a href="{self.file}" download>Download as JSON</a>.'
@@ -144,7 +144,7 @@ class ClaimChart:
 
     def _empty(self, groups: dict[str, Group]) -> str:
         """Write the rules that say so where no line is of both kinds."""
-        kinds = [_conditions(one) for one in self.weighed]
+        kinds = [_conditions(result) for result in self.weighed]
         picked = '.{0}:has([name="{0}-part"][value="{1}"]:checked)'
         picked += ':has([name="{0}-evidence"][value="{2}"]:checked) p.ln-none{{display:block}}'
         return "".join(
@@ -162,43 +162,43 @@ class ClaimChart:
         return bundle(self)
 
 
-def _conditions(one: ClaimResult) -> dict[str, tuple[str, ...]]:
-    return {"part": ("all", part(one)), "evidence": ("any", KINDS[one.label.evidence][0])}
+def _conditions(result: ClaimResult) -> dict[str, tuple[str, ...]]:
+    return {"part": ("all", part(result)), "evidence": ("any", KINDS[result.label.evidence][0])}
 
 
-def _heading(kind: Evidence, of: Sequence[ClaimResult]) -> str:
-    parts = dict.fromkeys(part(one) for one in of)
+def _heading(kind: Evidence, results: Sequence[ClaimResult]) -> str:
+    parts = dict.fromkeys(part(result) for result in results)
     conditions = {"part": ("all", *parts), "evidence": ("any", KINDS[kind][0])}
     return f'<p class="ln-kind"{attributes(conditions)}>{html.escape(KINDS[kind][1])}</p>'
 
 
-def _line(one: ClaimResult, suffix: str) -> str:
-    claim, text = one.claim, badge(one.label)
+def _line(result: ClaimResult, suffix: str) -> str:
+    claim, text = result.claim, badge(result.label)
     section = f'<i class="ln-sec">{esc(claim.section)}</i>' if claim.section[0].isdigit() else (
         '<i class="ln-sec"></i>')  # fmt: skip
     return (
-        f'<details class="ln-claim"{attributes(_conditions(one))}><summary>{section}'
-        f"<b>{esc(claim.statement)}<small>{esc(one.evidence)}</small></b>{_strip(one)}"
-        f'<span class="verdict {mark(text)}">{esc(one.label.reason or text)}</span>'
-        f'</summary><div id="claim-{claim.name}">{_behind(one, suffix)}</div></details>'
+        f'<details class="ln-claim"{attributes(_conditions(result))}><summary>{section}'
+        f"<b>{esc(claim.statement)}<small>{esc(result.evidence)}</small></b>{_strip(result)}"
+        f'<span class="verdict {mark(text)}">{esc(result.label.reason or text)}</span>'
+        f'</summary><div id="claim-{claim.name}">{_behind(result, suffix)}</div></details>'
     )
 
 
-def _behind(one: ClaimResult, suffix: str) -> str:
-    claim = one.claim
+def _behind(claim_result: ClaimResult, suffix: str) -> str:
+    claim = claim_result.claim
     where = f"section {claim.section}" if claim.section[0].isdigit() else "a tutorial"
-    here = f"{claim.book_setup}; {one.scale}" if one.scale else claim.book_setup
+    here = f"{claim.book_setup}; {claim_result.scale}" if claim_result.scale else claim.book_setup
     parts = [f"<p>“{esc(claim.quote)}”, {where}. <em>In the paper:</em> {esc(claim.paper_setup)}. "
              f"<em>Here:</em> {esc(here)}.</p>"]  # fmt: skip
-    if one.label.reason:
-        parts.append(f"<p>{esc(_upper(str(one.label)))}.</p>")
+    if claim_result.label.reason:
+        parts.append(f"<p>{esc(_upper(str(claim_result.label)))}.</p>")
     if claim.caveat:
         parts.append(f"<p>{esc(claim.caveat)}</p>")
     result = "".join(
         f"<li>{esc(_upper(finding.what))}: {esc(claims.interval(finding))}; "
         + (f"<b>{esc(_badge(finding))}</b>" if finding.counts else esc(claims.label_text(finding)))
         + "</li>"
-        for finding in one.findings
+        for finding in claim_result.findings
     )
     parts += [f"<ul>{result}</ul>"] * bool(result)
     links = [f'<a href="{claim.page}{suffix}">The chapter</a>'] * bool(claim.page)
@@ -215,30 +215,32 @@ def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _place(share: float) -> float:
+def _percent_of_strip(share: float) -> float:
     """Return where a share stands, in percent of the strip; beyond the ends it stays at them."""
     return round(50 + 46 * float(np.clip(share, -1.04, 1.04)), 1)
 
 
-def _strip(one: ClaimResult) -> str:
+def _strip(result: ClaimResult) -> str:
     """Draw dot and interval of each finding, or say why there are none."""
     drawn = [
         finding
-        for finding in one.findings
+        for finding in result.findings
         if finding.shares is not None
         and not (finding.untestable and np.isnan(finding.shares).all())
     ]
     if not any(finding.counts for finding in drawn):
-        return f'<span class="ln-strip ln-words">{html.escape(_words(one))}</span>'
+        return f'<span class="ln-strip ln-words">{html.escape(_strip_text(result))}</span>'
     counted = [finding for finding in drawn if finding.counts]
     rows = _rows(counted)
-    text = one.evidence
+    text = result.evidence
     marks = [_mark(finding, 11 + y, text) for finding, y in zip(counted, rows, strict=True)]
     svgs = _svg("".join(marks), LOW + rows[-1])
-    beside = [finding for finding in drawn if not finding.counts]
-    if beside:
-        rows = _rows(beside)
-        more = "".join(_mark(finding, 7 + y, text) for finding, y in zip(beside, rows, strict=True))
+    secondary = [finding for finding in drawn if not finding.counts]
+    if secondary:
+        rows = _rows(secondary)
+        more = "".join(
+            _mark(finding, 7 + y, text) for finding, y in zip(secondary, rows, strict=True)
+        )
         svgs += f'<span data-beside="all">{_svg(more, rows[-1] + 15)}</span>'
     summary = html.escape(_summary(counted))
     return f'<span class="ln-strip" role="img" aria-label="{summary}">{svgs}</span>'
@@ -264,9 +266,9 @@ def _mark(finding: Finding, y: int, evidence: str) -> str:
     title = f"<title>{esc(_title(finding, evidence))}</title>"
     if len(known) < len(shares):  # never, or without a number, in some seeds
         never = np.isinf(shares).any()
-        dots = "".join(f'<circle cx="{_place(v)}%" cy="{y}" r="2"/>' for v in known)
+        dots = "".join(f'<circle cx="{_percent_of_strip(v)}%" cy="{y}" r="2"/>' for v in known)
         if len(known) and never:  # up to the word
-            dots += f'<line x1="{_place(known.min())}%" x2="73%" y1="{y}" y2="{y}"/>'
+            dots += f'<line x1="{_percent_of_strip(known.min())}%" x2="73%" y1="{y}" y2="{y}"/>'
         first = never and not (shares == np.inf).any()
         word = "baseline never" if first else "never" if never else "no number"
         # Where the dots are not; what was never reached lies to the right of them all.
@@ -275,10 +277,12 @@ def _mark(finding: Finding, y: int, evidence: str) -> str:
         text = f'<text {end} y="{y + 4}">{word}</text>'
         return f'<g class="{kind}">{title}{dots}{text}</g>'
     low, high = comparison.limits(shares)
-    at = _place(shares.mean())
-    line = f'<line x1="{_place(low)}%" x2="{_place(high)}%" y1="{y}" y2="{y}"/>'
+    center = _percent_of_strip(shares.mean())
+    line = (
+        f'<line x1="{_percent_of_strip(low)}%" x2="{_percent_of_strip(high)}%" y1="{y}" y2="{y}"/>'
+    )
     size = 4 if finding.counts else 2.5
-    return f'<g class="{kind}">{title}{line}<circle cx="{at}%" cy="{y}" r="{size}"/></g>'
+    return f'<g class="{kind}">{title}{line}<circle cx="{center}%" cy="{y}" r="{size}"/></g>'
 
 
 def _title(finding: Finding, evidence: str) -> str:
@@ -288,14 +292,14 @@ def _title(finding: Finding, evidence: str) -> str:
     return title if size in evidence else f"{title}; {size}"
 
 
-def _words(one: ClaimResult) -> str:
-    if one.label.evidence is Evidence.NONE:
+def _strip_text(result: ClaimResult) -> str:
+    if result.label.evidence is Evidence.NONE:
         return ""  # the reason stands where the others have their labels
-    if one.label.evidence is Evidence.EXACT:
-        return "no exception" if one.label.side > 0 else "an exception"
-    if len(one.counting) > 1:
-        return f"{len(one.counting)} measures, in the line"
-    return claims.interval(one.counting[0]).partition(" (")[0]
+    if result.label.evidence is Evidence.EXACT:
+        return "no exception" if result.label.side > 0 else "an exception"
+    if len(result.counting) > 1:
+        return f"{len(result.counting)} measures, in the line"
+    return claims.interval(result.counting[0]).partition(" (")[0]
 
 
 def _summary(findings: Sequence[Finding]) -> str:

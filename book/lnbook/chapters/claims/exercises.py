@@ -9,11 +9,11 @@ from lnbook.exercises import Function
 # share-of-updates
 
 
-def share(plain: np.ndarray, other: np.ndarray) -> float:
+def share(plain: np.ndarray, curve: np.ndarray) -> float:
     """Return after what fraction of the plain run's way to its lowest loss another is as low."""
     best = int(np.argmin(plain))
-    there = np.flatnonzero(other <= plain[best])
-    return (there[0] + 1) / (best + 1) if len(there) else np.inf
+    reached = np.flatnonzero(curve <= plain[best])
+    return (reached[0] + 1) / (best + 1) if len(reached) else np.inf
 
 
 def _curves(rng: np.random.Generator) -> Iterator[tuple]:

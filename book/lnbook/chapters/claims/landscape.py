@@ -11,7 +11,7 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, RMS, band, label_ends
 from lnlab.analysis.recorded import Record, Recorded
 
-LOOKS = NORMS | {"rms": RMS}
+STYLES = NORMS | {"rms": RMS}
 #: From a measure to what the reader sees, and its title with unit.
 MEASURES = {
     "effective smoothness": ("smoothness", "Effective smoothness (lower is smoother)"),
@@ -58,14 +58,14 @@ def draw(runs: Runs, measure: str, rate: float) -> go.Figure:
     """Draw a measure during training, one line per norm with a band of its seeds."""
     name, title = MEASURES[measure]
     figure = go.Figure()
-    for norm, look in LOOKS.items():
+    for norm, style in STYLES.items():
         if (norm, rate) not in runs.groups:
             continue
         values = runs.measure(norm, rate, name)
         shown = np.isfinite(values).all(0) & (values > 0).all(0)
         logs = np.log(values[:, shown])
         edges = [np.exp(v).round(5) for v in (logs.min(0), logs.mean(0), logs.max(0))]
-        band(figure, runs.epochs((norm, rate))[shown], edges, look, "epoch %{x:.3g}: %{y:.3g}")
+        band(figure, runs.epochs((norm, rate))[shown], edges, style, "epoch %{x:.3g}: %{y:.3g}")
     figure.update_layout(
         title=title,
         height=360,
@@ -79,8 +79,8 @@ def describe(runs: Runs, measure: str, rate: float) -> str:
     """Say the typical values of all norms."""
     name, _ = MEASURES[measure]
     sentences = [
-        f"{look[0]} {typical(runs, norm, rate, name):.2g}"
-        for norm, look in LOOKS.items()
+        f"{style[0]} {typical(runs, norm, rate, name):.2g}"
+        for norm, style in STYLES.items()
         if (norm, rate) in runs.groups
     ]
     return (

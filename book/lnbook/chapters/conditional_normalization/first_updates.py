@@ -77,7 +77,7 @@ def train(zero: str, gate: bool, offset: float) -> Training:
     network = Network(gate, offset)
     params = initial(network, FEATURES, CONDITION, zero, np.random.default_rng(1))
     # Each update has new examples; the last ones are for the test.
-    x, condition, target, other = data(BATCH * UPDATES + TESTED)
+    x, condition, target, other_condition = data(BATCH * UPDATES + TESTED)
     test, identity = slice(-TESTED, None), network.forward(params, x, condition)[0] == x
     first, second = ({name: np.zeros_like(p) for name, p in params.items()} for _ in range(2))
     norms = []
@@ -92,7 +92,8 @@ def train(zero: str, gate: bool, offset: float) -> Training:
             params[name] = params[name] - RATE * m / (np.sqrt(v) + 1e-8)
     before = np.square(x - target)[test].mean()
     losses = (
-        network.loss(params, x[test], c[test], target[test]) / before for c in (condition, other)
+        network.loss(params, x[test], c[test], target[test]) / before
+        for c in (condition, other_condition)
     )
     by_part = {name: np.array([n[name] for n in norms[: SHOWN + 1]]) for name in norms[0]}
     return Training(by_part, *map(float, losses), bool(identity.all()))

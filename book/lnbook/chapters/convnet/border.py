@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.convnet.runs import CUTS, LAYERS, NORMS, PICTURES, Runs
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS as LOOKS
+from lnbook.figures.plots import NORMS as STYLES
 from lnbook.widgets.replay import activation_maps
 
 SHOWN = {"fraction active": "on", "standard deviation": "deviation"}
@@ -40,7 +40,7 @@ def draw_border(runs: Runs, shown: str) -> list[go.Figure]:
 def _panel(runs: Runs, data: str, cut: int, shown: str) -> go.Figure:
     figure = go.Figure()
     for k, norm in enumerate(NORMS):
-        label, color, _ = LOOKS[norm]
+        label, color, _ = STYLES[norm]
         results = [difference(runs, data, cut, norm, layer, shown) for layer in LAYERS]
         figure.add_scatter(
             x=[mean for mean, *_ in results],
@@ -80,7 +80,7 @@ def describe_border(runs: Runs, shown: str) -> str:
             sum(difference(runs, data, cut, norm, layer, shown)[2] < 0 for layer in LAYERS)
             for norm in NORMS
         ]
-        each = ", ".join(f"{LOOKS[n][0]} {c}" for n, c in zip(NORMS, counts, strict=True))
+        each = ", ".join(f"{STYLES[n][0]} {c}" for n, c in zip(NORMS, counts, strict=True))
         texts.append(f"{PICTURES[data]}, {CUTS[cut]}: {each}")
     return (
         f"Number of layers, of three, in which border units are {what} than interior units, with "

@@ -13,21 +13,21 @@ from lnbook.explorer import Explorer
 from lnbook.explorer.control import choice
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS as LOOKS
+from lnbook.figures.plots import NORMS as STYLES
 from lnbook.figures.plots import band, label_ends, spread
 
 AXES = {"updates": "updates", "seconds": "seconds"}
 ARMS = {
-    "none": LOOKS["none"],
+    "none": STYLES["none"],
     "none, tuned initialization": ("no norm, tuned initialization", COLORS["none"], "dash"),
-    "batch": LOOKS["batch"],
-    "layer": LOOKS["layer"],
+    "batch": STYLES["batch"],
+    "layer": STYLES["layer"],
     "channel": ("layer norm over channels", COLORS["variant"], "longdash"),
     "group": ("group norm", COLORS["group"], "dashdot"),
     "instance": ("instance norm", COLORS["instance"], "longdashdot"),
 }
 ALWAYS = ("none", "batch")  # shown with any other
-OTHERS = {look[0]: name for name, look in ARMS.items() if name not in ALWAYS}
+OTHERS = {style[0]: name for name, style in ARMS.items() if name not in ALWAYS}
 HIGHEST = 30  # percent; the first points are far above
 
 
@@ -35,11 +35,11 @@ def lines(runs: Runs, judge: Any, axis: str) -> dict[str, tuple[np.ndarray, np.n
     """Return of each arm where its runs were measured, mean of the seeds, and errors in percent."""
     results = {}
     for name, arm in complete(runs, judge).items():
-        every = arm.runs.values()
-        errors = np.array([100 * judge.score(run) for run in every])
+        arm_runs = arm.runs.values()
+        errors = np.array([100 * judge.score(run) for run in arm_runs])
         where = {
-            "updates": [judge.updates(run) for run in every],
-            "seconds": [run["curves"]["wall_s"] for run in every],
+            "updates": [judge.updates(run) for run in arm_runs],
+            "seconds": [run["curves"]["wall_s"] for run in arm_runs],
         }[axis]
         results[name] = np.mean(where, 0), errors
     return results
@@ -72,8 +72,8 @@ def describe_curves(runs: Runs, judge: Any, other: str, axis: str) -> str:
         if name not in (*ALWAYS, other):
             continue
         mean = errors.mean(0)
-        at = int(np.nanargmin(mean))
-        texts.append(f"{ARMS[name][0]} {mean[at]:.1f}% after {where[at]:,.0f} {axis}")
+        best = int(np.nanargmin(mean))
+        texts.append(f"{ARMS[name][0]} {mean[best]:.1f}% after {where[best]:,.0f} {axis}")
     return f"Lowest validation error, mean of the seeds: {'; '.join(texts)}."
 
 

@@ -32,8 +32,8 @@ def complete(runs: Runs, judge: Any) -> dict[str, Any]:
 
     An arm's best rate may be among those that are missing.
     """
-    every = judge.at_best_rates(runs.compared)
-    results = {name: arm for name, arm in every.items() if len(arm.runs) >= SEEDS}
+    arms = judge.at_best_rates(runs.compared)
+    results = {name: arm for name, arm in arms.items() if len(arm.runs) >= SEEDS}
     return results if set(results) == set(NAMES) else {}
 
 
@@ -51,7 +51,10 @@ def norms(runs: Runs, judge: Any) -> Table:
     errors = [[end("test_error")(run) for run in arm.runs.values()] for arm in result.values()]
     return Table(
         [*table.columns, "test error at the end"],
-        [[*row, f"{100 * np.mean(of):.1f}%"] for row, of in zip(table.rows, errors, strict=True)],
+        [
+            [*row, f"{100 * np.mean(errors_of_arm):.1f}%"]
+            for row, errors_of_arm in zip(table.rows, errors, strict=True)
+        ],
         f"{table.caption} *: at the edge of the grid of learning rates.",
     )
 

@@ -41,9 +41,13 @@ class Runs:
                 "Runs: records must have maps, none has; record them with python -m lnlab replay "
                 "convnet --maps"
             )
-        usual = {"cut": 0, "batch_size": 64, "epochs": 10, "maps": False}
+        defaults = {"cut": 0, "batch_size": 64, "epochs": 10, "maps": False}
         self.compared, self.digits = (
-            [run for run in records if (usual | {"data": data}).items() <= run["settings"].items()]
+            [
+                run
+                for run in records
+                if (defaults | {"data": data}).items() <= run["settings"].items()
+            ]
             for data in ("fashion_small", "mnist")
         )
 

@@ -35,25 +35,25 @@ class Bench:
         self.made = stored["provenance"][self.device]
         self.threads = self.made.get("threads") or max(r["threads"] for r in self.rows)
 
-    def pick(self, what: str, **of: Any) -> list[dict[str, Any]]:
+    def pick(self, what: str, **fields: Any) -> list[dict[str, Any]]:
         """Return the rows of a ``what`` whose other fields have the given values."""
-        found = [r for r in self.rows if r["what"] == what]
-        return [r for r in found if all(r[k] == v for k, v in of.items())]
+        rows = [r for r in self.rows if r["what"] == what]
+        return [r for r in rows if all(r[k] == v for k, v in fields.items())]
 
-    def one(self, what: str, **of: Any) -> dict[str, Any]:
+    def one(self, what: str, **fields: Any) -> dict[str, Any]:
         """Return the one row; of several, as of a path beside two others, the first.
 
         Raises:
             ValueError: If there is none.
         """
-        found = self.pick(what, **of)
-        if not found:
-            raise ValueError(f"Bench: no row of {what!r} with {of}; measure again: make bench")
-        return found[0]
+        rows = self.pick(what, **fields)
+        if not rows:
+            raise ValueError(f"Bench: no row of {what!r} with {fields}; measure again: make bench")
+        return rows[0]
 
-    def table(self, whats: Sequence[str], caption: str, **of: Any) -> Table:
+    def table(self, whats: Sequence[str], caption: str, **fields: Any) -> Table:
         """Return rows as a table: the time, over what stands in its place, over the floor."""
-        rows = [r for what in whats for r in self.pick(what, **of)]
+        rows = [r for what in whats for r in self.pick(what, **fields)]
         text = [
             [
                 f"{r['what']}, {r['shape']}",

@@ -56,20 +56,20 @@ def draw_devices(networks: dict[str, tuple[float, float]], network: str, H: int,
     Returns:
         Two figures.
     """
-    at = [2, 4, 8, 16, 64, 256, 1000]
+    processes = [2, 4, 8, 16, 64, 256, 1000]
     times, sizes = go.Figure(), go.Figure()
     for way, (label, color, dash) in WAYS.items():
         times.add_scatter(
-            x=at,
-            y=short([1e3 * exchange_time(P, H, networks[network], way) for P in at]),
+            x=processes,
+            y=short([1e3 * exchange_time(P, H, networks[network], way) for P in processes]),
             mode="lines",
             name=f"batch norm, {label}",
             line={"color": color, "dash": dash, "width": 2.5},
             hovertemplate=f"%{{x}} devices: %{{y}} ms<extra>{label}</extra>",
         )
     sizes.add_scatter(
-        x=at,
-        y=short([(P - 1) * messages(H)[0] / 1e6 for P in at]),
+        x=processes,
+        y=short([(P - 1) * messages(H)[0] / 1e6 for P in processes]),
         mode="lines",
         name="batch norm",
         line={"color": COLORS["batch"], "dash": "dash", "width": 2.5},

@@ -30,29 +30,31 @@ def tasks(bench: Bench) -> dict[str, tuple[str, str]]:
     Returns:
         From a label to cell and shape.
     """
-    found = {}
+    shapes = {}
     for cell in CELLS:
         for r in bench.pick(f"LN-{cell} forward + backward"):
             T, _, H = r["shape"].split(",")[0].split("×")
             if r["path"] != CALLED:
-                found[f"{cell}, {T} steps, H {H}"] = (cell, r["shape"])
-    return found
+                shapes[f"{cell}, {T} steps, H {H}"] = (cell, r["shape"])
+    return shapes
 
 
 def called(bench: Bench) -> Table:
     """Return the times of the modules as called, relative to PyTorch's without a norm."""
     passes = {"training": "forward + backward", "inference": "forward"}
-    every = {
+    rows_by_key = {
         (r["shape"], name, cell, r["threads"]): r
         for name, which in passes.items()
         for cell in CELLS
         for r in bench.pick(f"LN-{cell} {which}", path=CALLED)
     }
-    places = list(dict.fromkeys((shape, name) for shape, name, *_ in every))
-    columns = list(dict.fromkeys((cell, count) for *_, cell, count in every))
+    row_keys = list(dict.fromkeys((shape, name) for shape, name, *_ in rows_by_key))
+    columns = list(dict.fromkeys((cell, count) for *_, cell, count in rows_by_key))
     rows = [
-        [*place, *(ratio(every[*place, *column]["ratio"]) for column in columns)]
-        for place in sorted(places, key=lambda place: [p[0] for p in places].index(place[0]))
+        [*row_key, *(ratio(rows_by_key[*row_key, *column]["ratio"]) for column in columns)]
+        for row_key in sorted(
+            row_keys, key=lambda row_key: [p[0] for p in row_keys].index(row_key[0])
+        )
     ]
     names = [f"{cell}, {count} thread{'s' * (count > 1)}" for cell, count in columns]
     caption = "Time relative to the module of torch.nn without a norm, for steps × batch × units."
@@ -122,8 +124,8 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
             line={"color": COLORS[thing], "dash": dash, "width": 2.5},
             hovertemplate=f"%{{y}} times<extra>{name}</extra>",
         )
-    both = [r for w in ("forward", "forward + backward") for r in bench.pick(f"LN-{cell} {w}")]
-    top = max(r["ratio"] for r in both if r["shape"] == shape)
+    passes = [r for w in ("forward", "forward + backward") for r in bench.pick(f"LN-{cell} {w}")]
+    top = max(r["ratio"] for r in passes if r["shape"] == shape)
     figure.update_layout(
         title=f"Time relative to torch.nn.{cell} without a norm",
         height=380,
@@ -137,9 +139,11 @@ def describe_recurrence(bench: Bench, task: tuple[str, str], which: str) -> str:
     """Say how long each path takes."""
     cell, shape = task
     rows = bench.pick(f"LN-{cell} {which}", shape=shape, threads=bench.threads)
-    said = [f"{PATH_NAMES[r['path']]} {duration(r['ms'])} ({r['ratio']:.2f} times)" for r in rows]
+    descriptions = [
+        f"{PATH_NAMES[r['path']]} {duration(r['ms'])} ({r['ratio']:.2f} times)" for r in rows
+    ]
     return (
-        f"LN-{cell}, {which}, {shape}: {'; '.join(said)}. torch.nn.{cell} without a norm: "
+        f"LN-{cell}, {which}, {shape}: {'; '.join(descriptions)}. torch.nn.{cell} without a norm: "
         f"{duration(rows[0]['instead_ms'])}; the bare products: {duration(rows[0]['floor_ms'])}."
     )
 

@@ -17,7 +17,7 @@ from lnlab.analysis import costs
 from lnlab.analysis.costs import PASSES, Machine, norm_work, product_work, share
 
 #: The norms of this chapter: label, color, dash.
-LOOKS = {"layer": NORMS["layer"], "batch": NORMS["batch"], "rms": RMS}
+STYLES = {"layer": NORMS["layer"], "batch": NORMS["batch"], "rms": RMS}
 WIDTHS = [64, 256, 1024, 4096]
 CASES = [1, 32, 1024, 32_768]
 _FINE = 2 ** np.arange(5, 14.1, 1)
@@ -26,7 +26,7 @@ _FINE = 2 ** np.arange(5, 14.1, 1)
 def counts(N: int, H: int) -> Table:
     """Return a table of the operations per number, and the arrays, of each norm."""
     rows = [
-        [LOOKS[norm][0]]
+        [STYLES[norm][0]]
         + [
             cell
             for which in PASSES
@@ -35,7 +35,7 @@ def counts(N: int, H: int) -> Table:
                 str(costs.arrays(norm, which)),
             )
         ]
-        for norm in LOOKS
+        for norm in STYLES
     ]
     names = [f"{which}: {what}" for which in PASSES for what in ("operations", "arrays")]
     caption = f"{N} examples, {H} features. Operations per number; arrays read or written."
@@ -52,9 +52,11 @@ def norms(bench: Bench, shape: str) -> Table:
     rows = []
     for kind in ("LayerNorm", "BatchNorm", "RMSNorm"):
         for which in ("forward", "forward + backward"):
-            found = bench.pick(f"{kind} {which}", shape=shape)
-            plain = next(r for r in found if r["path"] == "PyTorch, op by op")
-            typed = next((r for r in found if r["path"].startswith("lnlib.") and _numpy(r)), None)
+            matching = bench.pick(f"{kind} {which}", shape=shape)
+            plain = next(r for r in matching if r["path"] == "PyTorch, op by op")
+            typed = next(
+                (r for r in matching if r["path"].startswith("lnlib.") and _numpy(r)), None
+            )
             rows.append(
                 [
                     f"{kind}, {which}",
@@ -79,34 +81,34 @@ def _numpy(row: dict[str, Any]) -> bool:
 
 
 def draw_roofline(
-    every: dict[str, Machine], machine: str, which: str, N: int, H: int
+    machines: dict[str, Machine], machine: str, which: str, N: int, H: int
 ) -> list[go.Figure]:
     """Draw what a machine can do at each intensity, with norms and product; and the norms' share.
 
     Args:
-        every: As :func:`machines` returns them.
+        machines: As :func:`machines` returns them.
         machine: One of its keys.
         which: ``forward`` or ``backward``.
         N: Cases.
         H: Features.
     """
-    m = every[machine].at_size(N, H)
+    m = machines[machine].at_size(N, H)
     roof, shares = go.Figure(), go.Figure()
-    at = np.array([0.25, m.products / m.bandwidth, 3000.0])
+    intensities = np.array([0.25, m.products / m.bandwidth, 3000.0])
     roof.add_scatter(
-        x=short(at),
-        y=short(100 * np.minimum(1, at * m.bandwidth / m.products)),
+        x=short(intensities),
+        y=short(100 * np.minimum(1, intensities * m.bandwidth / m.products)),
         mode="lines",
         name="the roof",
         showlegend=False,
         line={"color": COLORS["gray"], "width": 2.5},
         hoverinfo="skip",
     )
-    points = {norm: norm_work(norm, which, N, H, m.size) for norm in LOOKS}
+    points = {norm: norm_work(norm, which, N, H, m.size) for norm in STYLES}
     points["product"] = product_work(which, N, H, m.size)
     marks = {"layer": "circle", "batch": "square", "rms": "diamond", "product": "star"}
     for name, work in points.items():
-        label, color = LOOKS[name][:2] if name in LOOKS else ("product", COLORS["ink"])
+        label, color = STYLES[name][:2] if name in STYLES else ("product", COLORS["ink"])
         reached = work[0] / m.seconds(work, product=name == "product")
         roof.add_scatter(
             x=short([work[0] / work[1]]),
@@ -122,7 +124,7 @@ def draw_roofline(
         xaxis={"title": "arithmetic intensity, operations per byte"} | decades(-0.7, 3.6),
         yaxis=decades(-1.7, 2.2),
     )
-    for norm, (label, color, dash) in LOOKS.items():
+    for norm, (label, color, dash) in STYLES.items():
         shares.add_scatter(
             x=_FINE,
             y=short([100 * share(m, norm, which, N, int(h)) for h in _FINE]),
@@ -148,9 +150,11 @@ def draw_roofline(
     return [roof, label_ends(shares)]
 
 
-def describe_roofline(every: dict[str, Machine], machine: str, which: str, N: int, H: int) -> str:
+def describe_roofline(
+    machines: dict[str, Machine], machine: str, which: str, N: int, H: int
+) -> str:
     """Say at which intensity layer norm stands, what the machine could do, and the share."""
-    m = every[machine].at_size(N, H)
+    m = machines[machine].at_size(N, H)
     work = norm_work("layer", which, N, H, m.size)
     product = product_work(which, N, H, m.size)
     intensity = product[0] / product[1]

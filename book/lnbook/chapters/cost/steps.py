@@ -55,12 +55,12 @@ def describe_steps(results: Sequence[dict[str, float]], **settings: Any) -> str:
     if not results:
         return "Press Start to time a step on this machine."
     ms = results[-1]
-    said = [
+    descriptions = [
         f"{WAYS[name]} {ms[name]:.2g} ms ({ms[name] / ms['floor']:.1f} times the floor)"
         for name in WAYS
         if name in ms and name != "floor"
     ]
-    return f"Medians: {', '.join(said)}; the floor is {ms['floor']:.2g} ms."
+    return f"Medians: {', '.join(descriptions)}; the floor is {ms['floor']:.2g} ms."
 
 
 STEP_TIME = Picture(
@@ -88,11 +88,14 @@ def steps(bench: Bench, batch_size: int) -> Table:
     norms = {n: f"MNIST step, {n}" for n in ("none", "layer", "batch")}
     norms["layer norm, after 2,000 updates"] = "MNIST step 2,000, layer"
     shape = f"batch size {batch_size}"
-    found = {n: {r["path"]: r for r in bench.pick(w, shape=shape)} for n, w in norms.items()}
-    paths = [path for path in WAYS if path in found["layer"]]
-    rows = [[p, *(duration(f[p]["ms"]) if p in f else "–" for f in found.values())] for p in paths]
-    rows.append(["floor", *(duration(f["plain"]["floor_ms"]) for f in found.values())])
-    late = found["layer norm, after 2,000 updates"]["plain"]["instead_ms"]
+    rows_by_norm = {n: {r["path"]: r for r in bench.pick(w, shape=shape)} for n, w in norms.items()}
+    paths = [path for path in WAYS if path in rows_by_norm["layer"]]
+    rows = [
+        [p, *(duration(f[p]["ms"]) if p in f else "–" for f in rows_by_norm.values())]
+        for p in paths
+    ]
+    rows.append(["floor", *(duration(f["plain"]["floor_ms"]) for f in rows_by_norm.values())])
+    late = rows_by_norm["layer norm, after 2,000 updates"]["plain"]["instead_ms"]
     rows.append(["plain, denormals as 0", *["–"] * 3, duration(late)])
     labels = [NORMS[n][0] if n in NORMS else n for n in norms]
     return Table(["step", *labels], rows, f"One training step, {shape}.")

@@ -6,9 +6,9 @@ from lnbook.diagrams import Diagram
 from lnbook.diagrams.flow import Box, Flow, Wire
 
 
-def _norm(column: float, whose: str) -> Box:
-    says = f"$h_t = σ(o) ⊙ tanh(LN(c; α, β))$, eq. 31: only the {whose} cell is normalized"
-    return Box("norm", column, 1.5, "LN", says, note="α, β", tone="layer")
+def _norm(column: float, cell_name: str) -> Box:
+    text = f"$h_t = σ(o) ⊙ tanh(LN(c; α, β))$, eq. 31: only the {cell_name} cell is normalized"
+    return Box("norm", column, 1.5, "LN", text, note="α, β", tone="layer")
 
 
 FLOW = Flow(
@@ -40,7 +40,7 @@ FLOW = Flow(
             "gate", 7.6, 1.5, "write", "write window: adds a patch of 25 numbers to the canvas",
             tone="ln-second", wide=32,
         ),
-        "add": Box("sum", 7.6, 0, says="the canvas is the sum of all patches"),
+        "add": Box("sum", 7.6, 0, text="the canvas is the sum of all patches"),
         "c_next": Box("end", 8.7, 0, "canvas", wide=30),
         "h_next": Box("end", 8.7, 2.8, "h_t"),
     },
@@ -70,4 +70,4 @@ FLOW = Flow(
 def network() -> Diagram:
     """Draw one glimpse of DRAW."""
     title = "One glimpse of DRAW, with the norm of section 6.4"
-    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.said)
+    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.description)

@@ -37,9 +37,9 @@ def gain(norm: str, family: str, scale: float, scaled: str, kind: str) -> float:
 def draw_gain(family: str, scaled: str, kind: str) -> go.Figure:
     """Draw ds² over the scale of the inputs or of the weights."""
     figure = go.Figure()
-    for norm, look in NORMS.items():
+    for norm, style in NORMS.items():
         values = [gain(norm, family, float(d), scaled, kind) for d in FINE]
-        add_line(figure, FINE.round(4), np.array(values), look, "times %{x:.3g}: %{y:.2g}")
+        add_line(figure, FINE.round(4), np.array(values), style, "times %{x:.3g}: %{y:.2g}")
         if norm == "none":  # often lies under weight norm
             figure.data[-1].update(line={"width": 6}, opacity=0.6)
     figure.update_layout(
@@ -56,7 +56,9 @@ def describe_gain(family: str, scaled: str, kind: str) -> str:
     texts = []
     for norm in NORMS:
         low, mid, high = (gain(norm, family, s, scaled, kind) for s in (0.125, 1.0, 8.0))
-        texts.append(f"{NORMS[norm][0]} {_say(low)}, {_say(mid)} and {_say(high)}")
+        texts.append(
+            f"{NORMS[norm][0]} {_format_value(low)}, {_format_value(mid)} and {_format_value(high)}"
+        )
     return f"ds² with {scaled} multiplied by ⅛, 1 and 8: {'; '.join(texts)}."
 
 
@@ -68,5 +70,5 @@ GAIN = Picture(
 )
 
 
-def _say(value: float) -> str:
+def _format_value(value: float) -> str:
     return f"{value:.{1 - int(np.floor(np.log10(value)))}f}"  # two digits, no exponent

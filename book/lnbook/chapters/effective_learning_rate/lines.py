@@ -11,9 +11,9 @@ SCALES = [0.125, 0.25, 0.5, 1, 2, 4, 8]
 FINE = 2 ** np.linspace(-3, 3, 25)
 
 
-def add_line(figure: go.Figure, x: np.ndarray, y: np.ndarray, look: tuple, hover: str) -> None:
+def add_line(figure: go.Figure, x: np.ndarray, y: np.ndarray, style: tuple, hover: str) -> None:
     """Add a line, in four digits; ``look`` is as in :data:`lnbook.figures.plots.NORMS`."""
-    label, color, dash = look
+    label, color, dash = style
     figure.add_scatter(
         x=x,
         y=[float(f"{v:.4g}") for v in y],
@@ -24,10 +24,12 @@ def add_line(figure: go.Figure, x: np.ndarray, y: np.ndarray, look: tuple, hover
     )
 
 
-def add_band(figure: go.Figure, x: np.ndarray, curves: np.ndarray, look: tuple, hover: str) -> None:
+def add_band(
+    figure: go.Figure, x: np.ndarray, curves: np.ndarray, style: tuple, hover: str
+) -> None:
     """Add the mean of the seeds in a band from the lowest to the highest."""
     values = [np.array([float(f"{v:.4g}") for v in line]) for line in spread(curves)]
-    band(figure, x, values, look, hover)
+    band(figure, x, values, style, hover)
 
 
 def doubling(title: str) -> dict:

@@ -69,7 +69,7 @@ def draw_step(scale: float, whose: str) -> list[go.Figure]:
             x=[scale] * len(NORMS),
             y=[_shown(value(norm, float(scale), whose)) for norm in NORMS],
             mode="markers",
-            marker={"color": [look[1] for look in NORMS.values()], "size": 10},
+            marker={"color": [style[1] for style in NORMS.values()], "size": 10},
             hoverinfo="skip",
             showlegend=False,
         )

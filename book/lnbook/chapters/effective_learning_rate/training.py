@@ -18,7 +18,7 @@ from lnlab.comparison import limits, limits_name
 RUN_NORMS = ("layer", "batch", "none")
 OPTIMIZERS = {"SGD": "sgd", "Adam": "adam"}
 STARTS = (0.25, 1.0, 4.0, 16.0)
-_START_LOOKS = {
+_START_STYLES = {
     0.25: ("× 0.25", COLORS["third"], "dot"),
     1.0: ("× 1", COLORS["first"], "solid"),
     4.0: ("× 4", COLORS["second"], "dash"),
@@ -47,7 +47,7 @@ class Runs:
         self.epochs = self._recorded.epochs()
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """Say what is shown of the seeds, and how many there are."""
         counts = sorted({len(runs) for runs in self._recorded.groups.values()})
         return f"Means of {' or '.join(map(str, counts))} seeds."
@@ -119,7 +119,7 @@ def describe_training(runs: Runs, optimizer: str, layer: int) -> str:
         falls.append(f"{rate[-1] / rate[0]:.0%}")
     return (
         f"In 20 epochs the norm of W grows: {'; '.join(text)}. The ratio λ/‖W‖² falls "
-        f"to {falls[0]}, {falls[1]} and {falls[2]} of its initial value. {runs.said}"
+        f"to {falls[0]}, {falls[1]} and {falls[2]} of its initial value. {runs.sentence}"
     )
 
 
@@ -139,11 +139,11 @@ def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
     A line is the mean of the seeds; the NLL has a band from the lowest to the highest.
     """
     lengths, losses = go.Figure(), go.Figure()
-    for scale, look in _START_LOOKS.items():
+    for scale, style in _START_STYLES.items():
         length = runs.curves("length_2", norm, "sgd", scale).mean(0)
         loss = runs.curves("train_nll", norm, "sgd", scale)
-        add_line(lengths, runs.epochs, length, look, "epoch %{x:.3g}: %{y:.3g}")
-        add_band(losses, runs.epochs, loss, look, "epoch %{x:.3g}: %{y:.3g} nats")
+        add_line(lengths, runs.epochs, length, style, "epoch %{x:.3g}: %{y:.3g}")
+        add_band(losses, runs.epochs, loss, style, "epoch %{x:.3g}: %{y:.3g} nats")
     lengths.update_layout(
         title="Norm of W, hidden layer 2",
         height=340,
@@ -162,11 +162,11 @@ def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
 def describe_starts(runs: Runs, norm: str) -> str:
     """Say how the norm and the loss end from each initial scale."""
     texts = []
-    for scale, (label, *_) in _START_LOOKS.items():
+    for scale, (label, *_) in _START_STYLES.items():
         length = runs.curves("length_2", norm, "sgd", scale).mean(0)
         loss = runs.curves("train_nll", norm, "sgd", scale).mean(0)
         texts.append(f"{label}, {length[0]:.3g} to {length[-1]:.3g}, loss {loss[-1]:.2g} nats")
-    return f"Norm of W and final loss, with {NORMS[norm][0]}: {'; '.join(texts)}. {runs.said}"
+    return f"Norm of W and final loss, with {NORMS[norm][0]}: {'; '.join(texts)}. {runs.sentence}"
 
 
 FOUR_LENGTHS = Picture(
@@ -192,7 +192,7 @@ def against_drawn(runs: Runs, norm: str, scale: float) -> np.ndarray:
 
 def recovered(runs: Runs) -> Table:
     """Tabulate how much higher the final loss is from rescaled initial weights."""
-    scales = [scale for scale in _START_LOOKS if scale != 1]
+    scales = [scale for scale in _START_STYLES if scale != 1]
     results = [against_drawn(runs, norm, scale) for scale in scales for norm in RUN_NORMS]
     cells = [cell for d, label in zip(results, labels([-d for d in results]), strict=True)
              for cell in (_ratio(d), label)]  # fmt: skip
@@ -200,10 +200,10 @@ def recovered(runs: Runs) -> Table:
     seeds = len(runs.curves("epoch", RUN_NORMS[0]))
     return Table(
         ["Initial weights", *(h for norm in RUN_NORMS for h in (NORMS[norm][0], "higher loss?"))],
-        [[_START_LOOKS[s][0], *cells[n * k : n * k + n]] for k, s in enumerate(scales)],
+        [[_START_STYLES[s][0], *cells[n * k : n * k + n]] for k, s in enumerate(scales)],
         "Final training NLL, divided by that from unscaled initial weights. Geometric "
-        f"{runs.said[0].lower()}{runs.said[1:-1]}, {limits_name(seeds)}. The labels are corrected "
-        f"for the {len(results)} comparisons of this table.",
+        f"{runs.sentence[0].lower()}{runs.sentence[1:-1]}, {limits_name(seeds)}. The labels are "
+        f"corrected for the {len(results)} comparisons of this table.",
     )
 
 

@@ -12,9 +12,9 @@ from lnbook.figures.colors import COLORS, fade
 from lnbook.figures.plots import NORMS, label_ends
 
 
-def running(found: list[float]) -> tuple[np.ndarray, np.ndarray]:
+def running(estimates: list[float]) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean of the first n numbers, for each n, and its standard error (NaN for one)."""
-    values, n = np.array(found), np.arange(1, len(found) + 1)
+    values, n = np.array(estimates), np.arange(1, len(estimates) + 1)
     mean = values.cumsum() / n
     spread = np.array([values[:k].std(ddof=1) if k > 1 else np.nan for k in n])
     return mean, spread / np.sqrt(n)
@@ -108,7 +108,7 @@ def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> 
             marker={"color": color, "size": 9, "symbol": "circle" if norm == "layer" else "x"},
             hovertemplate=f"eigenvalue %{{x}}: %{{y:.2g}}<extra>{label}</extra>",
         )
-    every = np.concatenate([v for result in spectra.values() for v in result.values()])
+    eigenvalues = np.concatenate([v for result in spectra.values() for v in result.values()])
     powers = np.arange(-3, 3)
     figure.update_layout(
         title=f"Largest eigenvalues after {step} steps",
@@ -116,7 +116,7 @@ def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> 
         xaxis={"title": "eigenvalue, largest first", "tickvals": [1, 4, 8, 12], "zeroline": False},
         yaxis={
             "type": "log",
-            "range": [np.log10(every.min()) - 0.15, np.log10(every.max()) + 0.15],
+            "range": [np.log10(eigenvalues.min()) - 0.15, np.log10(eigenvalues.max()) + 0.15],
             "tickvals": 10.0**powers,
             "ticktext": ["0.001", "0.01", "0.1", "1", "10", "100"],
             "zeroline": False,

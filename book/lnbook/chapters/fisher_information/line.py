@@ -63,8 +63,8 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
     """Draw both sides of eq. 8 along a line, and their sizes and difference over the step."""
     line, sizes = go.Figure(), go.Figure()
     pairs = np.array([moved(norm, family, along, float(t)) for t in _LINE])
-    looks = (("divergence", "first", "solid"), ("quadratic form", "second", "dash"))
-    for k, (label, color, dash) in enumerate(looks):
+    styles = (("divergence", "first", "solid"), ("quadratic form", "second", "dash"))
+    for k, (label, color, dash) in enumerate(styles):
         line.add_scatter(
             x=_LINE,
             y=np.round(np.maximum(pairs[:, k], 0), 5),
@@ -77,7 +77,7 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
         x=[step] * 2,
         y=[max(v, 0) for v in moved(norm, family, along, step)],
         mode="markers",
-        marker={"size": 10, "color": [COLORS[color] for _, color, _ in looks]},
+        marker={"size": 10, "color": [COLORS[color] for _, color, _ in styles]},
         hoverinfo="skip",
         showlegend=False,
     )
@@ -94,7 +94,7 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
     )
     apart = [remainder(norm, family, along, float(t)) for t in _LENGTHS]
     ends = np.array([moved(norm, family, along, float(t)) for t in _LENGTHS])
-    curves = (*zip(looks, ends.T, strict=True), (("their difference", "third", "dot"), apart))
+    curves = (*zip(styles, ends.T, strict=True), (("their difference", "third", "dot"), apart))
     for (label, color, dash), values in curves:
         shown = np.array([float(f"{v:.3g}") if v > ZERO else np.nan for v in values])
         sizes.add_scatter(

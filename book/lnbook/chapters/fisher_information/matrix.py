@@ -71,10 +71,10 @@ def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:
         "ticks": "",
     }
     edges = [
-        {"type": "line", **{f"{a}0": at, f"{a}1": at, f"{b}0": -0.5, f"{b}1": len(F) - 0.5},
+        {"type": "line", **{f"{a}0": edge, f"{a}1": edge, f"{b}0": -0.5, f"{b}1": len(F) - 0.5},
          "line": {"color": COLORS["gray"], "width": 1.5}}
         for a, b in ("xy", "yx")
-        for at in np.arange(UNITS + 1) * n - 0.5
+        for edge in np.arange(UNITS + 1) * n - 0.5
     ]  # fmt: skip
     heat.update_layout(
         title={"exact": "The exact matrix", "paper": "The matrix as printed"}.get(

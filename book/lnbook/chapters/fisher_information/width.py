@@ -38,11 +38,11 @@ def width_shares(family: str) -> np.ndarray:
 def draw_widths(family: str) -> go.Figure:
     """Draw what eq. 13 misses over the number of units."""
     figure, result = go.Figure(), width_shares(family)
-    looks = (
+    styles = (
         ("whole matrix", "first", "solid", "circle"),
         ("blocks on the diagonal", "second", "dash", "square"),
     )
-    for (label, color, dash, symbol), values in zip(looks, result, strict=True):
+    for (label, color, dash, symbol), values in zip(styles, result, strict=True):
         figure.add_scatter(
             x=WIDTHS,
             y=values.round(4),
@@ -84,10 +84,10 @@ def draw_widths(family: str) -> go.Figure:
 
 def describe_widths(family: str) -> str:
     """Say both shares at both ends."""
-    every, own = width_shares(family)
+    whole, own = width_shares(family)
     return (
-        f"From {WIDTHS[0]} to {WIDTHS[-1]} units, what eq. 13 misses falls from {every[0]:.0%} to "
-        f"{every[-1]:.0%} of the matrix, and from {own[0]:.0%} to {own[-1]:.0%} of its blocks on "
+        f"From {WIDTHS[0]} to {WIDTHS[-1]} units, what eq. 13 misses falls from {whole[0]:.0%} to "
+        f"{whole[-1]:.0%} of the matrix, and from {own[0]:.0%} to {own[-1]:.0%} of its blocks on "
         "the diagonal."
     )
 

@@ -7,11 +7,11 @@ from lnbook.diagrams.flow import Box, Flow, Wire
 
 
 def _lstm(column: float, number: int) -> Box:
-    says = (
+    text = (
         f"layer {number}: an LSTM with three norms, $LN(W_x x)$, $LN(W_h h)$ and $LN(c)$, "
         "eqs. 20-22"
     )
-    return Box("block", column, 1.35, "LSTM", says, note="3 LN", tone="layer", wide=34)
+    return Box("block", column, 1.35, "LSTM", text, note="3 LN", tone="layer", wide=34)
 
 
 FLOW = Flow(
@@ -58,4 +58,4 @@ FLOW = Flow(
 def network() -> Diagram:
     """Draw one time step of the handwriting network."""
     title = "One time step of the network of section 6.5"
-    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.said)
+    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.description)

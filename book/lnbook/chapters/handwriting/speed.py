@@ -46,18 +46,18 @@ def window(place: float | np.ndarray = 0.0, letters: np.ndarray | None = None) -
     return share @ np.eye(LETTERS)[letters]
 
 
-def inputs(moves: np.ndarray, extra: str, seen: np.ndarray | None = None) -> np.ndarray:
+def inputs(moves: np.ndarray, extra: str, window_vectors: np.ndarray | None = None) -> np.ndarray:
     """Return the inputs of the first LSTM, ``(N, 3 + LETTERS + 1)``; 0 for those left out.
 
     Args:
         moves: Of the pen, ``(N, 3)``: right, up, lifted; offsets in units of their std.
         extra: Of :data:`EXTRA_INPUTS`.
-        seen: Through the window, ``(N, LETTERS)``; by default at the first character.
+        window_vectors: Through the window, ``(N, LETTERS)``; by default at the first character.
     """
-    seen = window() if seen is None else seen
-    one = np.ones((len(moves), 1))
-    seen = np.broadcast_to(seen, (len(moves), LETTERS))
-    return np.hstack((moves, seen * ("window" in extra), one * ("constant 1" in extra)))
+    window_vectors = window() if window_vectors is None else window_vectors
+    ones = np.ones((len(moves), 1))
+    window_vectors = np.broadcast_to(window_vectors, (len(moves), LETTERS))
+    return np.hstack((moves, window_vectors * ("window" in extra), ones * ("constant 1" in extra)))
 
 
 def normalized(speed: float, extra: str) -> np.ndarray:
@@ -85,14 +85,16 @@ def moves(record: Mapping[str, Any], text: str) -> tuple[np.ndarray, np.ndarray]
     Returns:
         Moves ``(N, 3)``, their offsets in units of their std, and ``(N, LETTERS)``.
     """
-    strokes, lifts, place = (
+    strokes, lifts, position = (
         record["arrays"][name][-1].astype(float) for name in ("strokes", "lifts", "window")
     )
     letters = np.unique(list(text), return_inverse=True)[1]
-    return np.c_[strokes / strokes.std(), lifts], window(place, letters)
+    return np.c_[strokes / strokes.std(), lifts], window(position, letters)
 
 
-def explained_variance(moves: np.ndarray, seen: np.ndarray, extra: str, units: int = 48) -> float:
+def explained_variance(
+    moves: np.ndarray, window_vectors: np.ndarray, extra: str, units: int = 48
+) -> float:
     """Return R squared of a linear regression of the log speed on some of the normalized sums.
 
     It is fitted to every other movement and evaluated on the rest; at 0 or below, it predicts no
@@ -100,13 +102,13 @@ def explained_variance(moves: np.ndarray, seen: np.ndarray, extra: str, units: i
 
     Args:
         moves: As :func:`inputs` takes them; those of magnitude 0 are left out.
-        seen: Likewise.
+        window_vectors: Likewise.
         extra: Of :data:`EXTRA_INPUTS`.
         units: How many sums are used.
     """
     speed = np.hypot(*moves[:, :2].T)
     moving = speed > 0
-    a = inputs(moves[moving], extra, seen[moving]) @ weights()[:units].T
+    a = inputs(moves[moving], extra, window_vectors[moving]) @ weights()[:units].T
     x = np.hstack((lnlib.layer_norm(a), np.ones((len(a), 1))))
     y = np.log(speed[moving])
     # A little is added to the diagonal: without a constant three inputs give no 48 directions.

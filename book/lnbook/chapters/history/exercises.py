@@ -26,8 +26,8 @@ def _numbers(rng: np.random.Generator) -> Iterator[tuple]:
 
 def share(none: np.ndarray, layer: np.ndarray) -> float:
     """Return the fraction of the updates after which ``layer`` equals the best of ``none``."""
-    there = np.flatnonzero(layer >= none.max())
-    return (there[0] + 1) / (none.argmax() + 1) if len(there) else np.inf
+    reached = np.flatnonzero(layer >= none.max())
+    return (reached[0] + 1) / (none.argmax() + 1) if len(reached) else np.inf
 
 
 def _curves(rng: np.random.Generator) -> Iterator[tuple]:
@@ -43,13 +43,13 @@ def _to_its_own_best(none: np.ndarray, layer: np.ndarray) -> float:
 
 
 def _from_zero(none: np.ndarray, layer: np.ndarray) -> float:
-    there = np.flatnonzero(layer >= none.max())
-    return there[0] / none.argmax() if len(there) else np.inf
+    reached = np.flatnonzero(layer >= none.max())
+    return reached[0] / none.argmax() if len(reached) else np.inf
 
 
 def _to_the_last(none: np.ndarray, layer: np.ndarray) -> float:
-    there = np.flatnonzero(layer >= none[-1])
-    return (there[0] + 1) / len(none) if len(there) else np.inf
+    reached = np.flatnonzero(layer >= none[-1])
+    return (reached[0] + 1) / len(none) if len(reached) else np.inf
 
 
 def _upside_down(none: np.ndarray, layer: np.ndarray) -> float:

@@ -118,7 +118,7 @@ LANES = {
 SINCE = 2000  # the axis counts from here: the page keeps four digits of a number
 
 
-def at(event: Event) -> float:
+def horizontal_position(event: Event) -> float:
     """Return the date in years since :data:`SINCE`, at the middle of the month."""
     year, number = month(event.number)
     return year - SINCE + (number - 0.5) / 12
@@ -138,7 +138,7 @@ def draw_timeline(idea: str) -> go.Figure:
         # Neighbors stand a little above and below their line, so that none hides another.
         lift = [(-0.2, 0.2)[k % 2] if chosen else 0 for k in range(len(events))]
         figure.add_scatter(
-            x=[round(at(e), 3) for e in events],
+            x=[round(horizontal_position(e), 3) for e in events],
             y=[row + up for up in lift],
             mode="lines+markers+text" if chosen else "markers",
             line={"color": COLORS["layer"], "width": 1.5} if chosen else None,
@@ -159,7 +159,7 @@ def draw_timeline(idea: str) -> go.Figure:
             hovertemplate="%{customdata}<extra></extra>",
             showlegend=False,
         )
-    paper = at(LANES["the mean"][0])
+    paper = horizontal_position(LANES["the mean"][0])
     figure.update_layout(
         height=360,
         xaxis={
@@ -185,8 +185,8 @@ def draw_timeline(idea: str) -> go.Figure:
 
 def describe_timeline(idea: str) -> str:
     """List the papers of an idea in chronological order."""
-    said = "; ".join(f"{k} {dated(e)}" for k, e in enumerate(LANES[idea], 1))
-    return f"{idea[0].upper()}{idea[1:]}: {said}."
+    descriptions = "; ".join(f"{k} {dated(e)}" for k, e in enumerate(LANES[idea], 1))
+    return f"{idea[0].upper()}{idea[1:]}: {descriptions}."
 
 
 TIMELINE = Picture(

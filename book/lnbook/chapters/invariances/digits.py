@@ -98,10 +98,10 @@ CONTRAST = Picture(
 
 def amount_at(change: str, place: float) -> float:
     """Return the amount at a position; contrasts are interpolated in their logarithm."""
-    amounts, at = np.array(AMOUNTS[change]), np.arange(len(AMOUNTS[change]))
+    amounts, positions = np.array(AMOUNTS[change]), np.arange(len(AMOUNTS[change]))
     if change == "contrast" and place % 1:
-        return float(np.exp(np.interp(place, at, np.log(amounts))))
-    return float(np.interp(place, at, amounts))
+        return float(np.exp(np.interp(place, positions, np.log(amounts))))
+    return float(np.interp(place, positions, amounts))
 
 
 def amount_text(change: str, place: float) -> str:

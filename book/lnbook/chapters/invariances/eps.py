@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.invariances.names import say
+from lnbook.chapters.invariances.names import format_change
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import cursor, label_ends
@@ -36,12 +36,12 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
         before: Whether there is a bias before the norm.
     """
     things = ("first", "solid", "circle-open"), ("second", "dash", "diamond"), ("third", "dot", "x")
-    looks = dict(zip(EPS, things, strict=True))
+    styles = dict(zip(EPS, things, strict=True))
     b = bias if before else 0.0
     curve, outputs = go.Figure(), go.Figure()
-    at = np.arange(1, len(a) + 1)
+    units = np.arange(1, len(a) + 1)
     for label, eps in EPS.items():
-        thing, dash, symbol = looks[label]
+        thing, dash, symbol = styles[label]
         color = COLORS[thing]
         start = scaled(a, 1.0, eps, b)
         curve.add_scatter(
@@ -53,7 +53,7 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
             hovertemplate=f"eps {label}: %{{y:.2g}}<extra></extra>",
         )
         outputs.add_scatter(
-            x=at,
+            x=units,
             y=scaled(a, scale, eps, b),
             mode="markers",
             name=f"eps {label}",
@@ -86,7 +86,8 @@ def describe_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) 
     """Say the largest change for each eps."""
     b = bias if before else 0.0
     changes = [
-        f"{say(np.abs(scaled(a, scale, eps, b) - scaled(a, 1.0, eps, b)).max())} with eps {label}"
+        f"{format_change(np.abs(scaled(a, scale, eps, b) - scaled(a, 1.0, eps, b)).max())} "
+        f"with eps {label}"
         for label, eps in EPS.items()
     ]
     where = "a bias before the norm" if before else "no bias before the norm"

@@ -42,7 +42,7 @@ def options(names: dict[str, str], keys: tuple[str, ...]) -> dict[str, str]:
     return {names[key]: key for key in keys}
 
 
-def say(value: float) -> str:
+def format_change(value: float) -> str:
     """Write a change with two decimals unless it is tiny."""
     if value < ROUNDING:
         return "0"

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.invariances.names import LABELS, NAMES, say
+from lnbook.chapters.invariances.names import LABELS, NAMES, format_change
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnlib import invariance
@@ -76,11 +76,13 @@ def describe_change(name: str, transformation: str, strength: float, reveal: boo
     moved = np.abs(here.new_summed - here.summed).max()
     changed = np.abs(here.new_output - here.output).max()
     head = f"{NAMES[transformation]}, {LABELS[name]}: "
-    head = head[0].upper() + head[1:] + f"the summed inputs change by up to {say(moved)}"
+    head = head[0].upper() + head[1:] + f"the summed inputs change by up to {format_change(moved)}"
     if not reveal:
         return f"{head}. Does any output change? Predict, then reveal."
     verdict = (
-        "no output changes" if changed < ROUNDING else f"the outputs change by up to {say(changed)}"
+        "no output changes"
+        if changed < ROUNDING
+        else f"the outputs change by up to {format_change(changed)}"
     )
     table = ""
     if name in invariance.TABLE_1 and transformation in invariance.TABLE_1[name]:
@@ -187,7 +189,7 @@ def _against(
         before, known = before.T, known.T
     figure, lanes, axes = go.Figure(), len(before), {}
     for i, (x, y) in enumerate(zip(before, known, strict=True)):
-        at, axis = np.argsort(x), "y" if i == 0 else f"y{i + 1}"
+        ascending, axis = np.argsort(x), "y" if i == 0 else f"y{i + 1}"
         figure.add_scatter(
             x=[-wide, wide],
             y=[-wide, wide],
@@ -198,8 +200,8 @@ def _against(
         )
         if after is not None:
             figure.add_scatter(
-                x=x[at],
-                y=y[at],
+                x=x[ascending],
+                y=y[ascending],
                 yaxis=axis,
                 mode="lines+markers",
                 name=f"{common} {i + 1}",

@@ -62,11 +62,11 @@ def describe_steps(
         same = (
             ", the same as without the change"
             if np.allclose(y, start)
-            else f" instead of {_say(start[0])}"
+            else f" instead of {_format_number(start[0])}"
         )
     return (
-        f"μ = {_say(x.mean())} and σ = {_say(x.std())}. The summed input of unit 1, {_say(x[0])}, "
-        f"becomes {_say(y[0])}{same}."
+        f"μ = {_format_number(x.mean())} and σ = {_format_number(x.std())}. The summed input of "
+        f"unit 1, {_format_number(x[0])}, becomes {_format_number(y[0])}{same}."
     )
 
 
@@ -103,17 +103,17 @@ def draw_variant(sample: str, axis: str, ddof: int, place: str, eps: float) -> l
 def describe_variant(sample: str, axis: str, ddof: int, place: str, eps: float) -> str:
     """Say what the first row becomes, and which implementations have these settings."""
     y = numerics.variant(SAMPLES[sample], axis=axis, ddof=ddof, place=place, eps=eps)
-    row = ", ".join(_say(v, 5) for v in y[0])
+    row = ", ".join(_format_number(v, 5) for v in y[0])
     who = [
         r.name
         for r in numerics.RECIPES
         # Without eps its place does not matter.
         if (r.axis, r.ddof, r.eps) == (axis, ddof, eps) and (r.place == place or eps == 0)
     ]
-    by = ". No implementation in the table uses these settings"
+    implementations = ". No implementation in the table uses these settings"
     if who:
-        by = f". These are the settings of {_and(who)}"
-    return f"The first row becomes ({row}){by}."
+        implementations = f". These are the settings of {_and(who)}"
+    return f"The first row becomes ({row}){implementations}."
 
 
 VARIANT = Picture(
@@ -134,8 +134,8 @@ def recipes() -> Table:
                 r.name,
                 r.source,
                 _denominator(r),
-                f"±{pair[1]:.5f}" if opposite else " and ".join(_say(v, 3) for v in pair),
-                _say(four[0], 4),
+                f"±{pair[1]:.5f}" if opposite else " and ".join(_format_number(v, 3) for v in pair),
+                _format_number(four[0], 4),
             ]
         )
     return Table(
@@ -163,7 +163,7 @@ EXPONENTS = np.arange(19) / 3  # log10 of the offset
 DRAWS = 20
 WIDTHS = (16, 256)
 DTYPES = {"float32": np.float32, "float16": np.float16}
-LOOKS = {
+STYLES = {
     "naive": (COLORS["second"], "solid", "x"),
     "Welford": (COLORS["third"], "dot", "diamond"),
     "two-pass": (COLORS["fourth"], "dash", "square"),
@@ -207,7 +207,7 @@ def draw_floats(exponent: float, dtype: str, width: int) -> list[go.Figure]:
     errors = go.Figure()
     measured = [error_of_std(float(e), dtype, width) for e in EXPONENTS]
     offsets = 10.0**EXPONENTS
-    for name, (color, dash, symbol) in LOOKS.items():
+    for name, (color, dash, symbol) in STYLES.items():
         values = np.array([e[name] for e in measured])
         errors.add_scatter(
             x=offsets,
@@ -257,7 +257,7 @@ def _outputs(exponent: float, dtype: str, width: int) -> go.Figure:
         hoverinfo="skip",
         showlegend=False,
     )
-    for name, (color, _, symbol) in LOOKS.items():
+    for name, (color, _, symbol) in STYLES.items():
         y = numerics.layer_norm(x, name)[:8].astype(np.float64)
         figure.add_scatter(
             x=exact,
@@ -363,7 +363,7 @@ def _table(x: np.ndarray, title: str, digits: int, limit: float) -> go.Figure:
             z=x,
             x=_units(x.T),
             y=_units(x),
-            text=[[_say(v, digits) for v in row] for row in x],
+            text=[[_format_number(v, digits) for v in row] for row in x],
             texttemplate="%{text}",
             coloraxis="coloraxis",
             hovertemplate="row %{y}, feature %{x}: %{text}<extra></extra>",
@@ -386,7 +386,7 @@ def _table(x: np.ndarray, title: str, digits: int, limit: float) -> go.Figure:
     return figure
 
 
-def _say(value: float, digits: int = 2) -> str:
+def _format_number(value: float, digits: int = 2) -> str:
     # Rounding first turns -0.00 into 0.00.
     return f"{round(float(value), digits) + 0.0:.{digits}f}".replace("-", "−")
 

@@ -173,16 +173,26 @@ def comparison(learned: Learned) -> Table:
         [*to_targets(*arms, lambda run: curve(run, "train_nll"), epochs, ""), _errors(*arms)]
         for arms in (learned.arms(*key) for key in keys)
     ]
-    labels = compare.labels([one.untestable or one.differences for of in results for one in of])
+    labels = compare.labels(
+        [
+            row_finding.untestable or row_finding.differences
+            for row_findings in results
+            for row_finding in row_findings
+        ]
+    )
     tested = sum(label.evidence is compare.Evidence.MANY for label in labels)
-    rows, given = [], iter(labels)
-    for (cell, step, norm), of in zip(keys, results, strict=True):
-        *targets, last = (next(given) for _ in of)
+    rows, labels_left = [], iter(labels)
+    for (cell, step, norm), row_findings in zip(keys, results, strict=True):
+        *targets, last = (next(labels_left) for _ in row_findings)
         name = f"{cell_names[cell]}, {step}s" + (f", {norm}" if norm != "layer" else "")
-        parts = [_percent(1 + f.differences) for f in of[:-1] if not f.untestable]
+        parts = [_percent(1 + f.differences) for f in row_findings[:-1] if not f.untestable]
         text = ", ".join(parts) or "–"
-        rows.append([name, badge(compare.together(targets)), text, badge(last), of[-1].what])
-    seeds = " or ".join(map(str, sorted({finding.seeds for of in results for finding in of})))
+        rows.append(
+            [name, badge(compare.together(targets)), text, badge(last), row_findings[-1].what]
+        )
+    seeds = " or ".join(
+        map(str, sorted({finding.seeds for row_findings in results for finding in row_findings}))
+    )
     return Table(
         [
             "Cell, input", "Fewer updates?", "Updates to 50, 75, 90% of the way",
@@ -199,12 +209,12 @@ def _percent(ratios: np.ndarray) -> str:
     return f"{100 * ratios.mean():.0f}%" if np.isfinite(ratios).all() else "not in all seeds"
 
 
-def _errors(plain: Arm, other: Arm) -> Finding:
-    both = plain.runs.keys() & other.runs.keys()
-    means = [100 * np.mean([end("test_error")(arm.runs[s]) for s in both])
-             for arm in (other, plain)]  # fmt: skip
+def _errors(plain: Arm, with_norm: Arm) -> Finding:
+    common_seeds = plain.runs.keys() & with_norm.runs.keys()
+    means = [100 * np.mean([end("test_error")(arm.runs[s]) for s in common_seeds])
+             for arm in (with_norm, plain)]  # fmt: skip
     what = "{:.1f} and {:.1f}%".format(*means)
-    return mnist_end((plain, other), "test_error", "points", what, factor=100)
+    return mnist_end((plain, with_norm), "test_error", "points", what, factor=100)
 
 
 def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> list[go.Figure]:

@@ -37,9 +37,9 @@ def observe(device: str = "cpu") -> dict[tuple[str, str, str, str], str]:
         the dtype of its output, or to the first line of the error.
     """
     results = {}
-    for name, weights, cast, given in itertools.product(LAYERS, DTYPES, AUTOCAST, DTYPES):
+    for name, weights, cast, input_dtype in itertools.product(LAYERS, DTYPES, AUTOCAST, DTYPES):
         layer = LAYERS[name]().to(device, weights)
-        x = torch.randn(4, 8, device=device).to(given)
+        x = torch.randn(4, 8, device=device).to(input_dtype)
         with (
             torch.autocast(device, cast or torch.bfloat16, enabled=cast is not None),
             warnings.catch_warnings(action="ignore"),  # that a kernel is not fused
@@ -48,7 +48,9 @@ def observe(device: str = "cpu") -> dict[tuple[str, str, str, str], str]:
                 output = _short(layer(x).dtype)
             except RuntimeError as error:
                 output = f"{type(error).__name__}: {error}".splitlines()[0]
-        results[name, _short(weights), _short(cast) if cast else "off", _short(given)] = output
+        results[name, _short(weights), _short(cast) if cast else "off", _short(input_dtype)] = (
+            output
+        )
     return results
 
 

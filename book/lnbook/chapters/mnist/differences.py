@@ -27,11 +27,11 @@ def at_the_end(runs: Runs) -> dict[tuple[str, str, int, str], tuple[Finding, com
         By the two norms, the batch size and the curve.
     """
     records, result = Records.from_runs("mnist", runs.records), {}
-    for one, other in pairs(runs).values():
+    for first_norm, second_norm in pairs(runs).values():
         for size in SIZES:
-            if arms := mnist_arms(records, other, one, size):
+            if arms := mnist_arms(records, second_norm, first_norm, size):
                 for name, unit, factor in (("train_nll", "nats", 1), ("test_error", "points", 100)):
                     ends = mnist_end(arms, name, unit, NAMES[name], factor=factor)
-                    result[one, other, size, name] = ends
+                    result[first_norm, second_norm, size, name] = ends
     labels = comparison.labels([ends.untestable or ends.differences for ends in result.values()])
     return {key: (result[key], label) for key, label in zip(result, labels, strict=True)}

@@ -74,9 +74,9 @@ FIGURE_6 = Picture(
 
 
 def _standing(runs: Runs, cell: Cell, epoch: float) -> str:
-    there = min(epoch, runs.end(cell))
-    nll, error = (runs.at(there, cell, name).mean() for name in ("train_nll", "test_error"))
-    ended = f" after {there:g}" if there < epoch else ""
+    last_epoch = min(epoch, runs.end(cell))
+    nll, error = (runs.at(last_epoch, cell, name).mean() for name in ("train_nll", "test_error"))
+    ended = f" after {last_epoch:g}" if last_epoch < epoch else ""
     return f"{NORMS[cell.norm][0]} {nats(nll)} nats and {error:.2f} %{ended}"
 
 
@@ -90,10 +90,10 @@ def _panel(
         hover = f"epoch %{{x:.3g}}: %{{y:.3g}}{suffix(UNITS[name])}"
         band(figure, runs.epochs(cell), values, NORMS[norm], hover)
     for norm in norms:
-        there = min(epoch, runs.end(Cell(norm, size)))
+        last_epoch = min(epoch, runs.end(Cell(norm, size)))
         figure.add_scatter(
-            x=[there],
-            y=[runs.at(there, Cell(norm, size), name).mean()],
+            x=[last_epoch],
+            y=[runs.at(last_epoch, Cell(norm, size), name).mean()],
             mode="markers",
             marker={"color": NORMS[norm][1], "size": 10},
             hoverinfo="skip",

@@ -246,8 +246,8 @@ def _race(results: Sequence[dict[str, list[dict]]], name: str) -> go.Figure:
     for norm in results[-1]:
         epochs = [r[norm][0]["epoch"] for r in results]
         values = factor * np.array([[p[name] for p in r[norm]] for r in results]).T
-        look = "epoch %{x:.3g}: %{y:.3g}"
-        band(figure, epochs, spread(values), NORMS[norm], look, "lines+markers")
+        hover = "epoch %{x:.3g}: %{y:.3g}"
+        band(figure, epochs, spread(values), NORMS[norm], hover, "lines+markers")
     figure.update_layout(
         title=title,
         height=300,

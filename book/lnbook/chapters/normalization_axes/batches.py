@@ -53,18 +53,18 @@ def band(batch_size: int) -> tuple[float, float]:
 
 def draw_batch_size(batch_size: int) -> list[go.Figure]:
     """Draw one number's outputs in 20 batches of one size, and their band at every size."""
-    layer, places = layer_norm_of_followed(), np.arange(1, SHOWN + 1)
+    layer, indices = layer_norm_of_followed(), np.arange(1, SHOWN + 1)
     points = go.Figure()
     points.add_scatter(
-        x=places,
+        x=indices,
         y=outputs(batch_size)[:SHOWN].round(2),  # as the page says them, and fewer bytes
         mode="markers",
         name="batch norm",
         marker={"color": BATCH, "size": 8},
         hovertemplate="batch %{x}: %{y:.2f}<extra>batch norm</extra>",
     )
-    layer_line(points, places, layer)
-    all_data_line(points, places, whole_population())
+    layer_line(points, indices, layer)
+    all_data_line(points, indices, whole_population())
     points.update_layout(
         title=f"One number in {SHOWN} batches of {batch_size}",
         xaxis={"title": "batch", "range": [0, SHOWN + 1], "zeroline": False},

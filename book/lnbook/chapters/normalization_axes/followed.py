@@ -49,8 +49,8 @@ def layer_norm_of_followed() -> float:
 def whole_population() -> float:
     """Return the output of eq. 2 for the number, with mean and variance over all the data."""
     mean, var = POPULATION
-    given = {"mean": mean, "var": var}
-    return float(lnlib.batch_norm(TABLE[:1], **given)[0, FEATURE])
+    statistics = {"mean": mean, "var": var}
+    return float(lnlib.batch_norm(TABLE[:1], **statistics)[0, FEATURE])
 
 
 def layer_line(figure: go.Figure, x: np.ndarray, layer: float) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lnbook.figures import claims
-from lnbook.figures.plots import NORMS as LOOKS
+from lnbook.figures.plots import NORMS as STYLES
 from lnbook.figures.plots import difference
 from lnbook.figures.table import Table
 from lnlab.claims.numbers import PAPER_TABLE_2
@@ -63,14 +63,17 @@ def updates(judge: Any, best: Mapping[str, Any], same: Sequence[Mapping[str, Any
         same: Both models at one learning rate, for each such rate.
     """
     arms = {(norm, arm.rate): arm for norm, arm in best.items()}
-    arms |= {(norm, arm.rate): arm for both in same for norm, arm in both.items()}
+    arms |= {(norm, arm.rate): arm for arms_at_rate in same for norm, arm in arms_at_rate.items()}
     plain = {NONE: best[NONE]}  # defines the targets
     result = claims.targets(judge, plain | arms, {name: "" for name in plain} | {
-        (norm, rate): LOOKS[norm][0] for norm, rate in arms
+        (norm, rate): STYLES[norm][0] for norm, rate in arms
     })  # fmt: skip
     scores = [[-judge.score(run).min() / 3 for run in arm.runs.values()] for arm in arms.values()]
     return Table(
         [*result.columns, "best score (%)"],
-        [[*row, f"{np.mean(of):.1f}"] for row, of in zip(result.rows[1:], scores, strict=True)],
+        [
+            [*row, f"{np.mean(arm_scores):.1f}"]
+            for row, arm_scores in zip(result.rows[1:], scores, strict=True)
+        ],
         f"{result.caption} The first two rows are the models at their best learning rates.",
     )

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.order_embeddings.runs import DIRECTIONS, NORMS, Cell, Runs
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS as LOOKS
+from lnbook.figures.plots import NORMS as STYLES
 from lnbook.figures.plots import band, label_ends, spread
 
 UPDATES = {"tickvals": [20, 100, 500, 2000], "ticktext": ["20", "100", "500", "2,000"]}
@@ -25,7 +25,7 @@ def _curves(runs: Runs, direction: str, cut: int) -> go.Figure:
         values = 100 * runs.curves(runs.best(norm), f"val_{direction}_recall_{cut}")
         hover = "after %{x:,.3~r} updates: %{y:.1f}%"
         # The axis is logarithmic, so it has no place for update 0.
-        band(figure, runs.updates[1:], [v[1:] for v in spread(values)], LOOKS[norm], hover)
+        band(figure, runs.updates[1:], [v[1:] for v in spread(values)], STYLES[norm], hover)
     figure.update_layout(
         title=f"{DIRECTIONS[direction]}, R@{cut}",
         height=330,
@@ -43,11 +43,11 @@ def describe_curves(runs: Runs, cut: int) -> str:
             100 * runs.curves(runs.best(norm), f"val_{direction}_recall_{cut}").mean(0)
             for norm in NORMS
         )
-        one = int(np.searchsorted(runs.epochs(), 1))
+        first_epoch = int(np.searchsorted(runs.epochs(), 1))
         sentences.append(
-            f"{title}, R@{cut}: after {runs.updates[one]:,} updates {none[one]:.1f}% without "
-            f"normalization and {layer[one]:.1f}% with layer norm, at the end {none[-1]:.1f}% "
-            f"and {layer[-1]:.1f}%"
+            f"{title}, R@{cut}: after {runs.updates[first_epoch]:,} updates "
+            f"{none[first_epoch]:.1f}% without normalization and {layer[first_epoch]:.1f}% with "
+            f"layer norm, at the end {none[-1]:.1f}% and {layer[-1]:.1f}%"
         )
     return ". ".join(sentences) + "."
 
@@ -67,14 +67,14 @@ def draw_rates(runs: Runs, point: int) -> list[go.Figure]:
         cells = [Cell(norm, rate) for rate in runs.rates]
         values = [spread(runs.score(cell)[:, point]) for cell in cells]
         hover = "learning rate %{x:g}: %{y:.1f}%"
-        band(figure, runs.rates, np.transpose(values), LOOKS[norm], hover, "lines+markers")
+        band(figure, runs.rates, np.transpose(values), STYLES[norm], hover, "lines+markers")
     for norm in NORMS:
         cell = runs.best(norm)
         figure.add_scatter(
             x=[cell.rate],
             y=[runs.score(cell)[:, point].mean()],
             mode="markers",
-            marker={"symbol": "star", "size": 15, "color": LOOKS[norm][1]},
+            marker={"symbol": "star", "size": 15, "color": STYLES[norm][1]},
             hovertemplate="best rate, used in the other figures<extra></extra>",
             showlegend=False,
         )
@@ -99,7 +99,7 @@ def describe_rates(runs: Runs, point: int) -> str:
     for norm in NORMS:
         scores = {rate: runs.score(Cell(norm, rate))[:, point].mean() for rate in runs.rates}
         each = ", ".join(f"{score:.0f}% at {rate:g}" for rate, score in scores.items())
-        sentences.append(f"{LOOKS[norm][0]}: {each}")
+        sentences.append(f"{STYLES[norm][0]}: {each}")
     counts = {len(runs.seeds(Cell(norm, rate))) for norm in NORMS for rate in runs.rates}
     seeds = " or ".join(map(str, sorted(counts)))
     return f"After {runs.updates[point]:,} updates, mean of {seeds} seeds: {'; '.join(sentences)}."

@@ -111,12 +111,12 @@ def _plane(vectors: Vectors, image: int, other: int, caption: int) -> go.Figure:
         x=[corner[0], a, a], y=[b, b, corner[1]], mode="lines", hoverinfo="skip",
         line={"color": VIOLATION, "width": 4}, showlegend=False,
     )  # fmt: skip
-    for label, at, color, symbol in (
+    for label, point, color, symbol in (
         ("image", (x, y), COLORS["ink"], "diamond"),
         ("caption", (a, b), CAPTION if a <= x and b <= y else VIOLATION, "circle"),
     ):
         figure.add_scatter(
-            x=[at[0]], y=[at[1]], mode="markers+text", text=[label],
+            x=[point[0]], y=[point[1]], mode="markers+text", text=[label],
             textposition="top right", textfont={"color": color}, showlegend=False,
             marker={"color": color, "size": 12, "symbol": symbol},
             hovertemplate=f"{label}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>",

@@ -162,10 +162,10 @@ class Trained:
 
     def _describe(self, position: int, rotated: bool) -> str:
         """Say how large the largest feature is, and what rounding costs."""
-        x, of = self._basis(rotated)[[position]], _name(LINE[position])
+        x, character = self._basis(rotated)[[position]], _name(LINE[position])
         before = "After the rotation, the" if rotated else "The"
         return (
-            f"{before} largest of the 64 features of {of} is {ratio(x)[0]:.1f} times as large as "
-            f"the median. Rounded to {BITS} bits, the features are off by "
+            f"{before} largest of the 64 features of {character} is {ratio(x)[0]:.1f} times as "
+            f"large as the median. Rounded to {BITS} bits, the features are off by "
             f"{100 * error(x)[0]:.0f}%."
         )

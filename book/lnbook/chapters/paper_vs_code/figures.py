@@ -154,7 +154,7 @@ def power(value: float) -> str:
 HIDDEN, INPUTS, CASES = 16, 8, 8
 FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 BIASES = (0.0, 0.25, 0.5, 1.0)
-LOOKS = {
+STYLES = {
     "paper": ("eq. 20: b once", COLORS["gray"], "solid"),
     "theano": ("Theano: b twice", COLORS["first"], "dash"),
 }
@@ -213,7 +213,7 @@ def draw_bias(bias: float) -> list[go.Figure]:
         hoverinfo="skip",
         showlegend=False,
     )
-    once, twice = (np.split(summed(form, bias)[0], 4) for form in LOOKS)
+    once, twice = (np.split(summed(form, bias)[0], 4) for form in STYLES)
     for (label, color, symbol), a, b in zip(GATES.values(), once, twice, strict=True):
         gates.add_scatter(
             x=a.round(3),
@@ -224,7 +224,7 @@ def draw_bias(bias: float) -> list[go.Figure]:
             hovertemplate=f"eq. 20 %{{x:.2f}}, Theano %{{y:.2f}}<extra>{label}</extra>",
         )
     fine = 10 ** np.linspace(-1, 1, 21)
-    for form, (label, color, dash) in LOOKS.items():
+    for form, (label, color, dash) in STYLES.items():
         changes.add_scatter(
             x=fine.round(4),
             y=[round(change(form, bias, float(factor)), 3) for factor in fine],
@@ -260,7 +260,7 @@ def describe_bias(bias: float) -> str:
     apart = np.abs(summed("theano", bias)[0] - summed("paper", bias)[0]).max()
     if apart < 1e-9:
         return "With b = 0 the two are the same, and both are invariant to the scale of the input."
-    once, twice = (change(form, bias, 0.1) for form in LOOKS)
+    once, twice = (change(form, bias, 0.1) for form in STYLES)
     return (
         f"With b of scale {bias:g}, these gates differ by up to {apart:.2f}. Multiplying the "
         f"input by "

@@ -64,8 +64,8 @@ def draw_ablation(runs: Runs, group: str) -> list[go.Figure]:
             showlegend=False,
             hovertemplate=f"{label}: %{{x:.3f}} nats<extra></extra>",
         )
-    every = np.concatenate([cost(runs, n) for n in names])
-    high = max(4, 1.3 * every.max())
+    costs = np.concatenate([cost(runs, n) for n in names])
+    high = max(4, 1.3 * costs.max())
     ticks = [t for t in ((2, 5, 20, 100, 500) if high > 10 else (2, 3, 4)) if t < high]
     figure.update_layout(
         title="Validation loss, nats per character",

@@ -31,8 +31,8 @@ def recorded_run(runs: Runs, place: str, warm_up: int) -> list[Point]:
     lines = {"unigram": UNIGRAM, "bigram": BIGRAM, "text": "tiny_shakespeare"}
     losses = runs.trained.curves(cell, "val_nll")[0]
     return [
-        {"updates": round(float(at)), "loss": float(loss), **lines}
-        for at, loss in zip(runs.updates, losses, strict=True)
+        {"updates": round(float(updates)), "loss": float(loss), **lines}
+        for updates, loss in zip(runs.updates, losses, strict=True)
     ]
 
 

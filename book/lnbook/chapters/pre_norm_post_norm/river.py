@@ -13,7 +13,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     Cell,
     Runs,
 )
-from lnbook.diagrams.rivers import PLACES, Gauge, State, number
+from lnbook.diagrams.rivers import PLACEMENTS, Gauge, State, number
 
 DEPTH, RATE = 12, 1e-3
 MARKS = {0: "no warm-up", 60: "warm-up"}
@@ -22,8 +22,8 @@ MARKS = {0: "no warm-up", 60: "warm-up"}
 def river(runs: Runs) -> diagrams.Diagram:
     """Draw twelve blocks and their norms; the river is as wide as the recorded stream."""
     states = {
-        place: {name: state(runs, place, key) for key, name in INITIALIZATION_NAMES.items()}
-        for place in ("post", "pre", "sandwich", "none")
+        placement: {name: state(runs, placement, key) for key, name in INITIALIZATION_NAMES.items()}
+        for placement in ("post", "pre", "sandwich", "none")
     }
     return diagrams.river(
         states,
@@ -39,18 +39,18 @@ def river(runs: Runs) -> diagrams.Diagram:
     )
 
 
-def state(runs: Runs, place: str, initialization: str) -> State:
+def state(runs: Runs, placement: str, initialization: str) -> State:
     """Return what is recorded of one place and initialization, means over the seeds."""
-    results = [runs.start(initialization, place, DEPTH, n) for n in ("deviation", "gradient")]
+    results = [runs.start(initialization, placement, DEPTH, n) for n in ("deviation", "gradient")]
     losses = {
-        label: runs.loss(Cell(initialization, place, DEPTH, RATE, warm_up))
+        label: runs.loss(Cell(initialization, placement, DEPTH, RATE, warm_up))
         for warm_up, label in MARKS.items()
     }
     widths, bars = (None if f is None else f.mean(0).tolist() for f in results)
     marks = {label: None if v is None else float(v.mean()) for label, v in losses.items()}
     if all(v is None for v in losses.values()):
         marks = None
-    text = f"{PLACES[place]}: "
+    text = f"{PLACEMENTS[placement]}: "
     if widths is None:
         return State(f"{text}this initialization is not recorded.", widths, bars, marks)
     text += (

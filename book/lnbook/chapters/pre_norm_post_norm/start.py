@@ -58,11 +58,11 @@ def draw_start(runs: Runs, initialization: str, depth: int) -> list[go.Figure]:
 
 def _range(runs: Runs, initialization: str) -> tuple[float, float, float, float]:
     """Return the ends of both panels' axes, the same at every depth."""
-    every = [
+    results = [
         runs.start(initialization, kind, depth, "gradient") for kind in STARTED for depth in DEPTHS
     ]
-    lasts = [result[:, -1] for result in every]
-    top = max(result.max() for result in every)
+    lasts = [result[:, -1] for result in results]
+    top = max(result.max() for result in results)
     low, high = min(f.min() for f in lasts), max(f.max() for f in lasts)
     return 0, 1.05 * top, 0.75 * low, 1.35 * high
 

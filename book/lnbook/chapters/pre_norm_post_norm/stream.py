@@ -36,13 +36,13 @@ def draw_stream(runs: Runs, kind: str, initialization: str) -> list[go.Figure]:
 
 
 def _panel(runs: Runs, kind: str, initialization: str, name: str) -> go.Figure:
-    figure, places = go.Figure(), np.arange(DEPTH + 1)
+    figure, blocks = go.Figure(), np.arange(DEPTH + 1)
     low, high = RANGES[name]
-    for when, look in TIMES.items():
+    for when, style in TIMES.items():
         result = at(runs, initialization, kind, name, when)
         if result is not None:
             values = np.clip(result, low, high)
-            band(figure, places, spread(values), look, "after block %{x}: %{y:.3g}",
+            band(figure, blocks, spread(values), style, "after block %{x}: %{y:.3g}",
                  "lines+markers")  # fmt: skip
     figure.update_layout(
         title=TITLES[name],
@@ -58,11 +58,11 @@ def describe_stream(runs: Runs, kind: str, initialization: str) -> str:
     """Say what both are after the last block, at the start and after training."""
     texts = []
     for when, (label, *_) in TIMES.items():
-        both = [at(runs, initialization, kind, name, when) for name in TITLES]
-        if both[0] is None:
+        size_and_share = [at(runs, initialization, kind, name, when) for name in TITLES]
+        if size_and_share[0] is None:
             texts.append(f"{label} not recorded")
         else:
-            size, share = (v.mean(0)[-1] for v in both)
+            size, share = (v.mean(0)[-1] for v in size_and_share)
             texts.append(f"{label} {size:.2f} (share of the mean {max(share, 0):.2f}%)")
     start = INITIALIZATION_NAMES[initialization]
     return (

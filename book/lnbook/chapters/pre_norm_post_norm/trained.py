@@ -28,7 +28,7 @@ MISSING = "not<br>recorded"
 NEAR = 0.02  # nats: losses that are told apart no further
 REACH = 0.4  # nats from the line of pairs to the fullest color
 MAPPED = ("post", "pre", "sandwich", "none", "rms", "tanh", "qk", "no last")
-PLACES = ("post", "pre", "none")  # these have a row in every map, recorded or not
+KINDS_IN_TABLE = ("post", "pre", "none")  # these have a row in every map, recorded or not
 CURVES = ("post", "pre", "sandwich", "none")
 
 
@@ -49,7 +49,7 @@ def at_best(runs: Runs) -> Table:
     known = {(c.initialization, c.depth) for c in runs.trained.groups}
     ordered = sorted(known, key=lambda k: ([*INITIALIZATION_NAMES].index(k[0]), k[1]))
     return Table(
-        ["Initialization", "blocks", *map(short, PLACES)],
+        ["Initialization", "blocks", *map(short, KINDS_IN_TABLE)],
         [[INITIALIZATION_NAMES[name], str(depth), *_row(runs, name, depth)]
          for name, depth in ordered],
         "Mean loss of the seeds after 600 updates, in nats, at each network's best learning rate "
@@ -60,18 +60,22 @@ def at_best(runs: Runs) -> Table:
 def _row(runs: Runs, initialization: str, depth: int) -> list[str]:
     """Return a cell for each of :data:`PLACES`."""
     grid = runs.grid(initialization, depth)
-    ways = {kind: {key[1:] for key in grid if key[0] == kind} for kind in PLACES}
-    common = set.intersection(*(of for of in ways.values() if of))
+    ways = {kind: {key[1:] for key in grid if key[0] == kind} for kind in KINDS_IN_TABLE}
+    common = set.intersection(*(options for options in ways.values() if options))
     cells = []
-    for kind in PLACES:
+    for kind in KINDS_IN_TABLE:
         if not ways[kind] or not common:
             cells.append("not recorded")
             continue
         losses = {way: grid[kind, *way] for way in sorted(common)}
-        sound = {way: of.mean() for way, of in losses.items() if not exploded(of).any()}
+        sound = {
+            way: seed_losses.mean()
+            for way, seed_losses in losses.items()
+            if not exploded(seed_losses).any()
+        }
         if not sound:
             cells.append("diverged at every rate")
-        elif all(stuck(of).all() for of in losses.values()):
+        elif all(stuck(seed_losses).all() for seed_losses in losses.values()):
             cells.append("stuck at every rate")
         else:
             rate, warm_up = min(sound, key=sound.__getitem__)
@@ -86,7 +90,7 @@ def draw_losses(runs: Runs, initialization: str, depth: int) -> list[go.Figure]:
 
 
 def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure:
-    known = {*PLACES, *runs.kinds(initialization, depth)}
+    known = {*KINDS_IN_TABLE, *runs.kinds(initialization, depth)}
     kinds = [k for k in MAPPED if k in known]
     losses = [
         [runs.loss(Cell(initialization, k, depth, rate, warm_up)) for rate in RATES] for k in kinds

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.recurrent_networks.network import INPUTS, parameters, say
+from lnbook.chapters.recurrent_networks.network import INPUTS, format_size, parameters
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, cursor, label_ends
@@ -93,7 +93,7 @@ def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
 def describe_longer(trained: int, inputs: str) -> str:
     """Say the RMS of the normalized inputs at the first step and at the last."""
     size = longer(trained, inputs).size
-    first, last = ({kind: say(size[kind][t]) for kind in size} for t in (0, -1))
+    first, last = ({kind: format_size(size[kind][t]) for kind in size} for t in (0, -1))
     return (
         f"Trained on {trained} steps, the RMS after batch norm is {first['each step']} at step 1 "
         f"and {last['each step']} at step {LONG} with statistics per step, {first['shared']} and "

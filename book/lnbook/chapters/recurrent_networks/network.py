@@ -13,7 +13,7 @@ from lnlab.analysis import recurrence
 HIDDEN, INPUTS, SEQUENCES = 32, 8, 16
 
 #: From the form of :func:`lnlib.cells.rnn_step` to label, color, dash.
-LOOKS = {
+STYLES = {
     "plain": NORMS["none"],
     "paper": ("layer norm, sum", *NORMS["layer"][1:]),
     "parts": ("layer norm, parts", COLORS["variant"], "dashdot"),
@@ -43,7 +43,7 @@ def parameters(form: str, scale: float = 1.0, gain: float = 1.0) -> dict[str, np
     return {"W_ih": W_ih, "W_hh": scale * W_hh} | gains
 
 
-def say(value: float) -> str:
+def format_size(value: float) -> str:
     """Write a positive number with few digits, a large or small one with a power of ten."""
     if value == 0:
         return "0"

@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 from lnbook.chapters.recurrent_networks.network import (
     HIDDEN,
     INPUTS,
-    LOOKS,
     SEQUENCES,
+    STYLES,
+    format_size,
     parameters,
     power,
-    say,
 )
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import label_ends
@@ -63,7 +63,7 @@ def draw_forward(scale: float, nonlinearity: str, inputs: str) -> go.Figure:
 def describe_forward(scale: float, nonlinearity: str, inputs: str) -> str:
     """Say the root mean square of the summed inputs at the last step."""
     ends = {
-        form: say(carry(form, scale, nonlinearity, inputs).summed[-1])
+        form: format_size(carry(form, scale, nonlinearity, inputs).summed[-1])
         for form in ("plain", "paper", "batch")
     }
     return (
@@ -83,7 +83,7 @@ FORWARD = Picture(
 def draw_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> go.Figure:
     """Draw the norm of the gradient over the number of steps back."""
     figure, back = go.Figure(), np.r_[0, _SHOWN[:-1]]
-    for form in LOOKS:
+    for form in STYLES:
         run = carry(form, scale, nonlinearity, inputs, 1.0 if form == "plain" else gain)
         _curve(figure, form, back, run.gradient[back], "steps back")
     _logarithmic(figure, "steps back from the last", "Norm of the gradient (1 at the last state)")
@@ -93,10 +93,10 @@ def draw_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> 
 def describe_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> str:
     """Say the norm of the gradient after fifty steps back."""
     left = {
-        form: say(
+        form: format_size(
             carry(form, scale, nonlinearity, inputs, 1.0 if form == "plain" else gain).gradient[50]
         )
-        for form in LOOKS
+        for form in STYLES
     }
     return (
         f"Fifty steps back, a gradient of norm 1 has norm {left['plain']} without normalization, "
@@ -114,7 +114,7 @@ BACKWARD = Picture(
 
 
 def _curve(figure: go.Figure, form: str, x: np.ndarray, y: np.ndarray, along: str) -> None:
-    label, color, dash = LOOKS[form]
+    label, color, dash = STYLES[form]
     figure.add_scatter(
         x=x,
         # Three digits over 24 powers of ten; below the smallest float there is nothing to draw.

@@ -47,16 +47,16 @@ def draw(scheme: str, depth: int) -> list[go.Figure]:
 
 
 def _line(
-    figure: go.Figure, x: Sequence[int], y: np.ndarray, name: str, look: tuple[str, str]
+    figure: go.Figure, x: Sequence[int], y: np.ndarray, name: str, style: tuple[str, str]
 ) -> None:
     """Add a line, without the points below its axis."""
-    color, dash = look
+    color, dash = style
     figure.add_scatter(
         x=list(x),
         y=[float(f"{value:.3g}") for value in y],
         name=name,
         mode="lines",
-        line={"color": color, "dash": dash, "width": 1.5 if look is DOTTED else 2.5},
+        line={"color": color, "dash": dash, "width": 1.5 if style is DOTTED else 2.5},
         hovertemplate="block %{x}: %{y:.3g}<extra>" + name + "</extra>",
     )
 
@@ -93,12 +93,12 @@ def describe(scheme: str, depth: int) -> str:
     )
     if not chosen.share.any():
         return f"{text} Every block is the identity, and its weight matrices have no gradient yet."
-    of = [f"{100 * share:.2g}%" for share in chosen.share[[0, -1]]]
+    percentages = [f"{100 * share:.2g}%" for share in chosen.share[[0, -1]]]
     first, last = (f"{norm:.2g}" for norm in chosen.gradient[[0, -1]])
     return (
-        f"{text} The first block contributes {of[0]} of the stream after it, the last {of[1]}; "
-        f"{100 * chosen.in_output[1]:.2g}% of the output comes from the first block. Norm of the "
-        f"gradient: {first} in the first block, {last} in the last."
+        f"{text} The first block contributes {percentages[0]} of the stream after it, the last "
+        f"{percentages[1]}; {100 * chosen.in_output[1]:.2g}% of the output comes from the first "
+        f"block. Norm of the gradient: {first} in the first block, {last} in the last."
     )
 
 

@@ -175,6 +175,11 @@ def _norm(gradients: list[Tensor]) -> float:
 @cache
 def profile(scheme: str, blocks: int) -> Profile:
     """Return the mean profile of :data:`SEEDS` seeds."""
-    every = [measure(scheme, blocks, seed) for seed in range(SEEDS)]
+    profiles = [measure(scheme, blocks, seed) for seed in range(SEEDS)]
     parts = ("variance", "share", "gradient")
-    return Profile(*(np.mean([getattr(one, part) for one in every], axis=0) for part in parts))
+    return Profile(
+        *(
+            np.mean([getattr(seed_profile, part) for seed_profile in profiles], axis=0)
+            for part in parts
+        )
+    )

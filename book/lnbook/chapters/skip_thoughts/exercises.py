@@ -67,8 +67,8 @@ def _nearest_cases(rng):
 
 
 def _area(scores, labels):
-    one, other = scores[labels == 1], scores[labels == 0]
-    return np.mean(one[:, None] > other) + np.mean(one[:, None] == other) / 2
+    positive, negative = scores[labels == 1], scores[labels == 0]
+    return np.mean(positive[:, None] > negative) + np.mean(positive[:, None] == negative) / 2
 
 
 def _area_cases(rng):

@@ -6,8 +6,8 @@ from lnbook.diagrams import Diagram
 from lnbook.diagrams.flow import Box, Flow, Wire
 
 
-def _gru(column: float, row: float, note: str, says: str) -> Box:
-    return Box("block", column, row, "GRU", f"{says}; with layer norm: eqs. 26-28", note=note,
+def _gru(column: float, row: float, note: str, text: str) -> Box:
+    return Box("block", column, row, "GRU", f"{text}; with layer norm: eqs. 26-28", note=note,
                tone="layer", wide=40)  # fmt: skip
 
 
@@ -46,4 +46,4 @@ FLOW = Flow(
 def network() -> Diagram:
     """Return the diagram of encoder, decoders and classifier."""
     return Diagram("ln-diagram-flow", "Skip-thoughts with layer norm", FLOW.body(),
-                   FLOW.said)  # fmt: skip
+                   FLOW.description)  # fmt: skip

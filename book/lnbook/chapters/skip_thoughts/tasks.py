@@ -11,7 +11,7 @@ from lnbook.chapters.skip_thoughts.runs import MAIN, Runs
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import band, label_ends, spread
-from lnbook.figures.run_groups import LAYER, LOOKS, PLAIN
+from lnbook.figures.run_groups import LAYER, PLAIN, STYLES
 from lnbook.figures.table import Table
 from lnlab.claims.numbers import PAPER_TABLE_3
 
@@ -27,7 +27,7 @@ SHORT = {
     "subj": "SUBJ, %",
     "caption_pairs": "caption pairs, AUC in %",
 }
-WORDS = ("mean word vector", COLORS["second"], "dashdot")
+WORD_STYLE = ("mean word vector", COLORS["second"], "dashdot")
 
 
 def scores(runs: Runs, arm: str, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -35,7 +35,7 @@ def scores(runs: Runs, arm: str, name: str) -> tuple[np.ndarray, np.ndarray]:
 
     Args:
         runs: The recorded runs.
-        arm: A key of :data:`lnbook.figures.run_groups.LOOKS`.
+        arm: A key of :data:`lnbook.figures.run_groups.STYLES`.
         name: Of a task; with the prefix ``bag_`` for the mean of the word vectors.
 
     Returns:
@@ -48,8 +48,8 @@ def scores(runs: Runs, arm: str, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def word_scores(runs: Runs, task: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the scores of the mean word vector, one row per run of every network."""
-    every = [scores(runs, arm, f"bag_{task}") for arm in runs.kinds[MAIN]]
-    return every[0][0], np.concatenate([values for _, values in every])
+    curves = [scores(runs, arm, f"bag_{task}") for arm in runs.kinds[MAIN]]
+    return curves[0][0], np.concatenate([values for _, values in curves])
 
 
 def chance_level(runs: Runs, task: str) -> float:
@@ -65,12 +65,12 @@ def draw_tasks(runs: Runs) -> list[go.Figure]:
 
 def _panel(runs: Runs, task: str) -> go.Figure:
     chance = chance_level(runs, task)
-    figure, every = go.Figure(), [chance]
-    lines = {LOOKS[arm]: scores(runs, arm, task) for arm in runs.kinds[MAIN]}
-    lines[WORDS] = word_scores(runs, task)
-    for look, (where, values) in lines.items():
-        band(figure, where, spread(values), look, "after %{x:,.0f} updates: %{y:.1f}%")
-        every += [values.min(), values.max()]
+    figure, levels = go.Figure(), [chance]
+    lines = {STYLES[arm]: scores(runs, arm, task) for arm in runs.kinds[MAIN]}
+    lines[WORD_STYLE] = word_scores(runs, task)
+    for style, (where, values) in lines.items():
+        band(figure, where, spread(values), style, "after %{x:,.0f} updates: %{y:.1f}%")
+        levels += [values.min(), values.max()]
     end = float(where[-1])
     figure.add_scatter(
         x=[0, end], y=[chance] * 2, mode="lines", showlegend=False, hoverinfo="skip",
@@ -82,7 +82,7 @@ def _panel(runs: Runs, task: str) -> go.Figure:
         xaxis={"title": "updates", "range": [0, end], "zeroline": False, "tickformat": ",d",
                "nticks": 4},
         yaxis={"title": "AUC (%)" if task == "caption_pairs" else "accuracy (%)",
-               "range": [min(every) - 1.5, max(every) + 1.5], "zeroline": False},
+               "range": [min(levels) - 1.5, max(levels) + 1.5], "zeroline": False},
     )  # fmt: skip
     return label_ends(figure)
 
@@ -93,8 +93,8 @@ def describe_tasks(runs: Runs) -> str:
     seeds = f"mean of {count} seeds" if count > 1 else "one seed"
     sentences = []
     for task in NAMES:
-        ends = {LOOKS[arm][0]: scores(runs, arm, task)[1] for arm in runs.kinds[MAIN]}
-        ends[WORDS[0]] = word_scores(runs, task)[1]
+        ends = {STYLES[arm][0]: scores(runs, arm, task)[1] for arm in runs.kinds[MAIN]}
+        ends[WORD_STYLE[0]] = word_scores(runs, task)[1]
         means = [f"{name} {values[:, -1].mean():.1f}" for name, values in ends.items()]
         sentences.append(f"{SHORT[task].partition(',')[0]}: {', '.join(means)}")
     return f"In percent at the end, {seeds}. {'; '.join(sentences)}."
@@ -116,7 +116,7 @@ def table_3(runs: Runs) -> Table:
              if what.partition(",")[0].lower() in NAMES}  # fmt: skip
     rows = []
     for task, what in SHORT.items():
-        cells = [_mean(scores(runs, arm, task)[1][:, -1]) if arm in arms else "–" for arm in LOOKS]
+        cells = [_mean(scores(runs, arm, task)[1][:, -1]) if arm in arms else "–" for arm in STYLES]
         first = np.concatenate([scores(runs, arm, task)[1][:, 0] for arm in arms])
         bag = word_scores(runs, task)[1][:, -1]
         rows.append([what, *cells, _mean(first), _mean(bag), *names.get(task, ("–", "–"))])
@@ -126,7 +126,7 @@ def table_3(runs: Runs) -> Table:
         f"{runs.judge.updates(_one(runs))[-1]:,.0f} updates, mean of {count} "
         f"seed{'s' * (count > 1)}. The paper's models have 2,400 units and a million updates."
     )
-    columns = ["Task", *(look[0] for look in LOOKS.values()), "untrained", "mean word vector",
+    columns = ["Task", *(style[0] for style in STYLES.values()), "untrained", "mean word vector",
                "paper: no norm", "paper: layer norm"]  # fmt: skip
     return Table(columns, rows, caption)
 

@@ -125,10 +125,10 @@ def describe_by_year(question: str, data: str) -> str:
             if result[answer]
         )
         parts.append(f"{when}: {text}")
-    return f"{'; '.join(parts)}. {_whose(data)}"
+    return f"{'; '.join(parts)}. {_describe_selection(data)}"
 
 
-def _whose(data: str) -> str:
+def _describe_selection(data: str) -> str:
     return "All models of the table." if data == "any" else "Language models only."
 
 

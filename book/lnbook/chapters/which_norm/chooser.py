@@ -249,8 +249,9 @@ class Chooser:
             lines = "".join(_row(line, suffix) for line in LINES if line.aspect == aspect)
             rows += f"<dt>{aspect}</dt><dd>{lines}</dd>"
         code = "".join(
-            f'<div class="highlight"{attributes(one.when)}><pre>{html.escape(one.code)}</pre></div>'
-            for one in SNIPPETS
+            f'<div class="highlight"{attributes(snippet.when)}>'
+            f"<pre>{html.escape(snippet.code)}</pre></div>"
+            for snippet in SNIPPETS
         )
         body = f'<dl aria-live="polite">{rows}</dl><p class="ln-title">In PyTorch</p>{code}'
         return card("ln-chooser", TITLE, GROUPS, body)

@@ -147,5 +147,5 @@ SNIPPETS = (
 
 def snippet(**chosen: str) -> Snippet:
     """Return the code for a choice."""
-    (result,) = (one for one in SNIPPETS if shown(one.when, chosen))
+    (result,) = (candidate for candidate in SNIPPETS if shown(candidate.when, chosen))
     return result

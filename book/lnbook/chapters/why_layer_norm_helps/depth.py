@@ -14,7 +14,7 @@ from lnbook.figures.plots import NORMS, label_ends
 DEPTH, WIDTH, EXAMPLES, CLASSES = 20, 256, 64, 10
 #: Factors on He initialization.
 SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0)
-LOOKS = {"none": ("without normalization", *NORMS["none"][1:]), "layer": NORMS["layer"]}
+STYLES = {"none": ("without normalization", *NORMS["none"][1:]), "layer": NORMS["layer"]}
 
 
 @functools.cache
@@ -56,7 +56,7 @@ def draw(scale: float) -> list[go.Figure]:
     panels = []
     for k, title in enumerate(titles):
         figure = go.Figure()
-        for norm, (label, color, dash) in LOOKS.items():
+        for norm, (label, color, dash) in STYLES.items():
             figure.add_scatter(
                 x=list(range(1, DEPTH + 1)),
                 y=[float(f"{v:.3g}") for v in scales(norm, scale)[k]],
@@ -79,7 +79,7 @@ def draw(scale: float) -> list[go.Figure]:
 
 def describe(scale: float) -> str:
     """Say what is left after the last layer, and how large the first layer's gradient is."""
-    ends = {norm: (stds[-1], norms[0]) for norm in LOOKS for stds, norms in [scales(norm, scale)]}
+    ends = {norm: (stds[-1], norms[0]) for norm in STYLES for stds, norms in [scales(norm, scale)]}
     (plain_std, plain_norm), (std, norm) = ends["none"], ends["layer"]
     return (
         f"At {scale:g} × He initialization, the std of the activations after {DEPTH} layers is "

@@ -1,6 +1,6 @@
 """The scale of signals by depth, and training at many learning rates."""
 
-from lnbook.chapters.why_layer_norm_helps.depth import DEPTH, LOOKS, SCALE_BY_DEPTH, SCALES, scales
+from lnbook.chapters.why_layer_norm_helps.depth import DEPTH, SCALE_BY_DEPTH, SCALES, STYLES, scales
 from lnbook.chapters.why_layer_norm_helps.learning_rates import (
     BATCH,
     DEPTHS,
@@ -17,11 +17,11 @@ __all__ = [
     "DEPTH",
     "DEPTHS",
     "LEARNING_RATES",
-    "LOOKS",
     "RATES",
     "SCALES",
     "SCALE_BY_DEPTH",
     "SEEDS",
+    "STYLES",
     "UPDATES",
     "WIDTH",
     "Sweep",

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.why_layer_norm_helps.depth import LOOKS, decades
+from lnbook.chapters.why_layer_norm_helps.depth import STYLES, decades
 from lnbook.chapters.why_layer_norm_helps.networks import Network, he_weights
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
@@ -38,7 +38,7 @@ class Sweep:
         self.first_norm: dict[tuple[str, int], np.ndarray] = {}
         self.initial_norm: dict[tuple[str, int], np.ndarray] = {}
         for depth in DEPTHS:
-            for norm in LOOKS:
+            for norm in STYLES:
                 self._train(norm, depth, np.asarray(x, np.float64), np.asarray(y))
 
     def _train(self, norm: str, depth: int, x: np.ndarray, y: np.ndarray) -> None:
@@ -56,8 +56,8 @@ class Sweep:
                 gradients = network.gradients(x[batch], y[batch])
                 for W, dW in zip(network.weights, gradients, strict=True):
                     W -= rates * dW
-            every = (np.broadcast_to(a, (copies, *a.shape)) for a in (x, y))
-            loss = network.loss(*every).astype(float).reshape(len(RATES), SEEDS)
+            copied = (np.broadcast_to(a, (copies, *a.shape)) for a in (x, y))
+            loss = network.loss(*copied).astype(float).reshape(len(RATES), SEEDS)
             self.first_norm[norm, depth] = _norms(network.weights[0])
         self.loss[norm, depth] = np.where(np.isnan(loss), np.inf, loss)
 
@@ -78,10 +78,10 @@ def _norms(W: np.ndarray) -> np.ndarray:
 def draw(sweep: Sweep, depth: int) -> list[go.Figure]:
     """Draw the final loss and the final effective learning rate over the learning rate."""
     losses, effective = go.Figure(), go.Figure()
-    for norm, look in LOOKS.items():
+    for norm, style in STYLES.items():
         shown = np.minimum(sweep.loss[norm, depth], HIGHEST)
         values = [v.round(4) for v in (shown.min(1), np.median(shown, 1), shown.max(1))]
-        band(losses, RATES, values, look, "rate %{x}: %{y:.2g} nats", "lines+markers")
+        band(losses, RATES, values, style, "rate %{x}: %{y:.2g} nats", "lines+markers")
     losses.add_scatter(
         x=[RATES[0], RATES[-1]],
         y=[math.log(CLASSES)] * 2,
@@ -93,7 +93,7 @@ def draw(sweep: Sweep, depth: int) -> list[go.Figure]:
     )
     by_seed = sweep.effective("layer", depth)
     values = [_rounded(v) for v in (by_seed.min(1), np.median(by_seed, 1), by_seed.max(1))]
-    band(effective, RATES, values, LOOKS["layer"], "rate %{x}: %{y:.2g}", "lines+markers")
+    band(effective, RATES, values, STYLES["layer"], "rate %{x}: %{y:.2g}", "lines+markers")
     start = np.array(RATES) / np.median(sweep.initial_norm["layer", depth]) ** 2
     unchanged = ("if W did not grow", COLORS["gray"], "dot")
     band(effective, RATES, [_rounded(start)] * 3, unchanged, "rate %{x}: %{y:.2g}")

@@ -42,7 +42,7 @@ class Figure:
     """
 
     page: str
-    place: str
+    css_selector: str
     state: str = ""
 
 
@@ -128,20 +128,20 @@ def chapter(
     shown = set()
     for state, block_title, text in (rest for opened, *rest in plans if opened == name):
         figure = Figure(name, placed(page, state), state)
-        if figure.place not in shown:
-            shown.add(figure.place)
+        if figure.css_selector not in shown:
+            shown.add(figure.css_selector)
             about = prediction(name, text, source)
             yield from about[:1]
             yield Slide("figure", name, block_title, notes=spoken(text.children), figure=figure)
             yield from about[1:]
     if not shown and (first := page.select_one(", ".join(FIGURES))):
         question = questions(source / f"{name}.ipynb")[0]
-        yield ask(name, question)
+        yield question_slide(name, question)
         below = first.find_parent(class_="cell")
         text = [t for t in below.find_next_siblings() if t.name in ("p", "ul", "div")][:2]
         text = [t for t in text if "cell" not in t.get("class", [])]
-        place = f'[id="{first["id"]}"]' if first.get("id") else f".{first['class'][0]}"
-        yield Slide("figure", name, title, notes=spoken(text), figure=Figure(name, place))
+        css_selector = f'[id="{first["id"]}"]' if first.get("id") else f".{first['class'][0]}"
+        yield Slide("figure", name, title, notes=spoken(text), figure=Figure(name, css_selector))
         yield answer(name, question)
 
     if lines := page.select("section#summary > ul > li"):
@@ -164,15 +164,21 @@ def prediction(page: str, text: Tag, source: Path) -> list[Slide]:
         quiz = first.a["href"].partition(".html")[0]
         question = questions(source / f"{quiz}.ipynb")[int(first.get_text().rpartition(",")[2]) - 1]
         first.find_parent(class_="ln-asked").decompose()
-        return [ask(page, question), answer(page, question)]
+        return [question_slide(page, question), answer(page, question)]
     for paragraph in text.find_all("p"):
-        words = paragraph.find("em")
-        if paragraph.get_text().startswith("Ask") and words and words.get_text().endswith("?"):
-            return [Slide("ask", page, "Predict", f"<p>{inside(words)}</p>", spoken([paragraph]))]
+        emphasis = paragraph.find("em")
+        if (
+            paragraph.get_text().startswith("Ask")
+            and emphasis
+            and emphasis.get_text().endswith("?")
+        ):
+            return [
+                Slide("ask", page, "Predict", f"<p>{inside(emphasis)}</p>", spoken([paragraph]))
+            ]
     return []
 
 
-def ask(page: str, question: Choose | Number | Order) -> Slide:
+def question_slide(page: str, question: Choose | Number | Order) -> Slide:
     """Make a slide of a question of a quiz; the answers stand in the notes."""
     body = f"<p>{markup(question.text)}</p>"
     if not isinstance(question, Number):
@@ -201,17 +207,17 @@ def sentence(paragraph: Tag) -> str:
 
     Links become words; formulas stay.
     """
-    words = copy.copy(paragraph)
-    for link in words.find_all("a"):
+    prose = copy.copy(paragraph)
+    for link in prose.find_all("a"):
         link.unwrap()
-    for tag in words.find_all(id=True):
+    for tag in prose.find_all(id=True):
         del tag["id"]  # a slide shows it once more
     beginning = ""
-    for result in SENTENCE.finditer(inside(words)):
+    for result in SENTENCE.finditer(inside(prose)):
         beginning += result[0]
         if len(beginning.split()) >= FEW:
             break
-    return beginning.strip() or inside(words)
+    return beginning.strip() or inside(prose)
 
 
 def inside(tag: Tag) -> str:

@@ -53,9 +53,9 @@ def write(built: str | Path, source: str | Path, out: str | Path) -> Path:
     for track, slides in made.items():
         text = deck(track, book, slides, figures, mathjax(built, slides, out))
         (out / f"{slug(track)}.html").write_text(text, "utf-8")
-    for (page, place), name in figures.items():
+    for (page, css_selector), name in figures.items():
         (out / "figures" / name).parent.mkdir(exist_ok=True)
-        (out / "figures" / name).write_text(alone(built, page, place, out), "utf-8")
+        (out / "figures" / name).write_text(alone(built, page, css_selector, out), "utf-8")
     links = "".join(
         f'<li><a href="{slug(track)}.html">{html.escape(track)}</a> '
         f"<span>{len(slides)} slides</span></li>"
@@ -138,11 +138,11 @@ def deck(track: str, book: str, slides: list[Slide], figures: Names, math: str) 
     )
 
 
-def section(slide: Slide, place: str, figures: Names) -> str:
+def section(slide: Slide, section_id: str, figures: Names) -> str:
     """Write a slide."""
     shown = ""
     if slide.figure:
-        key = slide.figure.page, slide.figure.place
+        key = slide.figure.page, slide.figure.css_selector
         name = re.sub(r"\W+", "-", f"{key[0]} {key[1]}").strip("-") + ".html"
         figures[key] = name
         state = f"#{html.escape(slide.figure.state)}" if slide.figure.state else ""
@@ -152,17 +152,19 @@ def section(slide: Slide, place: str, figures: Names) -> str:
         )
     notes = f'<aside class="notes">{slide.notes}</aside>' if slide.notes else ""
     return (
-        f'<section id="{place}" class="{slide.kind}"><h2>{html.escape(slide.title)}</h2>'
+        f'<section id="{section_id}" class="{slide.kind}"><h2>{html.escape(slide.title)}</h2>'
         f"{slide.body}{shown}{notes}</section>\n"
     )
 
 
-def alone(built: Path, page: str, place: str, out: Path) -> str:
+def alone(built: Path, page: str, css_selector: str, out: Path) -> str:
     """Write a figure of a page as a page of its own, and put what it loads beside it."""
     whole = read(built, page)
-    figure = whole.select_one(place)
+    figure = whole.select_one(css_selector)
     if figure is None:
-        raise ValueError(f"{page} has no figure {place}: build the book again, with make book")
+        raise ValueError(
+            f"{page} has no figure {css_selector}: build the book again, with make book"
+        )
     here = [web.name for web in widgets() if web.on(str(figure))]
     others = tuple(f"_static/{web.name}/" for web in widgets() if web.name not in here)
     links = [link["href"] for link in whole.head.select('link[rel="stylesheet"]')]

@@ -42,7 +42,7 @@ from lnbook.widgets.norm_table.state import (
 )
 from lnbook.widgets.norm_table.tables import Tables
 from lnbook.widgets.norm_table.texts import aligned, exact, figure, shown
-from lnbook.widgets.norm_table.words import WORDS, counted, upper
+from lnbook.widgets.norm_table.words import MESSAGES, counted, upper
 
 __all__ = ["WEB", "NormTable"]
 
@@ -166,7 +166,7 @@ class NormTable:
             "groups": start.groups,
             "running": self.running and dict(zip(("mean", "var"), self.running, strict=True)),
             "columns": self.columns,
-            "words": WORDS,
+            "words": MESSAGES,
         }
         packed = dumps(plain(data, 17)).replace("</", "<\\/")
 
@@ -207,7 +207,7 @@ class NormTable:
             + '<div class="sheet-buttons"><button type="button" data-do="new">New numbers</button>'
             '<button type="button" data-do="start">Start values</button></div></div>'
             f'<div class="sheet-tables">{Tables(start, reading, self.head).html()}</div>'
-            f'<p class="sheet-about">{esc(WORDS["about"][start.norm])}</p>'
+            f'<p class="sheet-about">{esc(MESSAGES["about"][start.norm])}</p>'
             '<div class="sheet-said" role="status" aria-live="polite" aria-atomic="false">'
             f'<p class="sheet-text">{esc(reading.text)}</p>'
             f'<p class="sheet-warning" id="{uid}-warning"{" hidden" * (not reading.warning)}>'

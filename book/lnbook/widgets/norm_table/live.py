@@ -14,7 +14,7 @@ from lnbook.widgets.base import box
 from lnbook.widgets.norm_table.state import EPS, EXAMPLES, FEATURES, State, divisor
 from lnbook.widgets.norm_table.tables import Tables
 from lnbook.widgets.norm_table.texts import block, exact
-from lnbook.widgets.norm_table.words import WORDS
+from lnbook.widgets.norm_table.words import MESSAGES
 
 STYLE = (
     f"<style>{colors.css()}"
@@ -143,7 +143,7 @@ class Card:
         return (
             f'{STYLE}<div class="ln-norm-table-live" style="--norm: var(--ln-{thing})">'
             f"{Tables(state, reading, self.sheet.head).html()}"
-            f"<p>{esc(WORDS['about'][state.norm])}</p>"
+            f"<p>{esc(MESSAGES['about'][state.norm])}</p>"
             f'<div role="status" aria-live="polite"><p>{esc(reading.text)}</p>{warning}</div>'
             f"<p>{esc(reading.work)}</p></div>"
         )
@@ -181,14 +181,14 @@ class Card:
         """Take the table that was pasted, as far as there is room."""
         rows, separator = block(self.pasted.value)
         if not rows:
-            self.note.value = WORDS["nothing"]
+            self.note.value = MESSAGES["nothing"]
             return
         width = max(map(len, rows))
         B, F = min(len(rows), EXAMPLES), min(width, FEATURES)
         padded = [[*row, *[""] * F][:F] for row in rows[:B]]
-        text = WORDS["pasted"].format(rows=B, columns=F, separator=separator)
+        text = MESSAGES["pasted"].format(rows=B, columns=F, separator=separator)
         if (len(rows), width) != (B, F):
-            text += " " + WORDS["left out"]
+            text += " " + MESSAGES["left out"]
         self.put(_numbered(padded), B, F)
         self.note.value = f'<p role="status">{html.escape(text)}</p>'
 
@@ -236,7 +236,7 @@ class Card:
             which, i, j = key
             self.fields[key] = widgets.Text(
                 value=self.texts[key],
-                tooltip=WORDS["cell"][which].format(i=i + 1, feature=self.sheet.feature(j)),
+                tooltip=MESSAGES["cell"][which].format(i=i + 1, feature=self.sheet.feature(j)),
                 layout=widgets.Layout(width="5rem", margin="1px"),
             )
             self.fields[key].observe(lambda change: self.typed(key, change["new"]), "value")
@@ -247,7 +247,7 @@ def _numbered(rows: Iterable[Iterable[str]]) -> dict[tuple, str]:
     return {("x", i, j): text for i, row in enumerate(rows) for j, text in enumerate(row)}
 
 
-def _looks() -> dict[str, Any]:
+def _widget_options() -> dict[str, Any]:
     import ipywidgets as widgets
 
     return {
@@ -259,10 +259,10 @@ def _looks() -> dict[str, Any]:
 def _dropdown(label: str, options: Any, value: Any) -> Any:
     import ipywidgets as widgets
 
-    return widgets.Dropdown(description=label, options=options, value=value, **_looks())
+    return widgets.Dropdown(description=label, options=options, value=value, **_widget_options())
 
 
 def _whole(label: str, value: int, most: int) -> Any:
     import ipywidgets as widgets
 
-    return widgets.IntSlider(description=label, value=value, min=1, max=most, **_looks())
+    return widgets.IntSlider(description=label, value=value, min=1, max=most, **_widget_options())

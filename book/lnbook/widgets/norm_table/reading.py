@@ -43,5 +43,7 @@ def read(
         Numbers and sentences.
     """
     result = compute(state, running)
-    say = Sentences(state, result, feature, len(running[0]) if running else 0)
-    return Reading(**vars(result), text=say.shares(), work=say.work(), warning=say.warning())
+    sentences = Sentences(state, result, feature, len(running[0]) if running else 0)
+    return Reading(
+        **vars(result), text=sentences.shares(), work=sentences.work(), warning=sentences.warning()
+    )

@@ -11,7 +11,7 @@ from lnbook.widgets import number_parsing
 from lnbook.widgets.norm_table.compute import Result, all_equal
 from lnbook.widgets.norm_table.state import TEST_TIME, State, typed
 from lnbook.widgets.norm_table.texts import figure, shown, signed
-from lnbook.widgets.norm_table.words import WORDS, counted, upper
+from lnbook.widgets.norm_table.words import MESSAGES, counted, upper
 
 
 class Sentences:
@@ -38,16 +38,16 @@ class Sentences:
         key = name
         if size == 1 and name not in (TEST_TIME, "none"):
             key = "alone RMS" if name == "RMS norm" else "alone"
-        others = WORDS["others"]["example" if name == "batch norm" else "feature"]
-        return WORDS["shares"][key].format(
-            Cell=upper(WORDS["cell"]["x"].format(i=i + 1, feature=self.feature(j))),
+        others = MESSAGES["others"]["example" if name == "batch norm" else "feature"]
+        return MESSAGES["shares"][key].format(
+            Cell=upper(MESSAGES["cell"]["x"].format(i=i + 1, feature=self.feature(j))),
             mean=figure(r.mean[i, j]),
             std=figure(r.std[i, j]),
             x=figure(r.x[i, j], 6),
             i=i + 1,
             g=state.group(j) + 1,
             others=counted(others, size - 1),
-            means=counted(WORDS["means"].get(name, WORDS["means"]["mean"]), means),
+            means=counted(MESSAGES["means"].get(name, MESSAGES["means"]["mean"]), means),
         )
 
     def work(self) -> str:
@@ -55,7 +55,7 @@ class Sentences:
         r, (i, j) = self.result, self.state.cell
         if r.note[i, j] == "?":
             return ""
-        formula = WORDS["work"].get(self.state.norm, WORDS["work"]["norm"])
+        formula = MESSAGES["work"].get(self.state.norm, MESSAGES["work"]["norm"])
         return formula.format(
             x=signed(r.x[i, j]),
             first=figure(r.x[i, j], 6),
@@ -68,18 +68,20 @@ class Sentences:
 
     def warning(self) -> str:
         """Say what went wrong, and what is so by construction."""
-        notes = [WORDS["degenerate"][k] for k in ("too big", "too small") if k in self.result.note]
+        notes = [
+            MESSAGES["degenerate"][k] for k in ("too big", "too small") if k in self.result.note
+        ]
         return " ".join([*self._bad(), *self._few(), *self._equal(), *notes, *self._no_running()])
 
     def _bad(self) -> list[str]:
         """Name the first cell that holds no number, and count the others."""
         state = self.state
         cells = [
-            (text, WORDS["cell"]["x"].format(i=i + 1, feature=self.feature(j)))
+            (text, MESSAGES["cell"]["x"].format(i=i + 1, feature=self.feature(j)))
             for i, row in enumerate(state.x)
             for j, text in enumerate(row)
         ] + [
-            (text, WORDS["cell"][which].format(feature=self.feature(j)))
+            (text, MESSAGES["cell"][which].format(feature=self.feature(j)))
             for which, row in (("gain", state.gain), ("bias", state.bias))
             if which == "gain" or state.norm != "RMS norm"
             for j, text in enumerate(row)
@@ -95,41 +97,41 @@ class Sentences:
         elif any(math.isinf(number_parsing.value(form)) for form in forms):
             kind = "huge"
         first, second = forms if kind == "two" else ("", "")
-        places = {"text": text.strip(number_parsing.EDGE), "first": first, "second": second}
-        texts = [WORDS["bad"][kind].format(Cell=upper(cell), **places)]
+        values = {"text": text.strip(number_parsing.EDGE), "first": first, "second": second}
+        texts = [MESSAGES["bad"][kind].format(Cell=upper(cell), **values)]
         if len(bad) > 1:
-            texts.append(counted(WORDS["bad"]["more"], len(bad) - 1))
-        return [*texts, WORDS["bad"]["then"]]
+            texts.append(counted(MESSAGES["bad"]["more"], len(bad) - 1))
+        return [*texts, MESSAGES["bad"]["then"]]
 
     def _few(self) -> list[str]:
         """Say what one number, or two, are normalized to."""
-        size, few = int((self.sets == 0).sum()), WORDS["few"].get(self.state.norm)
+        size, few = int((self.sets == 0).sum()), MESSAGES["few"].get(self.state.norm)
         if few and size == 1:
             key = "one" if self.state.eps else "one, eps 0"
             if self.state.norm == "RMS norm":
                 key = "one RMS"
-            return [WORDS["degenerate"][key].format(Why=few[0])]
+            return [MESSAGES["degenerate"][key].format(Why=few[0])]
         if few and size == 2 and few[1]:
-            return [WORDS["degenerate"]["two"].format(Why=few[1])]
+            return [MESSAGES["degenerate"]["two"].format(Why=few[1])]
         return []
 
     def _equal(self) -> list[str]:
         """Name the first normalization set of equal numbers, and count the others."""
         name, eps = self.state.norm, self.state.eps
         size, rms = int((self.sets == 0).sum()), name == "RMS norm"
-        if name not in WORDS["few"] or (eps if rms else size == 1):
+        if name not in MESSAGES["few"] or (eps if rms else size == 1):
             return []
         x = self.result.x
         equal = [k for k in range(self.sets.max() + 1) if all_equal(name, x[self.sets == k])]
         if not equal:
             return []
         i, j = np.argwhere(self.sets == equal[0])[0]
-        places = {"i": i + 1, "g": self.state.group(j) + 1, "feature": self.feature(j)}
-        named = WORDS["set"][name].format(**places)
+        values = {"i": i + 1, "g": self.state.group(j) + 1, "feature": self.feature(j)}
+        named = MESSAGES["set"][name].format(**values)
         if len(equal) > 1:
-            named = counted(WORDS["set"]["and"], len(equal) - 1, set=named)
+            named = counted(MESSAGES["set"]["and"], len(equal) - 1, set=named)
         key = "equal RMS" if rms else "equal" if eps else "equal, eps 0"
-        return [WORDS["degenerate"][key].format(set=named)]
+        return [MESSAGES["degenerate"][key].format(set=named)]
 
     def _no_running(self) -> list[str]:
         """Say which features have no running averages."""
@@ -137,5 +139,5 @@ class Sentences:
         if self.state.norm != TEST_TIME or missing <= 0:
             return []
         first = upper(self.feature(self.known))
-        features = counted(WORDS["set"]["has"], missing, feature=first)
-        return [WORDS["degenerate"]["no running"].format(features=features)]
+        features = counted(MESSAGES["set"]["has"], missing, feature=first)
+        return [MESSAGES["degenerate"]["no running"].format(features=features)]

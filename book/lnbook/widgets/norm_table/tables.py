@@ -60,7 +60,7 @@ class Tables:
         body, foot = [], []
         for i, texts in enumerate(self.state.x):
             cells = [
-                f'<td class="{self._places(i, j)}">{html.escape(text)}</td>'
+                f'<td class="{self._cell_classes(i, j)}">{html.escape(text)}</td>'
                 for j, text in enumerate(texts)
             ]
             body.append(row(f"E{i + 1}", cells + [self._margin(i, 0)] * self.aside))
@@ -93,7 +93,7 @@ class Tables:
         wide = self.below and self.state.shape[1] // self.below > 2
         return " sheet-wide" * bool(wide) + " sheet-narrow" * self.aside
 
-    def _places(self, i: int, j: int, more: str = "") -> str:
+    def _cell_classes(self, i: int, j: int, more: str = "") -> str:
         """Say, as classes, on which sides of a cell its normalization set ends."""
         B, F = self.state.shape
         names = [more]
@@ -109,7 +109,7 @@ class Tables:
 
     def _margin(self, i: int, j: int, span: int = 0) -> str:
         """Write statistics: beside a row (0), or below so many columns."""
-        beside = "" if span else " sheet-aside"
+        css_class = "" if span else " sheet-aside"
         here = " mine" * bool(self.mine[i, j])
         std = figure(self.reading.std[i, j], 3 if span == 1 else 4)  # a narrow column has no room
         lines = [("μ", "mean", figure(self.reading.mean[i, j])), ("σ", "standard deviation", std)]
@@ -120,17 +120,17 @@ class Tables:
             f"<b>{text}</b></span>"
             for sign, word, text in lines
         )
-        return f'<td class="sheet-margin{beside}{here}" colspan="{span or 1}">{inner}</td>'
+        return f'<td class="sheet-margin{css_class}{here}" colspan="{span or 1}">{inner}</td>'
 
     def _result(self, i: int, j: int) -> str:
         """Write one output: its number, or why there is none."""
         note, y = self.reading.note[i, j], self.reading.y[i, j]
         if note:
-            return f'<td class="{self._places(i, j, "note")}">{note}</td>'
+            return f'<td class="{self._cell_classes(i, j, "note")}">{note}</td>'
         tone = (
             f"--share:{100 * abs(y) / self.peak:.1f}%;--tone:var(--ln-{'low' if y < 0 else 'high'})"
         )
-        return f'<td class="{self._places(i, j)}" style="{tone}">{shown(y)}</td>'
+        return f'<td class="{self._cell_classes(i, j)}" style="{tone}">{shown(y)}</td>'
 
 
 def row(head: str, cells: Iterable[str], kind: str = "") -> str:

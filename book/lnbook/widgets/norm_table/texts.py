@@ -41,9 +41,9 @@ def block(text: str) -> tuple[list[list[str]], str]:
     return [[word.strip() for word in re.split(between, line)] for line in lines], separator
 
 
-def fixed(v: float, places: int) -> str:
+def fixed(v: float, digits: int) -> str:
     """Write with so many places, ties away from zero as in JavaScript, and a true minus."""
-    size = f"{Decimal(abs(v)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
+    size = f"{Decimal(abs(v)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
     return f"−{size}" if v < 0 and size.strip("0.") else size
 
 

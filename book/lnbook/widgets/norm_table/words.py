@@ -7,7 +7,7 @@ from typing import Any
 
 from lnbook.widgets.norm_table.state import TEST_TIME
 
-WORDS = {
+MESSAGES = {
     "about": {
         "layer norm": "Each row has its own mean μ and standard deviation σ = √(variance + eps).",
         "batch norm": "Each column has its own mean μ and standard deviation σ = √(variance + "
@@ -111,6 +111,6 @@ def upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def counted(forms: Sequence[str], n: int, **places: Any) -> str:
+def counted(forms: Sequence[str], n: int, **values: Any) -> str:
     """Fill in the form for one, or that for several."""
-    return forms[n != 1].format(n=n, **places)
+    return forms[n != 1].format(n=n, **values)

@@ -134,14 +134,18 @@ def order(
     if len(items) < 2 or len(set(items)) < len(items):
         raise ValueError(f"order: items of {text!r} must be two or more, all different: {items}.")
     pairs = []
-    for given, what in (wrong or {}).items():
-        if isinstance(given, str) or sorted(given) != sorted(items) or tuple(given) == items:
+    for wrong_order, what in (wrong or {}).items():
+        if (
+            isinstance(wrong_order, str)
+            or sorted(wrong_order) != sorted(items)
+            or tuple(wrong_order) == items
+        ):
             raise ValueError(
                 f"order: wrong of {text!r} must have every item, as a tuple in another order than "
-                f"the right one {items}, got {given!r}."
+                f"the right one {items}, got {wrong_order!r}."
             )
-        places = tuple(items.index(item) for item in given)
-        pairs.append((places, explanation("order", f"the explanation of {given!r}", what)))
+        indices = tuple(items.index(item) for item in wrong_order)
+        pairs.append((indices, explanation("order", f"the explanation of {wrong_order!r}", what)))
     why = explanation("order", f"why of {text!r}", why)
     otherwise = explanation("order", f"otherwise of {text!r}", otherwise)
     return Order(text, items, why, tuple(pairs), otherwise)

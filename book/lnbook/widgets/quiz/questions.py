@@ -188,7 +188,7 @@ class Order:
         right = range(len(self.items))
         for salt in itertools.count():
             mixed = sorted(right, key=lambda i: digest(salt, self.text, self.items[i]))
-            if all(i != place for i, place in zip(mixed, right, strict=True)):
+            if all(i != index for i, index in zip(mixed, right, strict=True)):
                 return tuple(mixed)
 
     def judge(self, answer: Sequence[int]) -> tuple[bool, str] | None:
@@ -201,9 +201,9 @@ class Order:
         """Write the items mixed, and the answer, which opens."""
         mixed = "".join(f'<li data-place="{i}">{markup(self.items[i])}</li>' for i in self.start)
         wrong = "".join(
-            f"<p><b>{markup(self.named(places))}?</b>"
-            f' <span data-order="{" ".join(map(str, places))}">{markup(why)}</span></p>'
-            for places, why in self.wrong
+            f"<p><b>{markup(self.named(order))}?</b>"
+            f' <span data-order="{" ".join(map(str, order))}">{markup(why)}</span></p>'
+            for order, why in self.wrong
         )
         return (
             f'<ul class="ln-items">{mixed}</ul>'
@@ -214,9 +214,9 @@ class Order:
             "</details>"
         )
 
-    def named(self, places: Sequence[int]) -> str:
+    def named(self, order: Sequence[int]) -> str:
         """Say an order in words."""
-        return ARROW.join(self.items[i] for i in places)
+        return ARROW.join(self.items[i] for i in order)
 
     def choices(self) -> list[str]:
         """Say in lines what can be answered."""
@@ -224,7 +224,7 @@ class Order:
 
     def answered(self) -> list[str]:
         """Say in lines what is right, then what is not."""
-        wrong = [f"Not {self.named(places)}: {why}" for places, why in self.wrong]
+        wrong = [f"Not {self.named(order)}: {why}" for order, why in self.wrong]
         right = f"{self.named(range(len(self.items)))}. {self.why}"
         return [right, *wrong, f"Another order: {self.otherwise}"]
 
@@ -239,11 +239,11 @@ class Order:
         )
 
         def move(step):
-            options, at = list(listed.options), listed.index
-            if 0 <= at + step < len(options):
-                options.insert(at + step, options.pop(at))
+            options, index = list(listed.options), listed.index
+            if 0 <= index + step < len(options):
+                options.insert(index + step, options.pop(index))
                 listed.options = options  # which selects the first
-                listed.index = at + step
+                listed.index = index + step
 
         up = widgets.Button(description="Move up", icon="arrow-up")
         down = widgets.Button(description="Move down", icon="arrow-down")

@@ -87,9 +87,9 @@ def select_runs(
         name: [
             run
             for run in records
-            if array in run.get("arrays", {}) and given.items() <= run["settings"].items()
+            if array in run.get("arrays", {}) and required.items() <= run["settings"].items()
         ]
-        for name, given in arms.items()
+        for name, required in arms.items()
     }
     return {name: runs[0] for name, runs in results.items() if runs}
 

@@ -127,15 +127,15 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
         header, content = _arm(run)
         arms.append({"name": name, "color": color, "layers": header})
         parts.extend(content)
-    one = records[0]
-    settings = one["settings"]
+    first_record = records[0]
+    settings = first_record["settings"]
     header = {
         "pictures": PICTURES[settings["data"]],
         "cut": settings["cut"],
-        "passes": one["curves"]["epoch"],
+        "passes": first_record["curves"]["epoch"],
         "arms": arms,
     }
-    ink = one["arrays"]["ink"][0]
+    ink = first_record["arrays"]["ink"][0]
     content = json.dumps(header).encode() + b"\n" + b"".join([ink.tobytes(), *parts])
     return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
 
@@ -166,17 +166,17 @@ def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, list]:
     head, _, rest = gzip.decompress(base64.b64decode(content)).partition(b"\n")
     header = json.loads(head)
     ink = np.frombuffer(rest, "u1", count=28 * 28).reshape(28, 28)
-    at, points = ink.size, len(header["passes"])
+    offset, points = ink.size, len(header["passes"])
     arms = []
     for arm in header["arms"]:
         layers = []
         for layer in arm["layers"]:
             maps, shape = {}, (points, layer["channels"], layer["side"], layer["side"])
-            for name, one in layer["statistics"].items():
-                steps = np.frombuffer(rest, "i1", count=int(np.prod(shape)), offset=at)
-                at += steps.size
+            for name, statistic in layer["statistics"].items():
+                steps = np.frombuffer(rest, "i1", count=int(np.prod(shape)), offset=offset)
+                offset += steps.size
                 whole = np.cumsum(steps.reshape(shape), -1, dtype="i1")
-                maps[name] = whole * np.array(one["step"])[:, None, None, None]
+                maps[name] = whole * np.array(statistic["step"])[:, None, None, None]
             layers.append(maps)
         arms.append(layers)
     return header, ink, arms

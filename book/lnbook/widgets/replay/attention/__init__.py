@@ -104,14 +104,14 @@ def questions(run: Mapping[str, Any]) -> list[Question]:
     return results
 
 
-def _verse(place: str) -> str:
+def _verse(reference: str) -> str:
     """Write where a verse stands as a person would.
 
     Example:
         >>> _verse("1samuel 17:32"), _verse("songofsolomon 3:7")
         ('1 Samuel 17:32', 'Song of Solomon 3:7')
     """
-    number, book, verse = re.fullmatch(r"(\d?)(\S+) (.*)", place).groups()
+    number, book, verse = re.fullmatch(r"(\d?)(\S+) (.*)", reference).groups()
     return " ".join(part for part in (number, BOOKS.get(book, book.title()), verse) if part)
 
 
@@ -119,8 +119,8 @@ def attends(run: Mapping[str, Any]) -> np.ndarray:
     """Return the share of attention that is on the right name, shape ``(points, questions)``."""
     shares = []
     for k, example in enumerate(questions(run)):
-        here = [at for at, word in enumerate(example.passage) if word == example.answer]
-        shares.append(run["arrays"]["attention"][:, k, here].astype(float).sum(1))
+        indices = [index for index, word in enumerate(example.passage) if word == example.answer]
+        shares.append(run["arrays"]["attention"][:, k, indices].astype(float).sum(1))
     return np.stack(shares, 1)
 
 
@@ -166,8 +166,9 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
         "first": int(np.argmax(grows)),
         "updates": base.updates(runs[0]),
         "questions": [
-            {"verse": one.verse, "right": one.right, "passage": one.passage, "query": one.query}
-            for one in examples
+            {"verse": example.verse, "right": example.right, "passage": example.passage,
+             "query": example.query}
+            for example in examples
         ],
         "names": chances.shape[-1],
     }  # fmt: skip

@@ -70,7 +70,7 @@ class DrawReplay(base.SideBySide):
 def digits() -> dict[int, tuple[int, str]]:
     """Return the test images that are shown: their number, their digit, their bits in base64."""
     result = json.loads(Path(__file__).with_name("digits.json").read_text("utf-8"))
-    return {int(number): (one["digit"], one["bits"]) for number, one in result.items()}
+    return {int(number): (entry["digit"], entry["bits"]) for number, entry in result.items()}
 
 
 def _book() -> list[dict[str, Any]]:

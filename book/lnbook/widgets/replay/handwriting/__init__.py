@@ -92,13 +92,13 @@ class HandwritingReplay(base.SideBySide):
         text = widgets.Text(value=self.text, description="Text", continuous_update=False)
         bias = widgets.FloatSlider(value=1, min=0, max=3, step=0.5, description="Bias")
         button = widgets.Button(description="Write", icon="pencil")
-        texts, place = widgets.HTML(), widgets.VBox(shown.children)
+        texts, figure_box = widgets.HTML(), widgets.VBox(shown.children)
 
         def write(_: Any) -> None:
             button.disabled, texts.value = True, "The networks write …"
             try:
                 self.packed = self.typed(text.value, bias.value)
-                place.children = super(HandwritingReplay, self).widget().children
+                figure_box.children = super(HandwritingReplay, self).widget().children
                 texts.value = ""
             except ValueError as error:
                 texts.value = f'<p role="alert">{html.escape(str(error))}</p>'
@@ -106,7 +106,7 @@ class HandwritingReplay(base.SideBySide):
                 button.disabled = False
 
         button.on_click(write)
-        return widgets.VBox([widgets.HBox([text, bias, button]), texts, place])
+        return widgets.VBox([widgets.HBox([text, bias, button]), texts, figure_box])
 
     def __repr__(self) -> str:
         header = unpacked(self.packed)[0]
@@ -172,9 +172,9 @@ def _pack(
 ) -> str:
     strokes, lifts, window = (np.array(arrays[name]) for name in ARRAYS)
     # A window that has left the text, or is no number, stays where it can be shown.
-    place = np.clip(np.nan_to_num(window.astype(float)), 0, len(text) - 1)
+    position = np.clip(np.nan_to_num(window.astype(float)), 0, len(text) - 1)
     header = {"text": text, "arms": arms, "updates": after, "points": strokes.shape[2]}
-    steps = np.rint(place * PER).astype("<i2")
+    steps = np.rint(position * PER).astype("<i2")
     return base.pack(header, strokes.astype("<i2"), steps, lifts.astype("u1"))
 
 

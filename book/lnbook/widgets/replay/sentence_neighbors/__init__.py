@@ -29,15 +29,15 @@ ARMS = {
 _THEY = {"he", "she", "him", "her", "his"}
 #: Kinds of sentences: label, description, and whether the words of a sentence are of this kind.
 ALIKE = {
-    "questions": ("questions", lambda said: "?" in said),
-    "“I”": ("sentences with “I”", lambda said: any(w.split("'")[0] == "i" for w in said)),
+    "questions": ("questions", lambda tokens: "?" in tokens),
+    "“I”": ("sentences with “I”", lambda tokens: any(w.split("'")[0] == "i" for w in tokens)),
     "he, she": (
         "sentences with “he” or “she”",
-        lambda said: bool(_THEY & {w.split("'")[0] for w in said}),
+        lambda tokens: bool(_THEY & {w.split("'")[0] for w in tokens}),
     ),
     "8+ words": (
         "sentences of 8 words or more",
-        lambda said: sum(w not in "?!" for w in said) >= 8,
+        lambda tokens: sum(w not in "?!" for w in tokens) >= 8,
     ),
 }
 FRAME = 107  # of the map, where those lie that are farther out
@@ -145,16 +145,16 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
         "SentenceNeighbors", records, tuple(ARMS), "map", "skip_thoughts --keep true"
     )
     runs = list(arms.values())
-    every = base.updates(runs[0])
-    chosen = base.points(every)
+    updates = base.updates(runs[0])
+    chosen = base.points(updates)
     result = sentences(runs[0])
     last = runs[-1]["arrays"]["map"][chosen[-1], :, :2].astype(float)
-    places = np.stack([_places(run["arrays"]["map"][chosen], last) for run in runs])
+    positions = np.stack([_map_positions(run["arrays"]["map"][chosen], last) for run in runs])
     nearest = np.stack([run["arrays"]["neighbors"][chosen] for run in runs]).astype("<u2")
     common = {what: alike(runs[0], what)[1] for what in ALIKE}
     header = {
         "arms": [_arm_header(run, arm, chosen) for arm, run in arms.items()],
-        "updates": [every[k] for k in chosen],
+        "updates": [updates[k] for k in chosen],
         "size": runs[0]["settings"]["hidden"],
         "texts": result,
         "count": nearest.shape[-1],
@@ -164,7 +164,7 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
             for what, luck in common.items()
         ],
     }  # fmt: skip
-    return base.pack(header, places, nearest)
+    return base.pack(header, positions, nearest)
 
 
 def _arm_header(run: Mapping[str, Any], arm: tuple[str, str], chosen: list[int]) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def _arm_header(run: Mapping[str, Any], arm: tuple[str, str], chosen: list[int])
     }  # fmt: skip
 
 
-def _places(maps: np.ndarray, last: np.ndarray) -> np.ndarray:
+def _map_positions(maps: np.ndarray, last: np.ndarray) -> np.ndarray:
     """Turn each map onto the next one, and let it fill the frame."""
     result, like = [], last
     for now in maps[::-1, :, :2].astype(float):
@@ -199,8 +199,8 @@ def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     header, rest = base.unpack(content)
     shape = len(header["arms"]), len(header["updates"]), len(header["texts"])
     count = 2 * int(np.prod(shape))
-    places = np.frombuffer(rest[:count], "i1").reshape(*shape, 2)
-    return header, places, np.frombuffer(rest[count:], "<u2").reshape(*shape, header["count"])
+    positions = np.frombuffer(rest[:count], "i1").reshape(*shape, 2)
+    return header, positions, np.frombuffer(rest[count:], "<u2").reshape(*shape, header["count"])
 
 
 WEB = SentenceNeighbors.WEB

@@ -95,10 +95,10 @@ def difference(
     gap = np.where(off, np.abs(np.subtract(got, want, dtype=float)), 0)
     worst = np.unravel_index(gap.argmax(), gap.shape)
     a, b = _apart(got[worst], want[worst])
-    place = ", ".join(map(str, worst))
+    index = ", ".join(map(str, worst))
     return (
         f"{off.sum()} of {off.size} numbers of {what} are wrong; the one furthest off, at "
-        f"[{place}], must be {b}, got {a}{_pattern(want, got)}."
+        f"[{index}], must be {b}, got {a}{_pattern(want, got)}."
     )
 
 
@@ -136,8 +136,8 @@ def raised(error: Exception, answer: Callable, where: str) -> str:
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     line = linecache.getline(file, own[-1].lineno).strip() if own else ""
     what = type(error).__name__ + (f" ({message.rstrip('.')})" if message else "")
-    at = f" at `{line[:70]}`" if line else ""
-    return f"{where} the function raised {what}{at}."
+    location = f" at `{line[:70]}`" if line else ""
+    return f"{where} the function raised {what}{location}."
 
 
 # Arguments.

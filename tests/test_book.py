@@ -152,12 +152,12 @@ def test_an_altered_page_has_all_pages_written_again(clone):
     assert book.main(clone) == 0
     info = clone / "_build/html/.buildinfo"
     (clone / "book/equations.md").write_text("changed")
-    seen = []
+    existed = []
     run = subprocess.run
 
     def watched(command, **options):
         if "jupyter-book" in str(command[0]):
-            seen.append(info.exists())
+            existed.append(info.exists())
         return run(command, **options)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -165,7 +165,7 @@ def test_an_altered_page_has_all_pages_written_again(clone):
         assert book.main(clone) == 0
         (clone / "_build/html/index.html").write_text("altered")
         assert book.main(clone) == 0
-    assert seen == [True, False]
+    assert existed == [True, False]
 
 
 def test_who_waits_for_a_build_that_never_ends_is_told(clone, monkeypatch):

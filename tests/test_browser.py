@@ -219,7 +219,7 @@ NOT_IN = pytest.mark.not_in("firefox", reason="it cannot")
 
 
 @pytest.mark.parametrize(
-    ("requested", "there", "mark", "runs"),
+    ("requested", "firefox_path", "mark", "runs"),
     [
         ("", True, EVERY, ["chromium", "firefox, slow"]),
         ("", False, EVERY, ["chromium"]),
@@ -228,9 +228,11 @@ NOT_IN = pytest.mark.not_in("firefox", reason="it cannot")
         ("chromium firefox", True, NOT_IN, ["chromium", "firefox: it cannot"]),
     ],
 )
-def test_a_page_test_runs_in_the_browsers_asked_for(monkeypatch, requested, there, mark, runs):
+def test_a_page_test_runs_in_the_browsers_asked_for(
+    monkeypatch, requested, firefox_path, mark, runs
+):
     monkeypatch.setenv("BROWSERS", requested)
-    monkeypatch.setattr(conftest, "FIREFOX", there)
+    monkeypatch.setattr(conftest, "FIREFOX", firefox_path)
     marked = {mark.name: mark.mark}
     test = SimpleNamespace(
         get_closest_marker=marked.get,

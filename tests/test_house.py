@@ -196,7 +196,7 @@ def test_no_two_modules_import_each_other_whatever_the_detour():
 
 
 @pytest.mark.parametrize(
-    ("texts", "found"),
+    ("texts", "is_circular"),
     [
         (["from a import b", "from a import c", "import a.b"], True),
         (["from a.b import f", "from a.c import f", "def f():\n    from a.b import g"], True),
@@ -205,9 +205,9 @@ def test_no_two_modules_import_each_other_whatever_the_detour():
         (["", "if TYPE_CHECKING:\n    from a import c", "from a import b"], False),
     ],
 )
-def test_a_circle_is_found(texts, found):
+def test_a_circle_is_found(texts, is_circular):
     names = ("a", "a.b", "a.c")
-    assert bool(circle(dict(zip(names, texts, strict=True)))) == found
+    assert bool(circle(dict(zip(names, texts, strict=True)))) == is_circular
 
 
 @pytest.mark.parametrize("name", sorted(ENGINE))

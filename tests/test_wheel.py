@@ -151,10 +151,10 @@ def test_chapter_prints_the_same_in_a_folder_that_is_not_the_clone(elsewhere, na
     *cells, where = nbformat.read(path, as_version=4).cells
     assert str(folder / "installed" / "lnlib") in where.outputs[0].data["text/plain"]
     for ran, stored in zip(cells, wanted.cells, strict=True):
-        assert said(ran) == said(stored), stored.source
+        assert printed_text(ran) == printed_text(stored), stored.source
 
 
-def said(cell):
+def printed_text(cell):
     """What a cell prints, however it was cut into pieces on its way."""
     outputs = cell.get("outputs", [])
     return "".join(o.text if "text" in o else o.data["text/plain"] for o in outputs)

@@ -49,7 +49,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
             assert question.input_value() == str(chosen)
             query = whole.locator("[data-part='query']").inner_text()
             assert query.count("?") >= one["query"].count("@blank")
-            there = sorted({int(w[2:]) for w in one["passage"] if w.startswith("@e")})
+            present = sorted({int(w[2:]) for w in one["passage"] if w.startswith("@e")})
             for place, arm in enumerate(arms):
                 column = columns.nth(place)
                 answer = int(np.argmax(chances[arm, point, chosen]))
@@ -59,8 +59,8 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
                 assert caption.startswith(f"predicts {chr(65 + answer)}: {held}")
                 assert f"{100 * error:.0f}\u00a0%" in caption
                 bars = column.locator("li").all_inner_texts()
-                assert [bar.split()[0] for bar in bars] == [chr(65 + k) for k in there]
-                for k, bar in zip(there, bars, strict=True):
+                assert [bar.split()[0] for bar in bars] == [chr(65 + k) for k in present]
+                for k, bar in zip(present, bars, strict=True):
                     percent = float(bar.replace("\u00a0", " ").split()[1])
                     assert percent == pytest.approx(100 * chances[arm, point, chosen, k], abs=0.51)
                     assert ("✓" in bar) == (k == one["right"])
@@ -71,9 +71,9 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
                 assert chance == pytest.approx(100 * chances[arm, point, chosen, answer], abs=0.51)
                 looks = column.evaluate(COLUMN)
                 assert looks["line"] == header["arms"][arm]["line"]
-                expected = 100 * chances[arm, point, chosen, there]
+                expected = 100 * chances[arm, point, chosen, present]
                 assert looks["bars"] == pytest.approx(expected, abs=1e-3)
-                assert looks["framed"] == [k == one["right"] for k in there]
+                assert looks["framed"] == [k == one["right"] for k in present]
                 named = [k for k, w in enumerate(one["passage"]) if w == f"@e{one['right']}"]
                 assert looks["right"] == named
                 share = attention[arm, point, chosen, named].sum()
@@ -115,13 +115,13 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
         page.keyboard.press("End")
         most = int(attention[shown[-1], last, first].argmax())
         word = columns.last.locator(f"[data-word='{most}']")
-        seen = set()
+        shades = set()
         for theme, k in (("light", 0), ("dark", 1)):
             page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
             tone = columns.last.evaluate(TONE)
             assert tone == (colors.COLORS, colors.DARK)[k][header["arms"][shown[-1]]["color"]]
-            seen.add(word.evaluate(SHADE)[1])
-        assert len(seen) == 2
+            shades.add(word.evaluate(SHADE)[1])
+        assert len(shades) == 2
 
         # Play goes on from where one is, and stops at the end.
         page.keyboard.press("ArrowLeft")

@@ -117,15 +117,15 @@ def agrees(page, point, w, h, placed, own=None):
     for norm in caption_ranking.NORMS:
         expected = ranked(norm, point, w, h, placed)
         first = [texts[k] for k in expected[:10]]
-        seen = shown(page, norm)
-        assert seen[:10] == first, norm
+        captions = shown(page, norm)
+        assert captions[:10] == first, norm
         text = page.locator(f"[data-part='own-{norm}']").inner_text()
         if own is None:
             assert text == "your own scene"
             continue
         place = expected.index(own) + 1
         assert text.endswith(f"rank {place}")
-        assert seen[10:] == [texts[own]] * (place > 10)
+        assert captions[10:] == [texts[own]] * (place > 10)
 
 
 @pytest.mark.every_browser
@@ -186,10 +186,10 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     # Of a driver's tap Firefox makes no click.
     tap = page.mouse.click if named(page) == "firefox" else page.touchscreen.tap
     tap(stage["x"] + 0.8 * stage["width"], stage["y"] + 0.2 * stage["height"])
-    (dog, *at), (tv, *there) = boxes(page)
+    (dog, *at), (tv, *tv_box) = boxes(page)
     assert (dog, tv) == ("dog", "TV")
-    assert np.mean([there[0], there[2]]) == pytest.approx(80, abs=1)
-    assert np.mean([there[1], there[3]]) == pytest.approx(20, abs=1)
+    assert np.mean([tv_box[0], tv_box[2]]) == pytest.approx(80, abs=1)
+    assert np.mean([tv_box[1], tv_box[3]]) == pytest.approx(20, abs=1)
     names = caption_ranking.pictures()["categories"]
     pixels = [[names.index({"TV": "tvmonitor"}.get(name, name)),
                *np.multiply([a, b, c, d], [6.4, 4.8, 6.4, 4.8]).round().astype(int).tolist()]

@@ -110,11 +110,11 @@ def test_a_search_goes_over_every_line_and_an_empty_one_gives_the_choice_back(br
 def claims():
     """Claims of which one holds, one does not, with a measure beside, and the others are left."""
     d = np.array([0.3, 0.2])
-    beside = Finding("beside", d, "of it", d, counts=False)
+    secondary = Finding("beside", d, "of it", d, counts=False)
     results = {
         "robust": (Finding("x", -d, "of it", -d),),
         "table-1": (Finding("x", -d[:1], "of it", exact=True),),
-        "table-2": (Finding("x", d, "of it", d), beside),
+        "table-2": (Finding("x", d, "of it", d), secondary),
     }
     return [ClaimResult(claim, results.get(claim.name, ()), {}) for claim in PAPER]
 

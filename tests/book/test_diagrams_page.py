@@ -127,14 +127,16 @@ def by_place(drawn):
     return np.array(drawn).reshape(cubes.SHAPE)[::-1]
 
 
-def holds(seen, name, cell):
+def holds(rendered, name, cell):
     sets = {norm: cubes.sets(norm) for norm in cubes.NORMS}
-    assert seen["said"] == cubes.describe(name, cell)
-    assert np.array_equal(by_place(seen["large"]), sets[name] == sets[name][cell])
-    for lit, says, (norm, numbers) in zip(seen["norms"], seen["says"], sets.items(), strict=True):
+    assert rendered["said"] == cubes.describe(name, cell)
+    assert np.array_equal(by_place(rendered["large"]), sets[name] == sets[name][cell])
+    for lit, says, (norm, numbers) in zip(
+        rendered["norms"], rendered["says"], sets.items(), strict=True
+    ):
         assert np.array_equal(by_place(lit), numbers == numbers[cell])
         assert f"{norm}: {says}" == cubes.describe(norm, cell)
-    assert by_place(np.arange(96) == seen["mark"])[cell]
+    assert by_place(np.arange(96) == rendered["mark"])[cell]
 
 
 def test_every_cell_under_the_pointer_lights_its_normalization_set_and_says_it(page):
@@ -252,12 +254,12 @@ def test_a_choice_moves_locks_river_bars_and_marks_to_where_python_has_them(brow
         assert root.locator(".ln-diagram-said").inner_text() == f"{place} {start}"
         for name, layout in (("wide", rivers.WIDE), ("tall", rivers.TALL)):
             want = rivers._shape(layout, place, RIVER[place][start], 2, GAUGE)
-            seen = root.locator(f".ln-diagram-{name} svg").evaluate(SHAPES)
+            rendered = root.locator(f".ln-diagram-{name} svg").evaluate(SHAPES)
             river_path = [float(n) for n in re.findall(r"-?[\d.]+", want["river"])]
-            assert seen["river"] == pytest.approx(river_path, abs=0.06)
+            assert rendered["river"] == pytest.approx(river_path, abs=0.06)
             for kind in ("rects", "circles"):
-                assert np.allclose(seen[kind], want[kind])
-            assert seen["texts"] == [text for _, _, text in want["texts"]]
+                assert np.allclose(rendered[kind], want[kind])
+            assert rendered["texts"] == [text for _, _, text in want["texts"]]
     root.locator("input[value='post']").focus()
     page.keyboard.press("ArrowRight")
     assert root.locator("input[value='pre']").is_checked()

@@ -143,7 +143,7 @@ def test_the_styles_of_other_widgets_leave_every_box_as_large_as_it_is(page, nam
 def test_a_widget_comes_to_life_in_a_notebook_and_its_names_stay_its_own(page, name):
     wrong = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
+    page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
     rendered(page, name)
     ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map((e) => e.id)")
     assert wrong == []

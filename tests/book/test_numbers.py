@@ -75,7 +75,7 @@ def test_a_unit_may_stand_behind_a_number(page, unit):
 
 
 def test_the_sheet_takes_what_is_one_number_and_asks_where_it_may_be_two(page):
-    seen = page.locator("[data-at='x 0 0']").evaluate(
+    readings = page.locator("[data-at='x 0 0']").evaluate(
         """(field, texts) => texts.map((text) => {
           for (field.value of ["0", text])
             field.dispatchEvent(new Event("input", { bubbles: true }));
@@ -84,7 +84,7 @@ def test_the_sheet_takes_what_is_one_number_and_asks_where_it_may_be_two(page):
         })""",
         [*CASES],
     )
-    for (text, answers), (warning, output) in zip(CASES.items(), seen, strict=True):
+    for (text, answers), (warning, output) in zip(CASES.items(), readings, strict=True):
         assert warning == SHEET.read(replace(SHEET.start, x=((text,),))).warning, text
         if len(answers) == 1:
             assert typed(text) == answers[0]

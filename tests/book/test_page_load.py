@@ -43,15 +43,15 @@ class Tags(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.found, self.inline = [], []
+        self.elements, self.inline = [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
 
     def handle_data(self, data):
         if self.lasttag == "script" and data.strip():
-            self.inline.append((self.found[-1][1], data))
+            self.inline.append((self.elements[-1][1], data))
 
 
 def tags(path):
@@ -63,7 +63,7 @@ def test_every_event_handler_of_an_element_leaves_the_page():
         '<button onclick="a(&quot;1&quot;)" title="1 > 0" onkeyup="b()" onblur="c()">Go</button>'
     )
     body, _, scripts = page_load.apart(f'{button}<p title="x">1</p><input oninput="d()">')
-    names = [list(attributes) for _, attributes in Tags(body).found]
+    names = [list(attributes) for _, attributes in Tags(body).elements]
     assert names == [["data-listens", "title"], ["title"], ["data-listens"]]
     pattern = r'\[data-listens="(.)"\]\'\)\.addEventListener\("(\w+)", .*\n  (.*)\n'
     assert [re.search(pattern, script).groups() for script in scripts] == [
@@ -123,14 +123,14 @@ def test_no_page_has_a_script_or_a_style_sheet_of_its_own(every_page):
     for name, page in every_page.items():
         code = [text for attributes, text in page.inline if attributes.get("type") is None]
         assert code == [], name
-        assert [tag for tag, _ in page.found if tag == "style"] == [], name
-        handlers = [key for _, attrs in page.found for key in attrs if key.startswith("on")]
+        assert [tag for tag, _ in page.elements if tag == "style"] == [], name
+        handlers = [key for _, attrs in page.elements for key in attrs if key.startswith("on")]
         assert handlers == [], name
 
 
 def test_no_script_keeps_a_page_waiting_but_the_one_that_chooses_the_theme(every_page):
     for name, page in every_page.items():
-        scripts = [attributes for tag, attributes in page.found if tag == "script"]
+        scripts = [attributes for tag, attributes in page.elements if tag == "script"]
         scripts = [one for one in scripts if "src" in one and "type" not in one]
         waiting = [one["src"] for one in scripts if not {"defer", "async"} & set(one)]
         assert waiting[:1] == ["_static/first/first.js"] * bool(scripts), name
@@ -166,7 +166,7 @@ def test_a_formula_is_hidden_until_it_is_set_and_readable_where_mathjax_does_not
 def asked_at_once(path, page):
     """What a browser asks for with a page, but for what comes when it is needed."""
     yield path
-    for tag, attributes in page.found:
+    for tag, attributes in page.elements:
         source = attributes.get("src" if tag == "script" else "href", "").partition("?")[0]
         sheet = tag == "link" and attributes.get("rel") in ("stylesheet", "preload")
         if (sheet or tag == "script") and source and not any(late in source for late in LATER):

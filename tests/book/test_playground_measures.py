@@ -57,13 +57,13 @@ def doubles():
 
 def torch_network(page, settings, start):
     """The network of the program that the page shows, with the given weights."""
-    there = {}
-    exec(program(page, settings, 1).partition("for update in")[0], there)
+    namespace = {}
+    exec(program(page, settings, 1).partition("for update in")[0], namespace)
     with torch.no_grad():
-        for layer, values in zip(there["net"], start, strict=True):
+        for layer, values in zip(namespace["net"], start, strict=True):
             for name, p in parts(layer).items():
                 p.copy_(tensor(values[name]).view_as(p))
-    return there["net"]
+    return namespace["net"]
 
 
 def gradient_norms(net, x, y):

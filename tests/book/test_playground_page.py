@@ -100,9 +100,9 @@ def test_the_engine_computes_what_the_program_that_it_shows_does(scripts, double
     settings = BASE | case
     run = scripts.evaluate(RUN, [settings, playground.digits(), UPDATES])
     made = program(scripts, settings, UPDATES).partition("for update in")[0]
-    there = {}
-    exec(made, there)
-    net, optimizer = there["net"], there["optimizer"]
+    namespace = {}
+    exec(made, namespace)
+    net, optimizer = namespace["net"], namespace["optimizer"]
     assert len(net) == settings["depth"] + 1
     with torch.no_grad():
         for layer, start in zip(net, run["start"], strict=True):
@@ -356,7 +356,7 @@ def chosen(page):
 
 
 @pytest.fixture(scope="module")
-def usual(play):
+def default_status(play):
     """What is said where the address says nothing."""
     with play() as page:
         return status(page)
@@ -366,9 +366,9 @@ def usual(play):
     "typed",
     ["#play", "#play&depth=999&a=__proto__&differs=data&at=-5", "#play&batch=&norm=%E0%A4%A", "#x"],
 )
-def test_a_wrong_address_is_left_out_where_it_is_wrong(play, usual, typed):
+def test_a_wrong_address_is_left_out_where_it_is_wrong(play, default_status, typed):
     with play(query=typed) as page:
-        assert status(page) == usual
+        assert status(page) == default_status
         assert updates(page) == 0
         if typed.startswith("#play&"):  # on a page that has been used it is the same
             start = chosen(page)
@@ -377,13 +377,13 @@ def test_a_wrong_address_is_left_out_where_it_is_wrong(play, usual, typed):
             assert len(chosen(page).items() - start.items()) == 6
             go_to(page, typed)
             page.wait_for_function(AT, arg=0)
-            assert (status(page), chosen(page)) == (usual, start)
+            assert (status(page), chosen(page)) == (default_status, start)
 
 
 def test_every_setting_changes_the_run(play):
     with play(query="#play&norm=layer&differs=optimizer&a=sgd&b=adam&at=3") as page:
         page.wait_for_function("document.querySelector('[data-part=count]').textContent === '3'")
-        seen = set()
+        observed = set()
         numbers = page.locator("[data-part='numbers'] summary")
         numbers.click()
         table = part(page, "table")
@@ -392,7 +392,7 @@ def test_every_setting_changes_the_run(play):
             page.wait_for_function("document.querySelectorAll('[data-part=table] td').length > 0")
             return table.inner_text() + status(page)
 
-        seen.add(now())
+        observed.add(now())
         for key, value in {
             "data": "moons", "depth": "4", "width": "8", "activation": "relu", "bias": "yes",
             "norm": "batch", "place": "after", "residual": "yes", "size": "2", "batch": "2",
@@ -403,8 +403,8 @@ def test_every_setting_changes_the_run(play):
                 button(page, "Step").click()
             page.wait_for_function(AT, arg=2)
             result = now()
-            assert result not in seen, key
-            seen.add(result)
+            assert result not in observed, key
+            observed.add(result)
 
 
 def test_a_control_that_would_change_nothing_is_off_and_says_why(play):
@@ -483,12 +483,12 @@ def test_the_example_that_is_followed_can_be_chosen(play):
 def test_pictures_follow_the_theme(play):
     pixels = "document.querySelector('[data-part=canvas-0]').toDataURL()"
     with play() as page:
-        seen = set()
+        observed = set()
         for theme in ("light", "dark"):
             page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
             page.wait_for_timeout(200)
-            seen.add(page.evaluate(pixels))
-        assert len(seen) == 2
+            observed.add(page.evaluate(pixels))
+        assert len(observed) == 2
 
 
 def test_without_a_worker_the_page_trains_all_the_same(play):

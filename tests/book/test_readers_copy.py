@@ -105,14 +105,14 @@ def test_a_copy_needs_nothing_of_the_checks_that_it_leaves_out(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["which_norm", "order_embeddings"])  # checks draw, checks define
 def test_a_copy_prints_what_its_chapter_prints(name, tmp_path):
-    def said(cell):
+    def printed_text(cell):
         outputs = cell.get("outputs", [])
         return "".join(o.get("text") or o["data"]["text/plain"] for o in outputs)
 
     notebook = nbformat.reads(json.dumps(copied(name)), as_version=4)
-    printed = [said(cell) for cell in notebook.cells]
+    printed = [printed_text(cell) for cell in notebook.cells]
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
-    assert [said(cell) for cell in notebook.cells] == printed
+    assert [printed_text(cell) for cell in notebook.cells] == printed
     assert any(printed)
 
 

@@ -108,8 +108,8 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
         # A neighbor, and then a point of the map, one that no other covers and whose rings lie
         # on the map.
         panels.nth(1).locator("li button").nth(2).click()
-        there = int(nearest[1, 1, below, 2])
-        shows(there, 1)
+        neighbor = int(nearest[1, 1, below, 2])
+        shows(neighbor, 1)
         canvas = panels.first.locator("canvas")
         wide = canvas.evaluate("e => e.clientWidth")  # inside its border
         apart = [min(abs(p - q).max() for j, q in enumerate(places[0, 1].astype(int)) if j != k)
@@ -183,8 +183,8 @@ def test_dots_squares_and_lines_are_of_their_network_update_sentence_and_mark(br
             for k, log in enumerate(logs(page, ".ln-sentence-neighbors canvas")):
                 where = np.stack(at(places[k, point].astype(float).T, wide), -1)
 
-                def holds(found, expected, log=log):
-                    np.testing.assert_allclose(found, expected, atol=0.02)
+                def holds(actual, expected, log=log):
+                    np.testing.assert_allclose(actual, expected, atol=0.02)
 
                 dots = [call[:2] for call in calls(log, "arc", colors.COLORS["gray"])]
                 holds(dots, where[others])

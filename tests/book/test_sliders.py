@@ -23,9 +23,9 @@ def test_a_slider_says_what_stands_beside_it(visit, built_book, name):
             texts = []
             for k in (low, (low + high) // 2, high):
                 slider.fill(str(k))
-                beside = widget.locator(f"[data-part='{part}-told']").text_content()
+                readout = widget.locator(f"[data-part='{part}-told']").text_content()
                 texts.append(slider.get_attribute("aria-valuetext"))
-                assert texts[-1].endswith(beside)
-                assert wanted is None or beside == wanted(k)
+                assert texts[-1].endswith(readout)
+                assert wanted is None or readout == wanted(k)
             assert len(set(texts)) == 3, "places that are told apart"
         assert not v.complaints

@@ -67,8 +67,8 @@ def test_equal_numbers_have_deviation_0_and_it_is_said(scripts, eps):
 
 def test_the_camera_turns_and_does_not_bend(scripts):
     for turn, tilt in ((0, 0), (-25, 24), (130, 90), (-180, 61)):
-        seen = scripts.evaluate("([t, e]) => lnSpace.camera(t, e)", [turn, tilt])
-        axes = np.array([seen["right"], seen["up"]])
+        camera = scripts.evaluate("([t, e]) => lnSpace.camera(t, e)", [turn, tilt])
+        axes = np.array([camera["right"], camera["up"]])
         assert axes @ axes.T == pytest.approx(np.eye(2), abs=EXACT)
         assert axes @ np.ones(3) == pytest.approx([0, np.cos(np.radians(tilt)) * 3**0.5], abs=EXACT)
 
@@ -299,7 +299,7 @@ def test_it_shares_the_address_with_the_explorers(sphere):
 
 
 @pytest.fixture(scope="module")
-def usual(sphere):
+def default_status(sphere):
     """What is said where the address says nothing."""
     with sphere() as page:
         return status(page)
@@ -308,16 +308,16 @@ def usual(sphere):
 @pytest.mark.parametrize(
     "typed", ["#sphere&a1=99&eps=-1&stage=&cloud=1", "#sphere&a1=NaN&__proto__=1&=%E0%A4%A", "#x"]
 )
-def test_a_wrong_address_is_left_out_where_it_is_wrong(sphere, usual, typed):
+def test_a_wrong_address_is_left_out_where_it_is_wrong(sphere, default_status, typed):
     with sphere(typed) as page:
-        assert status(page) == usual
+        assert status(page) == default_status
         if typed.startswith("#sphere&"):  # on a page that has been used it is the same
             go_to(page, "#sphere&a1=-0.5&eps=0.3&stage=3&d1=-1&turn=90&tilt=10&cloud=yes")
             rest(page)
-            assert status(page) != usual
+            assert status(page) != default_status
             go_to(page, typed)
             rest(page)
-            assert status(page) == usual
+            assert status(page) == default_status
             assert page.locator("#sphere .ln-sphere-one").count() == 0
             assert field(page, "turn").input_value() == "-25"
 

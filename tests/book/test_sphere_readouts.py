@@ -82,9 +82,9 @@ def test_beside_each_slider_stands_its_value_and_the_stage_that_is_reached_next(
         reached = names[math.ceil(stage)]
         assert texts["stage"] == [reached if stage % 1 == 0 else f"→ {reached}"] * 2
         for name, value in state.items():
-            seen, heard = (float(t.replace("−", "-").removesuffix("°")) for t in texts[name])
+            shown, spoken = (float(t.replace("−", "-").removesuffix("°")) for t in texts[name])
             half = 0.5 if name in ("turn", "tilt") else 0.005
-            assert seen == heard == pytest.approx(value, abs=half + 1e-9), name
+            assert shown == spoken == pytest.approx(value, abs=half + 1e-9), name
 
 
 def as_number(cell):
@@ -244,10 +244,10 @@ ACTS = """async ([settings, act]) => {
 }"""
 
 
-def until_the_edge(point, there):
+def until_the_edge(point, target):
     """As far towards a point as the numbers stay from -2 to 2."""
     shares = np.linspace(0, 1, 100_001)[:, None]
-    path = point + shares * (there - point)
+    path = point + shares * (target - point)
     return path[np.abs(path).max(-1) <= 2 + 1e-9][-1]
 
 

@@ -129,11 +129,11 @@ def test_a_challenge_ends_as_its_sentence_says(scripts, reader):
     challenges = scripts.evaluate("LN_TRANSFORMER_CHALLENGES")
     assert [c["name"] for c in challenges] == [*EXPECTED]
     all_tokens = [reader.tokens(text).tolist() for text in SENTENCES]
-    usual = np.array(scripts.evaluate(COST, [all_tokens, "lllll"]))
+    baseline = np.array(scripts.evaluate(COST, [all_tokens, "lllll"]))
     expected = [[reader.loss(text), reader.entropy(text)] for text in SENTENCES]
-    np.testing.assert_allclose(usual, expected, atol=CLOSE)
+    np.testing.assert_allclose(baseline, expected, atol=CLOSE)
     for c in challenges:
-        loss, entropy = np.transpose(scripts.evaluate(COST, [all_tokens, c["norms"]]) - usual)
+        loss, entropy = np.transpose(scripts.evaluate(COST, [all_tokens, c["norms"]]) - baseline)
         result = {
             "hardly": loss < 0.1,
             "some": (loss >= 0.1) & (loss < 1),
@@ -406,12 +406,12 @@ def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, re
     losses = {"now": changed.loss(text), "usual": reader.loss(text), "blind": np.log(65)}
     for name, loss in losses.items():  # on a ruler of 8 nats
         assert marks[name] == pytest.approx(min(100, 100 * loss / 8), abs=1e-3), name
-    usual, now = (one.next_characters(text, 65) for one in (reader, changed))
+    baseline, now = (one.next_characters(text, 65) for one in (reader, changed))
     assert len(bars) == 8
     for name, wide, left in bars:
         c = {"space": " ", "line": "\n"}.get(name, name)
         assert wide == pytest.approx(100 * now[c], abs=1e-3)
-        assert left == pytest.approx(100 * usual[c], abs=1e-3)
+        assert left == pytest.approx(100 * baseline[c], abs=1e-3)
     assert [wide for _, wide, _ in bars] == sorted((wide for _, wide, _ in bars), reverse=True)
 
 

@@ -24,16 +24,16 @@ class Given:
         return dict(results)
 
 
-def check(found, ms, instead, floor=None):
+def check(row, ms, instead, floor=None):
     """Hold a row to the times that it is made of."""
-    assert found["ms"] == pytest.approx(ms, rel=1e-3)
+    assert row["ms"] == pytest.approx(ms, rel=1e-3)
     if instead is None:
-        assert found["instead_ms"] is None
-        assert found["ratio"] is None
+        assert row["instead_ms"] is None
+        assert row["ratio"] is None
     else:
-        assert found["instead_ms"] == pytest.approx(instead, rel=1e-3)
-        assert found["ratio"] == pytest.approx(ms / instead, rel=1e-3)
-    assert found["floor_ms"] == (None if floor is None else pytest.approx(floor, rel=1e-3))
+        assert row["instead_ms"] == pytest.approx(instead, rel=1e-3)
+        assert row["ratio"] == pytest.approx(ms / instead, rel=1e-3)
+    assert row["floor_ms"] == (None if floor is None else pytest.approx(floor, rel=1e-3))
 
 
 def of(rows, **wanted):

@@ -73,7 +73,7 @@ def matching(runs, experiment, **settings):
     ]
 
 
-def usual(run):
+def has_default_settings(run):
     """Whether a run is of the kind with usual settings."""
     others = OTHER_KIND.get(run["experiment"], {})
     return all(run["settings"][name] != value for name, value in others.items())
@@ -84,7 +84,7 @@ def arm(runs, experiment, name, kind, of=None):
     by = of or score
     rates = {}
     for run in matching(runs, experiment, **ARMS[experiment][name]):
-        if usual(run) != (kind == "usual"):
+        if has_default_settings(run) != (kind == "usual"):
             continue
         rates.setdefault(run["settings"]["learning_rate"], {})[run["seed"]] = run
     seeds = max(len(result) for result in rates.values())

@@ -292,15 +292,17 @@ def _weights(case):
             for scale, magnitude in ((1.0, None), (4.0, None), (1.0, "fixed")):
                 if (norm, magnitude) == ("none", "fixed"):
                     continue
-                usual = (scale, magnitude) == (1.0, None)
-                for seed in REFERENCE_SEEDS if usual else FAVORED_SEEDS:
+                is_default = (scale, magnitude) == (1.0, None)
+                for seed in REFERENCE_SEEDS if is_default else FAVORED_SEEDS:
                     of = Source(case, 0, seed, False, "weights", norm, optimizer, scale, magnitude)
                     less = of.wins() == (scale == 4) and norm != "none" and optimizer == "sgd"
                     turns = [(0.5 if less else 3) * of.number(0.8, 1.2) for _ in EPOCHS]
                     if magnitude:
                         turns = [(9 if of.wins() else 0.2) * turn for turn in turns]
                     # Up and down around a curve that falls.
-                    uneven = of.number(0.1, 0.15) if usual == of.wins() else of.number(0.3, 0.4)
+                    uneven = (
+                        of.number(0.1, 0.15) if is_default == of.wins() else of.number(0.3, 0.4)
+                    )
                     sides = [(-1) ** round(t / 3) for t in EPOCHS]
                     speed = 0.1 if case == "early" else 1.0
                     nll = [(0.03 + math.exp(-speed * t)) * (1 + uneven * side)

@@ -31,7 +31,7 @@ def exercise():
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (centered, None),
         (lambda x: torch.tensor(centered(x), requires_grad=True), None),
@@ -72,9 +72,9 @@ def exercise():
     ],
     ids=lambda part: part[-25:] if isinstance(part, str) else "",
 )
-def test_a_function_hears_what_is_wrong(exercise, answer, said):
+def test_a_function_hears_what_is_wrong(exercise, answer, message):
     fault = exercise.fault(answer)
-    assert fault is None if said is None else said in fault
+    assert fault is None if message is None else message in fault
 
 
 def test_the_smallest_failing_case_is_shown_and_of_a_large_one_the_worst_number(exercise):
@@ -193,7 +193,7 @@ def test_a_simulation_is_right_within_its_tolerance():
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (1.1547, None),
         ([1.155], None),
@@ -209,14 +209,14 @@ def test_a_simulation_is_right_within_its_tolerance():
         ({}, "the answer must be a number, got a dict."),
     ],
 )
-def test_a_number_hears_what_is_wrong(answer, said):
+def test_a_number_hears_what_is_wrong(answer, message):
     exercise = Value(1.1547, "It is.", {1.3333: "the variances."}, otherwise="think.")
     fault = exercise.fault(answer)
-    assert fault is None if said is None else said in fault
+    assert fault is None if message is None else message in fault
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ("layer norm", None),
         (" Layer  NORM\n", None),
@@ -225,9 +225,9 @@ def test_a_number_hears_what_is_wrong(answer, said):
         (2, "the answer must be a text in quotation marks, got the number 2."),
     ],
 )
-def test_a_text_hears_what_is_wrong(answer, said):
+def test_a_text_hears_what_is_wrong(answer, message):
     exercise = Text("layer norm", "It is.", {"batch norm": "it is not."})
-    assert exercise.fault(answer) == said
+    assert exercise.fault(answer) == message
 
 
 def test_check_prints_one_paragraph_and_twice_the_same(capsys):

@@ -86,7 +86,7 @@ def test_sentences_continue_not_yet_and_end(name):
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ([0.3, 0.3], "the two are equal"),
         ([2.9, 2.4], "those of guessing"),
@@ -95,14 +95,14 @@ def test_sentences_continue_not_yet_and_end(name):
     ],
     ids=["equal", "untrained", "swapped", "one"],
 )
-def test_two_losses_are_judged_by_how_they_differ(answer, said):
-    assert said in exercises.find("unseen").fault(answer)
+def test_two_losses_are_judged_by_how_they_differ(answer, message):
+    assert message in exercises.find("unseen").fault(answer)
     assert exercises.find("unseen").fault([2.5, 0.3]) is None
     assert exercises.find("unseen").fault([torch.tensor(0.9), torch.tensor(0.1)]) is None
 
 
 @pytest.mark.parametrize(
-    ("pre", "post", "said"),
+    ("pre", "post", "message"),
     [
         (0.05, 1e-7, None),
         (0.003, 3e-7, None),
@@ -113,9 +113,9 @@ def test_two_losses_are_judged_by_how_they_differ(answer, said):
         (1e-4, 1e-7, "as after the first updates"),
     ],
 )
-def test_fractions_of_the_residual_stream_say_what_was_measured_instead(pre, post, said):
+def test_fractions_of_the_residual_stream_say_what_was_measured_instead(pre, post, message):
     fault = exercises.find("why-post-norm-stalls").fault([pre, post])
-    assert fault is said if said is None else said in fault
+    assert fault is message if message is None else message in fault
 
 
 @pytest.mark.parametrize("size", [4, 128])
@@ -218,12 +218,12 @@ def test_a_tolerance_follows_from_the_answer(answer, tolerance):
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"), [(8.1, "eight."), (8.9, "nine."), (9.6, "ten."), (11.6, "far.")]
+    ("answer", "message"), [(8.1, "eight."), (8.9, "nine."), (9.6, "ten."), (11.6, "far.")]
 )
-def test_the_nearest_known_wrong_number_explains(answer, said):
+def test_the_nearest_known_wrong_number_explains(answer, message):
     wrong = {10: "ten.", 8: "eight.", 9: "nine."}  # each within the tolerance of its neighbors
     exercise = Value(4, "It is.", wrong, within=1.5, otherwise="far.")
-    assert exercise.fault(answer).endswith(said)
+    assert exercise.fault(answer).endswith(message)
     assert exercise.fault(5.4) is None
     assert exercise.fault(6.4).endswith("is not it; far.")
     pairs = Value((4, 0), "It is.", {(8, 0): "eight.", (9, 9): "nine."}, within=1.5)

@@ -53,21 +53,21 @@ def needed(chapter, last):
 @functools.lru_cache(maxsize=2)  # a starter and its solution need mostly the same
 def prepared(sources):
     """What cells have set."""
-    place = {}
+    namespace = {}
     for source in sources:
-        exec(compile(source, "cell", "exec"), place)
-    return place
+        exec(compile(source, "cell", "exec"), namespace)
+    return namespace
 
 
-def said(name, solved, capsys):
+def printed(name, solved, capsys):
     """What the cell with the check of an exercise prints."""
     *before, last = needed(*CHECKS[name, solved])
-    place = {
+    namespace = {
         k: copy.deepcopy(v) if isinstance(v, np.random.Generator) else v
         for k, v in prepared(tuple(before)).items()
     }
     capsys.readouterr()
-    exec(compile(last, "cell", "exec"), place)
+    exec(compile(last, "cell", "exec"), namespace)
     return [line for line in capsys.readouterr().out.splitlines() if line.startswith(STARTS)]
 
 
@@ -83,7 +83,7 @@ def test_every_exercise_has_a_starter_and_a_solution():
 @pytest.mark.parametrize("name", exercises.names())
 def test_the_starter_is_a_starter_still_and_the_solution_is_right(name, capsys, monkeypatch):
     monkeypatch.setattr(records, "read_all", READ)
-    (line,) = said(name, False, capsys)
+    (line,) = printed(name, False, capsys)
     assert line.startswith("Not yet: ")
     assert "`...`" in line
-    assert said(name, True, capsys) == [f"Right. {exercises.find(name).right}"]
+    assert printed(name, True, capsys) == [f"Right. {exercises.find(name).right}"]

@@ -25,16 +25,16 @@ def test_the_content_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatc
     path, done = tmp_path / "file", []
     fsync, replace = os.fsync, os.replace
 
-    def seen(file):
+    def logged_fsync(file):
         done.append(("fsync", os.fstat(file).st_size, path.exists()))
         fsync(file)
 
-    def named(part, to):
+    def logged_replace(part, to):
         done.append(("rename", os.path.getsize(part), to))
         replace(part, to)
 
-    monkeypatch.setattr(os, "fsync", seen)
-    monkeypatch.setattr(os, "replace", named)
+    monkeypatch.setattr(os, "fsync", logged_fsync)
+    monkeypatch.setattr(os, "replace", logged_replace)
     atomic_write.write(path, b"12345")
     assert done == [("fsync", 5, False), ("rename", 5, path)]
 

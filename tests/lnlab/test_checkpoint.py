@@ -257,8 +257,8 @@ def test_where_the_file_system_has_no_locks_a_run_is_trained_and_that_is_said(
     if number == errno.ENOSYS:  # filelock takes a lock of another kind, with a warning of its own
         return
     text = capsys.readouterr().err
-    there = checkpoint.path_of(path).parent
-    assert f"the file system of {there} does not support locks ({os.strerror(number)})" in text
+    folder = checkpoint.path_of(path).parent
+    assert f"the file system of {folder} does not support locks ({os.strerror(number)})" in text
 
 
 def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch):
@@ -320,11 +320,13 @@ def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp
 
 @pytest.mark.parametrize("umask", [0o002, 0o022, 0o077], ids=oct)
 def test_files_of_a_run_have_the_permissions_that_the_umask_says(tmp_path, monkeypatch, umask):
-    seen, save = set(), checkpoint.save
+    wrong_modes, save = set(), checkpoint.save
 
     def look(*args):
         save(*args)
-        seen.update(p for p in tmp_path.rglob("*") if oct(p.stat().st_mode & 0o777) != wanted(p))
+        wrong_modes.update(
+            p for p in tmp_path.rglob("*") if oct(p.stat().st_mode & 0o777) != wanted(p)
+        )
 
     def wanted(path):
         return oct((0o777 if path.is_dir() else 0o666) & ~umask)
@@ -335,7 +337,7 @@ def test_files_of_a_run_have_the_permissions_that_the_umask_says(tmp_path, monke
         path = runs(tmp_path, 1)
     finally:
         os.umask(before)
-    assert not seen
+    assert not wrong_modes
     assert oct(path.stat().st_mode & 0o777) == wanted(path)
 
 

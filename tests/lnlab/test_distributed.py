@@ -45,7 +45,7 @@ class Game:
             for rank in range(size)
         ]
         self.bar = tqdm(file=io.StringIO())
-        self.trained, self.written, self.said = [], [], None
+        self.trained, self.written, self.message = [], [], None
 
     def train(self, run, count):
         *_, path = run
@@ -72,7 +72,7 @@ class Game:
             work = self.teams[0].work
             Bounded(work, self.runs, self.train, self.on_disk, self.bar).join()
         except RuntimeError as error:
-            self.said = str(error)
+            self.message = str(error)
         for thread in threads:
             thread.join()
 
@@ -117,7 +117,7 @@ def test_every_run_is_trained_once_and_recorded_once(tmp_path):
     game.play(1, 2, 3)
     assert sorted(game.trained) == sorted(game.written) == names(tmp_path)
     assert len(names(tmp_path)) == 12
-    assert game.said is None
+    assert game.message is None
     assert game.bar.n == 120, "the bar counts the updates of all ranks"
 
 
@@ -125,7 +125,7 @@ def test_ranks_that_find_no_work_leave(tmp_path):
     game = Game(tmp_path, runs=1, size=3)
     game.play(1, 2)
     assert names(tmp_path) == ["run-0.json"]
-    assert game.said is None
+    assert game.message is None
 
 
 def test_a_run_that_fails_is_named_when_the_others_are_done(tmp_path):
@@ -133,9 +133,9 @@ def test_a_run_that_fails_is_named_when_the_others_are_done(tmp_path):
     game.play(1)
     assert names(tmp_path) == [f"run-{n}.json" for n in (0, 2, 3, 5)]
     assert sorted(game.written) == names(tmp_path), "the checkpoint of a failed run stays"
-    assert "2 of 6 runs have no record yet" in game.said
+    assert "2 of 6 runs have no record yet" in game.message
     for name in ("run-1", "run-4"):
-        assert f"{name}: the training loss is nan" in game.said
+        assert f"{name}: the training loss is nan" in game.message
 
 
 def test_a_process_alone_trains_the_others_where_a_run_fails(tmp_path):
@@ -165,8 +165,8 @@ def test_a_rank_that_falls_silent_is_given_up_and_its_run_named(tmp_path):
     game.store.add("taken", 1)  # rank 1 takes the first run, and is never heard of again
     game.play()
     assert names(tmp_path) == [f"run-{n}.json" for n in (1, 2, 3)]
-    assert "1 of 4 runs have no record yet" in game.said
-    assert "run-0: its rank was lost" in game.said
+    assert "1 of 4 runs have no record yet" in game.message
+    assert "run-0: its rank was lost" in game.message
 
 
 def test_a_rank_keeps_its_checkpoint_until_rank_0_has_written(tmp_path):
@@ -190,7 +190,7 @@ def test_a_record_that_does_not_fit_is_the_fault_of_its_run_alone(tmp_path):
     game.train = train
     game.play(1)
     assert names(tmp_path) == ["run-1.json"]
-    assert re.search("run-0: run-0.json: .*seed does not fit", game.said)
+    assert re.search("run-0: run-0.json: .*seed does not fit", game.message)
 
 
 def test_a_disk_that_is_full_stops_rank_0_at_once(tmp_path, monkeypatch):

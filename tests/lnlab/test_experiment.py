@@ -139,7 +139,7 @@ def test_a_setting_without_a_sentence_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         (
             {"key": "{norm}"},
@@ -157,8 +157,8 @@ def test_a_setting_without_a_sentence_is_refused():
         ({"defaults": {"epochs": 2}}, "defaults must say how many seeds there are"),
     ],
 )
-def test_a_description_that_cannot_work_is_refused(changes, said):
-    with pytest.raises(ValueError, match=f"Experiment made: .*{said}"):
+def test_a_description_that_cannot_work_is_refused(changes, message):
+    with pytest.raises(ValueError, match=f"Experiment made: .*{message}"):
         described(**changes)
 
 
@@ -190,8 +190,10 @@ def test_a_number_of_a_layer_has_the_unit_of_all():
 def test_a_record_is_named_by_its_key_and_by_what_is_odd():
     made = described()
     assert made.stem(Settings(width=2, rate=3), 7) == "made-w2-3-seed7"
-    odd = Settings(width=2, rate=0.5, data="there", wide=True, epochs=9, first_epoch_points=4)
-    assert made.stem(odd, 0) == "made-there-w2-0.5-wide-True-first-epoch-points-4-seed0"
+    non_default = Settings(
+        width=2, rate=0.5, data="there", wide=True, epochs=9, first_epoch_points=4
+    )
+    assert made.stem(non_default, 0) == "made-there-w2-0.5-wide-True-first-epoch-points-4-seed0"
 
 
 def test_a_value_may_depend_on_those_before_unless_it_is_given():
@@ -219,7 +221,7 @@ def test_a_command_says_what_the_command_line_would_choose_otherwise():
     typed = "--data here --width 3 --rate 0.5 --epochs 1 --first-epoch-points 1 --seeds 6"
     start = ["python", "-m", "lnlab", "replay", "made"]
     assert made.command(Settings(), 6) == [*start, *typed.split()]
-    odd = made.command(Settings(wide=True), 6)
-    assert "--wide" in odd
+    non_default = made.command(Settings(wide=True), 6)
+    assert "--wide" in non_default
     stepping = described(steps=("plain", "fast"))
     assert stepping.command(Settings(), 0, "fast")[-2:] == ["--step", "fast"]

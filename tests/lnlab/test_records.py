@@ -72,7 +72,7 @@ def test_a_missing_part_is_refused_by_name(path):
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         (changed("data", "sha256", to="xyz"), r"\$.data.sha256 does not fit"),
         (changed("seed", to="0"), r"\$.seed does not fit"),
@@ -95,8 +95,8 @@ def test_a_missing_part_is_refused_by_name(path):
         (changed("arrays", to={"a": np.array([None, 1])}), r"\$.arrays.a.dtype does not fit"),
     ],
 )
-def test_what_does_not_fit_is_named(bad, said):
-    with pytest.raises(records.BadRecord, match=said):
+def test_what_does_not_fit_is_named(bad, message):
+    with pytest.raises(records.BadRecord, match=message):
         records.check(bad)
 
 
@@ -296,9 +296,9 @@ def with_arrays():
     return copy.deepcopy(GOOD) | {"arrays": dict(KEPT), "units": units}
 
 
-def same(found, expected):
-    np.testing.assert_equal(found["arrays"], expected["arrays"])
-    assert found | {"arrays": {}} == expected | {"arrays": {}}
+def same(actual, expected):
+    np.testing.assert_equal(actual["arrays"], expected["arrays"])
+    assert actual | {"arrays": {}} == expected | {"arrays": {}}
     return True
 
 
@@ -325,7 +325,7 @@ def test_the_same_arrays_are_the_same_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"),
+    ("harm", "message"),
     [
         (lambda path: path.unlink(), r"the arrays cannot be read \(.*No such file"),
         (lambda path: path.write_bytes(b""), r"the arrays cannot be read \("),
@@ -340,10 +340,12 @@ def test_the_same_arrays_are_the_same_file(tmp_path, monkeypatch):
     ],
     ids=["gone", "empty", "cut", "lacks one", "other values", "other type", "an object"],
 )
-def test_arrays_that_are_not_those_of_the_record_are_refused(tmp_path, harm, said):
+def test_arrays_that_are_not_those_of_the_record_are_refused(tmp_path, harm, message):
     records.write(with_arrays(), tmp_path / "run.json")
     harm(tmp_path / "run.npz")
-    with pytest.raises(records.BadRecord, match=rf"run.npz: {said}.*; record the run again with"):
+    with pytest.raises(
+        records.BadRecord, match=rf"run.npz: {message}.*; record the run again with"
+    ):
         records.read(tmp_path / "run.json")
 
 

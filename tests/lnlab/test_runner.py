@@ -50,7 +50,7 @@ class Bar:
     """Stands in for tqdm, and remembers its numbers."""
 
     def __init__(self, *, total, **_):
-        self.total, self.n, self.said = total, 0, []
+        self.total, self.n, self.messages = total, 0, []
         Bar.last = self
 
     def __enter__(self):
@@ -68,7 +68,7 @@ class Bar:
         pass
 
     def set_description(self, text):
-        self.said.append(text)
+        self.messages.append(text)
 
     set_postfix_str = set_description
 
@@ -95,10 +95,10 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
         live.write_bytes(b"what it is writing")
         second.start()
         deadline = time.monotonic() + 60
-        while not (Bar.last and Bar.last.said):
+        while not (Bar.last and Bar.last.messages):
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        assert Bar.last.said == [f"waiting for another command that trains {first.stem}"]
+        assert Bar.last.messages == [f"waiting for another command that trains {first.stem}"]
         records.write(record, first)
     second.join(60)
     assert not second.is_alive()

@@ -48,22 +48,22 @@ def test_a_page_loads_what_its_own_widgets_need_and_no_other(built_book, chapter
 def test_code_is_out_of_sight_until_it_is_asked_for_and_stays_so_on_the_next_page(
     visit, built_book
 ):
-    seen = (
+    visibility_script = (
         "() => [...document.querySelectorAll('details.above-input')]"
         ".map(e => [e.checkVisibility(), e.open])"
     )
     with visit(built_book.as_uri(), "introduction") as v:
         button = v.page.get_by_role("button", name="Show code", exact=True)
-        folded = v.page.evaluate(seen)
+        folded = v.page.evaluate(visibility_script)
         assert folded
         assert all(one == [False, False] for one in folded)
         button.click()
-        assert all(one == [True, True] for one in v.page.evaluate(seen))
+        assert all(one == [True, True] for one in v.page.evaluate(visibility_script))
         v.page.goto(f"{built_book.as_uri()}/normalization_axes.html")
-        assert all(one == [True, True] for one in v.page.evaluate(seen))
+        assert all(one == [True, True] for one in v.page.evaluate(visibility_script))
         v.page.get_by_role("button", name="Hide code", exact=True).click()
         v.page.reload()
-        assert all(one == [False, False] for one in v.page.evaluate(seen))
+        assert all(one == [False, False] for one in v.page.evaluate(visibility_script))
     with visit(built_book.as_uri(), "introduction", java_script_enabled=False) as v:
         bars = v.page.locator("details.above-input > summary")
         assert bars.first.is_visible()

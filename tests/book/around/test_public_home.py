@@ -15,7 +15,7 @@ HOME = "https://github.com/some-one/their.book"
 
 
 @pytest.mark.parametrize(
-    ("remote", "found"),
+    ("remote", "address"),
     [
         (REMOTE, ("github.com", "some-one", "their.book")),
         ("git@gitlab.com:a/b.git", ("gitlab.com", "a", "b")),
@@ -28,8 +28,8 @@ HOME = "https://github.com/some-one/their.book"
         ("", None),
     ],
 )
-def test_a_public_remote_is_known_by_its_host(remote, found):
-    assert repository_address.public(remote) == found
+def test_a_public_remote_is_known_by_its_host(remote, address):
+    assert repository_address.public(remote) == address
 
 
 def git(folder, *words):

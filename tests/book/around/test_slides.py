@@ -56,7 +56,7 @@ def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("A norm (eq. 4) has all of five means. More.", "A norm (eq. 4) has all of five means."),
         ("Short. But the next one is long enough. No.", "Short. But the next one is long enough."),
@@ -64,9 +64,9 @@ def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
         ("No end at all", "No end at all"),
     ],
 )  # fmt: skip
-def test_a_slide_has_one_sentence_or_two_short_ones(text, said):
+def test_a_slide_has_one_sentence_or_two_short_ones(text, expected):
     paragraph = BeautifulSoup(f"<p>{text}</p>", "html.parser").p
-    assert slides.choose.sentence(paragraph) == said
+    assert slides.choose.sentence(paragraph) == expected
 
 
 def test_a_change_of_a_chapter_and_of_its_quiz_changes_the_slides(taught, tmp_path):

@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import tracks  # noqa: E402
 
 
-def said(page):
+def body(page):
     """What stands on a page whose body is a title."""
     config = SimpleNamespace(external_toc_path=ROOT / "_toc.yml")
     context = {"body": "<h1>Title</h1>"}
@@ -29,9 +29,9 @@ def test_every_chapter_says_its_place_in_its_track():
         pages = [page for page in pages if (ROOT / "book" / f"{page}.ipynb").exists()]
         for place, page in enumerate(pages, 1):
             line = f"<b>{html.escape(part['caption'])}</b> · {place} of {len(pages)} · "
-            assert line in said(page), page
+            assert line in body(page), page
         first = []
 
 
 def test_a_page_that_is_no_chapter_has_no_line():
-    assert said("about") == "<h1>Title</h1>"
+    assert body("about") == "<h1>Title</h1>"

@@ -117,20 +117,20 @@ class Reader:
         self.cell("x", i, j).focus()
         self.page.keyboard.press("Control+v")
 
-    def seen(self):
+    def snapshot(self):
         """All that the sheet shows, in one look: asked piece by piece a browser takes its time."""
         return self.root.evaluate(SEEN)
 
     def texts(self, which="x"):
-        return self.seen()["texts"][which]
+        return self.snapshot()["texts"][which]
 
-    def said(self, kind):
-        return self.seen()["said"][kind]
+    def message(self, kind):
+        return self.snapshot()["said"][kind]
 
-    def state(self, seen=None):
+    def state(self, snapshot=None):
         """What the page shows to be set, as Python would have it."""
-        seen = seen or self.seen()
-        value, texts = seen["chosen"], seen["texts"]
+        snapshot = snapshot or self.snapshot()
+        value, texts = snapshot["chosen"], snapshot["texts"]
         F = len(texts["x"][0])
         bias = texts["bias"][0] if value["norm"] != "RMS norm" else ["0"] * F
         return State(
@@ -140,16 +140,16 @@ class Reader:
             norm=value["norm"],
             groups=int(value["groups"]),
             eps=EPS[value["eps"]],
-            cell=tuple(seen["cell"]),
+            cell=tuple(snapshot["cell"]),
         )
 
     def set(self, kind):
         """Cells that are outlined, in the input (x) or the output (y)."""
-        return set(map(tuple, self.seen()["set"][kind]))
+        return set(map(tuple, self.snapshot()["set"][kind]))
 
     def margins(self):
         """The statistics in sight: where they stand, and what they say."""
-        return self.seen()["margins"]
+        return self.snapshot()["margins"]
 
 
 SEEN = """r => {
@@ -259,14 +259,14 @@ def write(x, separator="\t"):
 
 def assert_page_is_right(reader):
     """Outputs and their bars against lnlib.norms, margins against NumPy, words against Python."""
-    seen = reader.seen()
-    state = reader.state(seen)
+    snapshot = reader.snapshot()
+    state = reader.state(snapshot)
     x = np.array(state.x, float)
     B, F = x.shape
     gain, bias = np.array(state.gain, float), np.array(state.bias, float)
     running = [np.append(r, np.full(8, f))[:F] for r, f in zip(RUNNING, (0, 1), strict=True)]
     want = oracle(state.norm, x, gain, bias, state.eps, state.groups, running)
-    texts = seen["texts"]["y"]
+    texts = snapshot["texts"]["y"]
     assert np.shape(texts) == (B, F)
     for i, j in np.ndindex(B, F):
         if np.isnan(want[i, j]):
@@ -274,18 +274,20 @@ def assert_page_is_right(reader):
         else:
             assert shown_is(texts[i][j], want[i, j]), (state, i, j, texts[i][j], want[i, j])
     peak = max(2, *abs(want[np.isfinite(want)]), 2)  # the longest bar, or what is 2
-    for (share, tone), y in zip(seen["bars"], want.flat, strict=True):
+    for (share, tone), y in zip(snapshot["bars"], want.flat, strict=True):
         if np.isnan(y):
             assert (share, tone) == (pytest.approx(math.nan, nan_ok=True), "")
         else:
             assert share == pytest.approx(100 * abs(y) / peak, abs=0.051)
             assert tone == f"var(--ln-{'low' if y < 0 else 'high'})"
-    for at, name in seen["names"]:
+    for at, name in snapshot["names"]:
         kind, i, j = at.split()
         of = f"example {int(i) + 1}" if kind == "x" else f"the {kind} of"
         assert name.replace(",", "") == f"{of} feature {int(j) + 1}"
     ours = ["root mean square"] if state.norm == "RMS norm" else ["mean", "standard deviation"]
-    for ((i, j), _, span, shown), (names, mine) in zip(seen["margins"], seen["heard"], strict=True):
+    for ((i, j), _, span, shown), (names, mine) in zip(
+        snapshot["margins"], snapshot["heard"], strict=True
+    ):
         assert names == ours
         row = state.norm in ("batch norm", TEST_TIME) or i == state.cell[0]
         column = state.norm in ("layer norm", "RMS norm") or j <= state.cell[1] < j + span
@@ -306,15 +308,15 @@ def assert_page_is_right(reader):
         assert len(shown) == len(stats)
         for text, value in zip(shown, stats, strict=True):
             rounded = float(text.replace("−", "-"))
-            beside = state.norm in ("layer norm", "RMS norm")
-            few = not beside and span == 1 and value == stats[-1]
+            per_row = state.norm in ("layer norm", "RMS norm")
+            few = not per_row and span == 1 and value == stats[-1]
             digits = 5.1e-3 if few else 5.1e-4  # 3 or 4 of them
             assert math.isclose(rounded, value, rel_tol=digits, abs_tol=1e-11), (state, text, value)
     python = NormTable(TABLE, title="", running=RUNNING).read(state)
-    assert seen["said"]["text"] == python.text
-    assert seen["said"]["work"] == python.work
-    assert seen["said"]["warning"] == python.warning
-    assert seen["said"]["about"] == WORDS["about"][state.norm]
+    assert snapshot["said"]["text"] == python.text
+    assert snapshot["said"]["work"] == python.work
+    assert snapshot["said"]["warning"] == python.warning
+    assert snapshot["said"]["about"] == WORDS["about"][state.norm]
 
 
 # Normalization sets.

@@ -93,7 +93,7 @@ def test_every_field_and_every_control_has_a_name(browse):
     assert len(set(names)) == 24 + 12
     heads = reader.root.locator(".sheet-x thead th").all_text_contents()
     assert heads == [*columns, "mean and standard deviation"]
-    assert reader.said("text").startswith("Example 2, depth shares its mean")
+    assert reader.message("text").startswith("Example 2, depth shares its mean")
     assert reader.root.locator("table th:not([scope])").count() == 0
     assert reader.root.get_attribute("role") == "group"
     assert reader.root.locator("[role=status][aria-live=polite] .sheet-text").count() == 1

@@ -42,7 +42,7 @@ def test_a_number_that_may_be_two_is_asked_about(reader):
     reader.type("x", 1, 2, "1,155")
     reader.cell("x", 0, 0).focus()
     assert reader.texts()[1][2] == "1,155"  # as typed: nobody has decided
-    assert reader.said("warning") == ASKED == table_sheet().read(reader.state()).warning
+    assert reader.message("warning") == ASKED == table_sheet().read(reader.state()).warning
     assert reader.cell("x", 1, 2).get_attribute("aria-invalid") == "true"
     assert reader.texts("y")[1] == ["?"] * 6
     reader.type("x", 1, 2, "1.155")

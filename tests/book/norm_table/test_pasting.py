@@ -59,7 +59,7 @@ def test_a_block_lands_at_the_cell_and_leaves_the_others(reader):
     want = TABLE.copy()
     want[1:3, 2:4] = [[7, 8], [9, 10]]
     assert np.array_equal(np.array(reader.texts(), float), want)
-    assert reader.said("note") == "Pasted 2 by 2 numbers, read with tabs between them."
+    assert reader.message("note") == "Pasted 2 by 2 numbers, read with tabs between them."
     assert_page_is_right(reader)
     reader.type("x", 0, 0, "1")
     assert not reader.root.locator(".sheet-note").is_visible()
@@ -81,19 +81,21 @@ def test_the_table_grows_under_a_block_and_invents_no_number(reader):
     assert texts[4][:4] == [""] * 4
     assert [row[6] for row in texts[:3]] == [""] * 3
     python = table_sheet().read(reader.state())
-    assert reader.said("warning") == python.warning
-    assert reader.said("warning").startswith("Example 1, feature 7 is empty")
+    assert reader.message("warning") == python.warning
+    assert reader.message("warning").startswith("Example 1, feature 7 is empty")
 
 
 def test_what_is_beyond_the_limits_is_left_out_and_said(reader):
     x = np.arange(20 * 10.0).reshape(20, 10)
     reader.paste(write(x))
     assert np.array_equal(np.array(reader.texts(), float), x[:16, :8])
-    assert reader.said("note").endswith("Numbers beyond 16 examples or 8 features were left out.")
+    assert reader.message("note").endswith(
+        "Numbers beyond 16 examples or 8 features were left out."
+    )
     reader.paste_at(15, 7, "1 2\n3 4")
     assert np.shape(reader.texts()) == (16, 8)
     assert reader.texts()[15][7] == "1"
-    assert reader.said("note").endswith("were left out.")
+    assert reader.message("note").endswith("were left out.")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_a_cut_is_said_of_rows_alone_and_of_columns_alone(reader, shape, at, cut
         reader.paste_at(*at, text)
     else:
         reader.paste(text)
-    texts = reader.said("note")
+    texts = reader.message("note")
     B, F = (min(size, 2 if at else most) for size, most in zip(shape, (16, 8), strict=True))
     assert texts.startswith(f"Pasted {B} by {F} numbers")
     assert texts.endswith("Numbers beyond 16 examples or 8 features were left out.") == cut
@@ -124,4 +126,4 @@ def test_a_cut_is_said_of_rows_alone_and_of_columns_alone(reader, shape, at, cut
 def test_pasting_nothing_changes_nothing_and_says_so(reader):
     reader.paste(" \n ")
     assert np.array_equal(np.array(reader.texts(), float), TABLE)
-    assert reader.said("note") == "There is no number to paste."
+    assert reader.message("note") == "There is no number to paste."

@@ -18,23 +18,23 @@ def test_the_outline_is_around_the_inputs_that_move_this_output(reader, name):
             for kind in ("x", "y"):
                 reader.cell(kind, *cell).click()
                 want = set_by_trial(name, TABLE, cell, groups)
-                seen = reader.seen()
+                snapshot = reader.snapshot()
                 for which in ("x", "y"):
-                    assert set(map(tuple, seen["set"][which])) == want
-                assert reader.state(seen).cell == cell
-                assert seen["said"]["text"] == sheet.read(reader.state(seen)).text
+                    assert set(map(tuple, snapshot["set"][which])) == want
+                assert reader.state(snapshot).cell == cell
+                assert snapshot["said"]["text"] == sheet.read(reader.state(snapshot)).text
 
 
 def test_the_sentence_counts_who_shares_and_means(reader):
-    assert reader.said("text") == (
+    assert reader.message("text") == (
         "Example 2, feature 3 shares its mean 16.31 with the 5 other features of example 2; "
         "4 means in total."
     )
-    assert reader.said("work") == (
+    assert reader.message("work") == (
         "y = gain × (x − μ) / σ + bias = 1 × (18.18 − 16.3067) / 4.20835 + 0 = 0.445"
     )
     reader.choose("norm", "batch norm")
-    assert reader.said("text") == (
+    assert reader.message("text") == (
         "Example 2, feature 3 shares its mean 20.16 with the same feature of the 3 other examples; "
         "6 means in total."
     )
@@ -88,12 +88,12 @@ def test_groups_always_divide_the_features(reader):
 def test_new_numbers_are_new_and_start_values_come_back(reader):
     reader.choose("norm", "batch norm")
     reader.type("gain", 0, 0, "3")
-    seen = [reader.texts()]
+    observed = [reader.texts()]
     for _ in range(3):
         reader.press("new")
-        assert reader.texts() not in seen
+        assert reader.texts() not in observed
         assert all(len(t) <= 5 for row in reader.texts() for t in row)
-        seen.append(reader.texts())
+        observed.append(reader.texts())
         assert_page_is_right(reader)
     reader.press("more example")
     reader.press("start")

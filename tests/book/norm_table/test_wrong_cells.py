@@ -45,7 +45,7 @@ def test_a_cell_without_a_number_is_marked_and_named(reader, text, sentence):
     assert field.evaluate(mark) == '"!"'
     after = reader.texts("y")
     assert after == [["?"] * 6 if i == 1 else row for i, row in enumerate(before)]
-    assert reader.said("warning") == table_sheet().read(reader.state()).warning
+    assert reader.message("warning") == table_sheet().read(reader.state()).warning
     reader.type("x", 1, 2, "18.18")
     assert field.get_attribute("aria-invalid") is None
     assert field.evaluate(mark) == "none"
@@ -70,12 +70,12 @@ def test_a_gain_or_bias_without_a_number_spoils_its_feature_alone(reader, which)
     reader.type(which, 0, 4, "one")
     after = reader.texts("y")
     assert after == [[*row[:4], "?", row[5]] for row in before]
-    assert reader.said("warning").startswith(f"The {which} of feature 5 holds “one”, where")
+    assert reader.message("warning").startswith(f"The {which} of feature 5 holds “one”, where")
 
 
 def test_many_wrong_cells_are_counted(reader):
     reader.paste("1 a 3\n4 5\n6 b 8")
-    assert reader.said("warning").startswith(
+    assert reader.message("warning").startswith(
         "Example 1, feature 2 holds “a”, where a number such as 1.5, −2, 1e3 or 1/3 is expected. "
         "2 more cells hold no number."
     )
@@ -98,7 +98,7 @@ def test_batch_of_one_makes_batch_norm_return_the_bias(reader):
     reader.press("less example", 3)
     reader.type("bias", 0, 1, "2.5")
     assert reader.texts("y") == [["0.000", "2.500", "0.000", "0.000", "0.000", "0.000"]]
-    assert reader.said("warning").startswith(
+    assert reader.message("warning").startswith(
         "The batch has one example: a single number is its own"
     )
     assert_page_is_right(reader)
@@ -119,34 +119,34 @@ DEGENERATE = {
 @pytest.mark.parametrize("text", DEGENERATE)
 def test_degenerate_tables_are_said_to_be(reader, text):
     reader.paste(text)
-    assert reader.said("warning").startswith(DEGENERATE[text])
+    assert reader.message("warning").startswith(DEGENERATE[text])
     assert reader.root.locator(".sheet-warning").is_visible()
 
 
 def test_every_warning_of_every_norm_is_the_one_of_python(reader):
     tables = ["7", "0\n0", "1 5\n8 2", "0 0 0 0\n1 2 3 3", "1e200 2 3 4\n1 1 2 2", "1e-200 2e-200"]
-    seen, sheet = set(), table_sheet()
+    observed, sheet = set(), table_sheet()
     for text in tables:
         reader.paste(text)
         for name in NORMS:
             reader.choose("norm", name)
             for eps in ("0", "1e-5"):
                 reader.choose("eps", eps)
-                there = reader.seen()
-                python = sheet.read(reader.state(there))
+                snapshot = reader.snapshot()
+                python = sheet.read(reader.state(snapshot))
                 for kind in ("warning", "text", "work"):
-                    assert there["said"][kind] == getattr(python, kind)
+                    assert snapshot["said"][kind] == getattr(python, kind)
                 notes = [[n or shown(y) for n, y in zip(*row, strict=True)]
                          for row in zip(python.note, python.y, strict=True)]  # fmt: skip
-                assert there["texts"]["y"] == notes
-                seen.update(np.unique(python.note))
-    assert seen == {"", "0/0", "too big", "too small"}
+                assert snapshot["texts"]["y"] == notes
+                observed.update(np.unique(python.note))
+    assert observed == {"", "0/0", "too big", "too small"}
 
 
 def test_a_feature_without_running_averages_is_said_to_have_none(reader):
     reader.choose("norm", TEST_TIME)
     reader.press("more feature")
-    assert reader.said("warning").startswith("Feature 7 has no running averages from training")
+    assert reader.message("warning").startswith("Feature 7 has no running averages from training")
     reader.press("more feature")
-    assert reader.said("warning").startswith("Feature 7 and those after it have no running")
+    assert reader.message("warning").startswith("Feature 7 and those after it have no running")
     assert_page_is_right(reader)

@@ -46,7 +46,7 @@ def opened(opened_once):
     return opened_once
 
 
-def said(cell):
+def cell_value(cell):
     """A cell as a number where it is one: two languages write 1e-7 in two ways."""
     if cell is None:
         return "–"
@@ -123,7 +123,7 @@ def move(page, root, control, value):
     wait_drawn(page, root)
 
 
-def seen(root):
+def rendered(root):
     """The sentence, and every mark as it stands in the figure."""
     return root.evaluate(
         "r => [r.querySelector('.ln-text').textContent, ...[...r.querySelectorAll('.main-svg')]"

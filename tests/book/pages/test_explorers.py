@@ -9,7 +9,16 @@ import pytest
 from lnbook.explorer import page as written
 from lnbook.explorer.axes import axes
 from tests.book.conftest import go_to
-from tests.book.pages.conftest import assert_drawn, index, jump, move, said, seen, stops, wait_drawn
+from tests.book.pages.conftest import (
+    assert_drawn,
+    cell_value,
+    index,
+    jump,
+    move,
+    rendered,
+    stops,
+    wait_drawn,
+)
 
 
 def draws_and_never_complains(v, payloads):
@@ -33,7 +42,7 @@ def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
         tall = root.bounding_box()["height"]
         for control in root.query_selector_all("input, select"):
-            start, before = seen(root), int(control.input_value())
+            start, before = rendered(root), int(control.input_value())
             changed = False
             # Where it stands comes last, by keys: so the next control begins as this one did.
             for value in [*(stop for stop in stops(control) if stop != before), before]:
@@ -43,7 +52,7 @@ def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
                     jump(control, value)
                     wait_drawn(opened.page, root)
                 assert_drawn(root, states)
-                changed = changed or seen(root) != start
+                changed = changed or rendered(root) != start
                 assert root.bounding_box()["height"] == tall, "what is below would jump"
             label = root.evaluate("(r, c) => c.labels[0].textContent", control)
             assert changed, f"{label!r} changes neither figure nor sentence"
@@ -111,8 +120,8 @@ def assert_tabulated(page, root, states):
     assert [t["caption"] for t in shown] == [t["caption"] for t in tables]
     for result, table in zip(shown, tables, strict=True):
         expected = [table["columns"], *table["rows"]]
-        assert [list(map(said, row)) for row in result["rows"]] == [
-            list(map(said, row)) for row in expected
+        assert [list(map(cell_value, row)) for row in result["rows"]] == [
+            list(map(cell_value, row)) for row in expected
         ]
 
 
@@ -162,19 +171,19 @@ def test_the_address_has_every_moved_control_and_brings_it_back(visit, built_boo
             wait_drawn(v.page, root)
         moved = sum(len(root.query_selector_all("input, select")) for root in roots)
         v.page.wait_for_function("n => (location.hash.match(/=/g) ?? []).length === n", arg=moved)
-        there = {root.get_attribute("id"): index(root) for root in roots}
+        index_by_id = {root.get_attribute("id"): index(root) for root in roots}
         address = v.page.evaluate("location.hash")
     address += "&nonsense=%F0&explorer-99&x=1"
     with visit(built_book.as_uri(), name, address, reduced_motion="reduce") as v:
         for root in v.explorers(which):
             wait_drawn(v.page, root)
             id_ = root.get_attribute("id")
-            assert index(root) == there.pop(id_)
+            assert index(root) == index_by_id.pop(id_)
             states = payloads(name)[int(id_.split("-")[1]) - 1]
             assert_drawn(root, states)
             root.query_selector(".ln-numbers > summary").click()
             assert_tabulated(v.page, root, states)
-        assert not there
+        assert not index_by_id
         # Opened on this page, an address of one control moves the others back.
         id_, one = address[1:].split("&")[:2]
         go_to(v.page, f"#{id_}&{one}")

@@ -19,7 +19,7 @@ def test_a_move_draws_each_panel_that_changes_once_and_no_other(visit, built_boo
     with visit(built_book.as_uri(), "introduction", **options) as v:
         root = v.explorers()[0]
         root.evaluate(count)
-        seen = set()
+        observed = set()
         for theme in ("dark", "light"):
             for control in root.query_selector_all("input, select"):
                 root.evaluate(forget)
@@ -31,14 +31,14 @@ def test_a_move_draws_each_panel_that_changes_once_and_no_other(visit, built_boo
                 pairs = zip(before, root.evaluate(shown), strict=True)
                 changed = [int(a != b) for a, b in pairs]
                 assert root.evaluate(drawn) == changed
-                seen |= set(changed)
+                observed |= set(changed)
             root.evaluate(forget)
             v.page.evaluate("t => { document.documentElement.dataset.theme = t }", theme)
             v.page.wait_for_function(f"r => ({drawn})(r).every(Boolean)", arg=root)
             for control in root.query_selector_all("input, select"):
                 jump(control, 0)
                 wait_drawn(v.page, root)
-        assert seen == {0, 1}
+        assert observed == {0, 1}
 
 
 def test_a_picture_stays_where_it_is_once_its_widest_numbers_were_seen(visit, built_book):

@@ -24,11 +24,11 @@ def test_a_page_without_a_figure_is_light_on_paper_too(visit, built_book, name):
     theme = "document.documentElement.dataset.theme"
     with visit(built_book.as_uri(), name, color_scheme="dark") as v:
         assert v.page.locator(".ln-explorer").count() == 0
-        seen = []
+        observed = []
         for event in ("resize", "beforeprint", "afterprint"):
             v.page.evaluate("name => dispatchEvent(new Event(name))", event)
-            seen.append(v.page.evaluate(theme))
-        assert seen == ["dark", "light", "dark"]
+            observed.append(v.page.evaluate(theme))
+        assert observed == ["dark", "light", "dark"]
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")

@@ -135,10 +135,10 @@ def form(page, i):
 def check(page, i):
     """Press the button, and return what is said."""
     form(page, i).locator(".ln-check").click()
-    return said(page, i)
+    return feedback(page, i)
 
 
-def said(page, i):
+def feedback(page, i):
     return form(page, i).locator(".ln-said").inner_text()
 
 

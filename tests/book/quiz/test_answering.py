@@ -15,9 +15,9 @@ from tests.book.quiz.conftest import (
     NO_NUMBER,
     STEPS,
     check,
+    feedback,
     form,
     items,
-    said,
     score,
     spoken,
     to_order,
@@ -117,15 +117,15 @@ def test_a_text_that_is_no_number_gets_a_sentence_and_does_not_count(page):
     field = page.get_by_role("textbox")
     field.fill("<b>much</b>")
     field.press("Enter")
-    assert said(page, 1) == NO_NUMBER
+    assert feedback(page, 1) == NO_NUMBER
     assert score(page) == "0 of 3 answered, 0 right on the first try."
     field.fill("1.155")
     field.press("Enter")
-    assert said(page, 1) == spoken(LAST, "1.155")
+    assert feedback(page, 1) == spoken(LAST, "1.155")
     assert score(page) == "1 of 3 answered, 1 right on the first try."
     field.fill("?")
     field.press("Enter")
-    assert said(page, 1) == NO_NUMBER
+    assert feedback(page, 1) == NO_NUMBER
     assert "verdict" not in form(page, 1).locator(".ln-said").inner_html()
     assert score(page) == "1 of 3 answered, 1 right on the first try."
 

@@ -15,9 +15,9 @@ from tests.book.quiz.conftest import (
     STEPS,
     answer_all,
     check,
+    feedback,
     items,
     reload,
-    said,
     score,
     spoken,
     to_order,
@@ -29,7 +29,7 @@ def as_answered(page):
         page.get_by_role("radio").evaluate_all("es => es.map(e => e.checked)"),
         page.get_by_role("textbox").input_value(),
         items(page),
-        [said(page, i) for i in range(3)],
+        [feedback(page, i) for i in range(3)],
         score(page),
     )
 
@@ -46,7 +46,7 @@ def test_a_reload_keeps_answers_and_what_was_right_at_first(page):
     check(page, 2)
     reload(page)
     assert items(page) == ["1/4", "a half", "1"]
-    assert said(page, 2) == spoken(STEPS, (0, 1, 2))
+    assert feedback(page, 2) == spoken(STEPS, (0, 1, 2))
     assert score(page) == answered[-1]
     page.get_by_role("button", name="Delete my answers").click()
     assert as_answered(page) == fresh
@@ -99,7 +99,7 @@ def test_a_changed_question_forgets_and_its_neighbors_do_not(reader, write):
         moved = number(LAST.text, 2, why=".", otherwise=".", unit="ms")
         write(Quiz(reworded, moved, STEPS))
         reload(page)
-        assert [said(page, i) for i in range(3)] == [
+        assert [feedback(page, i) for i in range(3)] == [
             f"{RIGHT} In other words.",
             "",
             spoken(STEPS, STEPS.start),
@@ -117,13 +117,13 @@ def test_quizzes_on_a_page_are_kept_apart(reader, write):
         page.locator(".ln-quiz").last.get_by_role("radio").first.check()
         check(page, 1)
         reload(page)
-        assert [said(page, 0), said(page, 1)] == ["", spoken(MEANS, 0)]
+        assert [feedback(page, 0), feedback(page, 1)] == ["", spoken(MEANS, 0)]
         assert page.locator(".ln-score").all_inner_texts() == [
             "0 of 1 answered, 0 right on the first try.",
             "1 of 1 answered, 0 right on the first try.",
         ]
         page.get_by_role("button", name="Delete my answers").first.click()
-        assert said(page, 1) == spoken(MEANS, 0)
+        assert feedback(page, 1) == spoken(MEANS, 0)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_where_nothing_can_be_kept_it_works_and_says_so(reader, write, fault):
         page.add_init_script(fault)
         page.goto(write(Quiz(MEANS, LAST, STEPS)))
         answer_all(page)
-        assert said(page, 0) == spoken(MEANS, 1)
+        assert feedback(page, 0) == spoken(MEANS, 1)
         assert score(page) == "3 of 3 answered, 1 right on the first try."
         assert page.locator(".ln-kept").inner_text() == LOST
         page.get_by_role("button", name="Delete my answers").click()
@@ -196,7 +196,7 @@ def test_what_is_not_ours_in_the_storage_does_no_harm(page, write):
     page.get_by_role("radio").nth(1).check()
     check(page, 0)
     reload(page)
-    assert said(page, 0) == spoken(MEANS, 1)
+    assert feedback(page, 0) == spoken(MEANS, 1)
 
 
 # What an entry may hold in place of [answer, right at first]: another version, another hand.
@@ -247,4 +247,4 @@ def test_an_entry_that_cannot_be_used_is_dropped_alone(page, write, place):
     page.get_by_role("radio").nth(1).check()  # of the first of them
     check(page, 0)
     reload(page)
-    assert said(page, 0) == spoken(MEANS, 1)
+    assert feedback(page, 0) == spoken(MEANS, 1)

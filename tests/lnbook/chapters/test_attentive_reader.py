@@ -60,9 +60,9 @@ def sweep():
 @pytest.fixture(scope="module")
 def known():
     # What is as usual in these records is not as in the book's: two epochs, not ten.
-    usual = dataclasses.replace(results.TASK, settings=lambda: Settings(epochs=2))
+    default_task = dataclasses.replace(results.TASK, settings=lambda: Settings(epochs=2))
     small = book(batch_size=8)
-    return figures.Runs(sweep() + book() + small, usual)
+    return figures.Runs(sweep() + book() + small, default_task)
 
 
 def test_runs_are_told_apart_by_their_kind_and_by_their_own_best_rate(known):

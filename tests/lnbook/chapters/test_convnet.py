@@ -97,13 +97,13 @@ def sweep(left_out=None):
     ]
     he = [made("none", seed, [0.9, 0.5, 0.4], initialization="he") for seed in (0, 1, 2)]
     # Another kind of runs, which would win.
-    odd = [made("none", seed, [0.1, 0.0, 0.0], batch_size=4, cut=4) for seed in (0, 1, 2)]
-    return [run for run in (*results, *he, *odd) if run["settings"]["norm"] != left_out]
+    other_setting = [made("none", seed, [0.1, 0.0, 0.0], batch_size=4, cut=4) for seed in (0, 1, 2)]
+    return [run for run in (*results, *he, *other_setting) if run["settings"]["norm"] != left_out]
 
 
 def compared(records):
-    usual = [run for run in records if run["settings"]["cut"] == 0]
-    return norms.norms(SimpleNamespace(compared=usual), TASK).rows
+    default_runs = [run for run in records if run["settings"]["cut"] == 0]
+    return norms.norms(SimpleNamespace(compared=default_runs), TASK).rows
 
 
 def test_each_norm_has_its_updates_to_the_targets_and_its_error_at_the_end():
@@ -128,9 +128,9 @@ def test_nothing_is_compared_before_every_arm_is_there_with_several_seeds():
 
 
 def test_curves_appear_with_the_last_arm_and_are_of_the_best_rates():
-    usual = [run for run in sweep() if run["settings"]["cut"] == 0]
+    default_runs = [run for run in sweep() if run["settings"]["cut"] == 0]
     worse = [made("layer", seed, [0.9, 0.8, 0.7], rate=0.2) for seed in (0, 1, 2)]
-    known = SimpleNamespace(compared=[*usual, *worse])
+    known = SimpleNamespace(compared=[*default_runs, *worse])
     (figure,) = curves.draw_curves(known, TASK, "layer", "seconds")
     (layer,) = (t for t in figure.data if t.name == "layer norm")
     np.testing.assert_allclose(layer.x, [1, 3, 10])  # mean of the seeds
@@ -141,7 +141,7 @@ def test_curves_appear_with_the_last_arm_and_are_of_the_best_rates():
     assert "layer norm 31.0% after 20 updates" in text
     assert len({tuple(look[1:]) for look in curves.ARMS.values()}) == len(norms.NAMES)
     assert curves.curves(known, TASK) is not None
-    fewer = [run for run in usual if run["settings"]["norm"] != "instance"]
+    fewer = [run for run in default_runs if run["settings"]["norm"] != "instance"]
     assert curves.curves(SimpleNamespace(compared=fewer), TASK) is None
 
 

@@ -111,9 +111,9 @@ def images():
 def test_batch_norm_is_folded_into_the_convolution_with_its_running_statistics(
     images, train, dynamo
 ):
-    seen, x = images
+    train_images, x = images
     model = nn.Sequential(nn.Conv2d(4, 6, 3), nn.BatchNorm2d(6))
-    model(seen)
+    model(train_images)
     names, _, y = exported(model.train(train), x, dynamo)
     assert names == ["Conv"]
     torch.testing.assert_close(y, model.eval()(x), rtol=1e-4, atol=1e-4)
@@ -122,7 +122,7 @@ def test_batch_norm_is_folded_into_the_convolution_with_its_running_statistics(
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dynamo", [True, False])
 def test_without_running_statistics_the_graph_computes_those_of_the_batch(images, dynamo):
-    seen, x = images
+    train_images, x = images
     norm = nn.BatchNorm2d(4, track_running_stats=False).eval()
     names, last, y = exported(norm, x, dynamo)
     assert {"ReduceMean", "BatchNormalization"} < set(names)
@@ -132,18 +132,18 @@ def test_without_running_statistics_the_graph_computes_those_of_the_batch(images
     assert dynamo or attributes["training_mode"] == 1
     collected = nn.BatchNorm2d(4, momentum=None)  # the page's way to a layer for inference
     collected.load_state_dict(norm.state_dict(), strict=False)
-    collected(seen)
+    collected(train_images)
     _, _, y = exported(collected.eval(), x, dynamo)
-    scale = (seen.var((0, 2, 3), correction=1, keepdim=True) + 1e-5).sqrt()
-    expected = (x - seen.mean((0, 2, 3), keepdim=True)) / scale
+    scale = (train_images.var((0, 2, 3), correction=1, keepdim=True) + 1e-5).sqrt()
+    expected = (x - train_images.mean((0, 2, 3), keepdim=True)) / scale
     torch.testing.assert_close(y, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_instance_norm_is_exported_with_running_statistics_only_from_eval_mode(images):
-    seen, x = images
+    train_images, x = images
     norm = nn.InstanceNorm2d(4, track_running_stats=True)
-    norm(seen)
+    norm(train_images)
     batch = nn.BatchNorm2d(4, affine=False).eval()
     batch.load_state_dict(norm.state_dict())
     names, _, y = exported(norm.eval(), x)

@@ -91,8 +91,11 @@ def test_the_speed_can_be_read_where_something_stands_beside_the_move():
     angle, length = rng.uniform(0, 2 * np.pi, 600), np.exp(rng.normal(size=600))
     moves = np.c_[length * np.cos(angle), length * np.sin(angle), np.zeros(600)]
     moves[5] = 0
-    seen = speed.window(rng.uniform(0, 15, 600))
-    shares = {extra: speed.explained_variance(moves, seen, extra) for extra in figures.EXTRA_INPUTS}
+    window_vectors = speed.window(rng.uniform(0, 15, 600))
+    shares = {
+        extra: speed.explained_variance(moves, window_vectors, extra)
+        for extra in figures.EXTRA_INPUTS
+    }
     assert abs(shares.pop("nothing")) < 0.05
     assert min(shares.values()) > 0.6
 
@@ -102,10 +105,10 @@ def test_the_moves_of_a_record_are_in_units_of_their_deviation():
         "strokes": np.array([[[9, 9]], [[3, -4]]], "i2"), "lifts": np.array([[0], [1]], "u1"),
         "window": np.array([[0.0], [1.0]], "f2"),
     }  # fmt: skip
-    moves, seen = figures.moves({"arrays": arrays}, "aba")
+    moves, window_vectors = figures.moves({"arrays": arrays}, "aba")
     np.testing.assert_allclose(moves, [[3 / 3.5, -4 / 3.5, 1]])
     near = np.exp(-1.0)
-    np.testing.assert_allclose(seen[0, :3], [2 * near, 1, 0])  # two of a, one of b
+    np.testing.assert_allclose(window_vectors[0, :3], [2 * near, 1, 0])  # two of a, one of b
 
 
 @pytest.mark.parametrize("extra", figures.EXTRA_INPUTS)

@@ -57,9 +57,9 @@ def readers():
      ("running", (False, False)), ("none", (False, False))],
 )  # fmt: skip
 def test_who_forgets_contrast_and_brightness(readers, kind, stays):
-    usual = readers.predict(kind, readers.X)
+    unaltered = readers.predict(kind, readers.X)
     results = [
-        np.array_equal(readers.predict(kind, altered(readers.X, change, 2.0)), usual)
+        np.array_equal(readers.predict(kind, altered(readers.X, change, 2.0)), unaltered)
         for change in ("contrast", "brightness")
     ]
     assert tuple(results) == stays

@@ -287,9 +287,9 @@ def test_runs_from_another_gain_are_a_band_of_their_own_beside_the_same_seeds():
     ids=["gain", "form", "draw"],
 )
 def test_a_band_is_named_by_what_is_unusual_in_it(settings, name):
-    odd = run("lstm", "row", settings["norm"], 0, 0.1, 0.1)
-    odd["settings"].update(settings)
-    learned = figures.Learned([*records(), odd])
+    other_run = run("lstm", "row", settings["norm"], 0, 0.1, 0.1)
+    other_run["settings"].update(settings)
+    learned = figures.Learned([*records(), other_run])
     assert learned.others == [("lstm", "row", name)]
     assert learned.curves("lstm", "row", name, "train_nll").shape == (1, 4)
     assert learned.seeds("lstm", "row", "layer") == [0, 1, 2]

@@ -93,11 +93,11 @@ def test_updates_and_ends_have_the_labels_of_the_protocol_corrected_for_the_tabl
     p = holm(every)
     table = learning.comparison(learning.Learned(RECORDS))
     assert parsed(table.caption) == [3, 10, len(p)]
-    seen = set()
+    labels_observed = set()
     for row, (cell, step, _), (of, last, means) in zip(table.rows, expected, results, strict=True):
         assert row[0].startswith(f"{CELLS[cell]}, {step}s")
         labels = [outcome(one, p.get(key(one))) for one in of]
-        seen |= {*labels, outcome(last, p.get(key(last)))}
+        labels_observed |= {*labels, outcome(last, p.get(key(last)))}
         assert row[3].endswith(outcome(last, p.get(key(last))))
         np.testing.assert_allclose(parsed(row[4]), means, atol=0.051)
         if labels[0].startswith(UNTESTABLE):
@@ -107,9 +107,9 @@ def test_updates_and_ends_have_the_labels_of_the_protocol_corrected_for_the_tabl
             assert row[1].endswith(labels[0] if len(set(labels)) == 1 else "undecided")
         ratios = [100 * fmean(one.shares) + 100 for one in of]
         np.testing.assert_allclose(parsed(row[2]), ratios, atol=0.51)
-    assert {"supported", "contradicted", "undecided"} < seen
-    assert {text for text in seen if text.endswith("of 3 seeds")}
-    assert {text for text in seen if text.startswith(UNTESTABLE)}
+    assert {"supported", "contradicted", "undecided"} < labels_observed
+    assert {text for text in labels_observed if text.endswith("of 3 seeds")}
+    assert {text for text in labels_observed if text.startswith(UNTESTABLE)}
 
 
 def test_a_race_that_trains_now_is_drawn_and_said_as_far_as_it_is():

@@ -130,8 +130,8 @@ def test_input_and_gain_of_different_dtypes_are_complained_about():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_compiled_norms_are_one_kernel_and_keep_one_input():
-    seen, before = compiled.observe(), compiled.recorded()["results"]
-    for name, run in seen.items():
+    observed, before = compiled.observe(), compiled.recorded()["results"]
+    for name, run in observed.items():
         same = ("operators", "kernels", "backward", "eager", "compiled")
         assert {key: run[key] for key in same} == {key: before[name][key] for key in same}
         assert run["error"] < 1e-5

@@ -22,6 +22,8 @@ def test_a_layer_in_one_dtype_returns_it_and_a_refusal_is_an_error():
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_a_gpu_gives_what_was_recorded():
-    seen, before = observe("cuda"), recorded()["found"]
-    same = [key for key in seen if key[0] != "nn.RMSNorm"]  # its dtype changed with PyTorch 2.12
-    assert {key: seen[key] for key in same} == {key: before[key] for key in same}
+    observed, before = observe("cuda"), recorded()["found"]
+    same = [
+        key for key in observed if key[0] != "nn.RMSNorm"
+    ]  # its dtype changed with PyTorch 2.12
+    assert {key: observed[key] for key in same} == {key: before[key] for key in same}

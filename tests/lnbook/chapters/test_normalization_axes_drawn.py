@@ -11,10 +11,12 @@ from tests.cases.oracle import parsed
 EPS = 1e-5
 
 
-@pytest.mark.parametrize(("momentum", "size", "seen"), [(0.1, 4, 0), (0.3, 2, 1), (0.1, 16, 40)])
-def test_running_statistics_are_drawn_and_said_batch_by_batch(momentum, size, seen):
-    mean, output = running.draw_running(momentum, size, seen)
-    text = running.describe_running(momentum, size, seen)
+@pytest.mark.parametrize(
+    ("momentum", "size", "num_batches"), [(0.1, 4, 0), (0.3, 2, 1), (0.1, 16, 40)]
+)
+def test_running_statistics_are_drawn_and_said_batch_by_batch(momentum, size, num_batches):
+    mean, output = running.draw_running(momentum, size, num_batches)
+    text = running.describe_running(momentum, size, num_batches)
     values = running.batches(size)
     own = values.copy()  # as they are if the followed number is among them
     own[:, 0] = followed.FOLLOWED
@@ -34,12 +36,12 @@ def test_running_statistics_are_drawn_and_said_batch_by_batch(momentum, size, se
         assert list(line.x) == list(range(41))
         np.testing.assert_allclose(line.y, over_time, atol=0.0051)
         (dot,) = [t for t in panel.data if t.mode == "markers" and not t.name]
-        assert (dot.x[0], dot.y[0]) == (seen, pytest.approx(over_time[seen]))
+        assert (dot.x[0], dot.y[0]) == (num_batches, pytest.approx(over_time[num_batches]))
         assert set(lines(panel)["all data"][0].x) == {0, 40}
     low, high = np.quantile(train, [0.05, 0.95])
     reported = parsed(text.partition("mean is ")[2])
     population = 21.0 - 5.0 + 2.0 * followed.FEATURE  # the mean level, and the slope
-    wanted = [means[seen], population, x, tests[seen], low, high]
+    wanted = [means[num_batches], population, x, tests[num_batches], low, high]
     np.testing.assert_allclose(reported, wanted, atol=0.0051)
 
 

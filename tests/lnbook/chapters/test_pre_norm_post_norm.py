@@ -111,8 +111,8 @@ def test_what_is_not_recorded_is_none_and_is_said():
 
 def test_residual_scaling_is_another_initialization():
     scaled = made(depth=12, loss=3.0, initialization="gpt2", residual_scaling=True)
-    usual = made(depth=12, loss=2.0, initialization="gpt2", residual_scaling=False)
-    few = runs.Runs([begun(), scaled, usual])
+    default = made(depth=12, loss=2.0, initialization="gpt2", residual_scaling=False)
+    few = runs.Runs([begun(), scaled, default])
     assert few.loss(runs.Cell("gpt2", "pre", 12)).tolist() == [2]
     assert few.loss(runs.Cell("gpt2 scaled", "pre", 12)).tolist() == [3]
     names = ["GPT-2, no residual scaling", "GPT-2, residual scaling"]

@@ -171,11 +171,11 @@ def test_the_sentence_says_the_size_that_is_drawn_at_the_first_step_and_at_the_l
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "written"),
     [
         (0, "0"), (0.01, "0.01"), (1.1, "1.10"), (9.96, "10"), (54.3, "54"), (999, "999"),
         (1000, "10³"), (2.1e8, "2·10⁸"), (3.2e-12, "3·10⁻¹²"), (0.0094, "9·10⁻³"),
     ],
 )  # fmt: skip
-def test_numbers_are_written_short(value, said):
-    assert network.format_size(value) == said
+def test_numbers_are_written_short(value, written):
+    assert network.format_size(value) == written

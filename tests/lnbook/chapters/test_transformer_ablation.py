@@ -10,7 +10,7 @@ TEXT = "I am\nhe"
 
 
 @pytest.fixture(scope="module")
-def seen():
+def streams():
     rng = np.random.default_rng(4)
     sides = rng.normal(3, np.arange(1, 8)[:, None], size=(2, 5, 7, 6)).swapaxes(0, 1)
     return {TEXT: [tuple(map(torch.from_numpy, pair)) for pair in sides]}
@@ -29,12 +29,12 @@ def test_the_table_has_each_change_of_each_record():
     assert table.rows[-1] == ["all off", "123", "7.25"]
 
 
-def test_a_line_is_the_std_of_a_character_before_and_after_each_norm(seen):
+def test_a_line_is_the_std_of_a_character_before_and_after_each_norm(streams):
     expected = np.array(
-        [[pair[side].std(-1, correction=0).numpy() for pair in seen[TEXT]] for side in (0, 1)]
+        [[pair[side].std(-1, correction=0).numpy() for pair in streams[TEXT]] for side in (0, 1)]
     )
-    np.testing.assert_allclose(figures.standard_deviations(seen, TEXT), expected, atol=1e-12)
-    for values, panel in zip(expected, figures.draw_std(seen, [1.0] * 5, TEXT), strict=True):
+    np.testing.assert_allclose(figures.standard_deviations(streams, TEXT), expected, atol=1e-12)
+    for values, panel in zip(expected, figures.draw_std(streams, [1.0] * 5, TEXT), strict=True):
         drawn = {}
         for trace in panel.data[:2]:
             y = [v for v in trace.y if v is not None]
@@ -45,9 +45,9 @@ def test_a_line_is_the_std_of_a_character_before_and_after_each_norm(seen):
         np.testing.assert_allclose(drawn["other characters"], values[:, others], atol=5e-4)
 
 
-def test_the_sentence_compares_blanks_with_others_at_the_third_norm(seen):
-    before, after = (x.numpy().std(-1) for x in seen[TEXT][2])
-    text = figures.describe_std(seen, [1, 2, 3.25, 4, 5], TEXT)
+def test_the_sentence_compares_blanks_with_others_at_the_third_norm(streams):
+    before, after = (x.numpy().std(-1) for x in streams[TEXT][2])
+    text = figures.describe_std(streams, [1, 2, 3.25, 4, 5], TEXT)
     assert f"spaces have a mean std of {(before[1] + before[4]) / 2:.1f} and" in text
     assert "the constant is 3.2" in text
     others = [before[k] for k in (0, 2, 3, 5, 6)]
@@ -68,9 +68,9 @@ def test_a_feature_that_is_large_once_is_no_outlier_by_its_root_mean_square():
     assert figures.outliers(x).tolist() == [1]
 
 
-def test_lines_stand_at_the_five_norms_and_break_between_characters(seen):
+def test_lines_stand_at_the_five_norms_and_break_between_characters(streams):
     constants = [0.5, 1.0, 2.0, 4.0, 8.0]
-    before, after = figures.draw_std(seen, constants, TEXT)
+    before, after = figures.draw_std(streams, constants, TEXT)
     for panel in (before, after):
         for trace, characters in zip(panel.data[:2], (5, 2), strict=True):
             assert list(trace.x) == [1, 2, 3, 4, 5, None] * characters

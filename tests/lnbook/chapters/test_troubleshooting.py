@@ -68,12 +68,12 @@ def autocast_inside(param_dtype):
     model = nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 4))
     mesh, policy = init_device_mesh("cpu", (2,)), MixedPrecisionPolicy(param_dtype=param_dtype)
     fully_shard(model, mesh=mesh, mp_policy=policy)
-    seen = []
+    dtypes = []
     for layer in model:
-        layer.register_forward_hook(lambda m, _, y: seen.extend((m.weight.dtype, y.dtype)))
+        layer.register_forward_hook(lambda m, _, y: dtypes.extend((m.weight.dtype, y.dtype)))
     with torch.autocast("cpu", torch.bfloat16):
         model(torch.randn(2, 4))
-    return seen
+    return dtypes
 
 
 def work(rank):

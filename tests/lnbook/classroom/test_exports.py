@@ -90,8 +90,8 @@ def test_moodle_takes_a_number_for_right_where_the_page_does(moodle):
         q for every_quiz in quizzes.quizzes().values() for q in every_quiz if q.kind == "number"
     ]
     exported = [q for q in moodle if q.get("type") == "numerical"]
-    for question, there in zip(every, exported, strict=True):
-        right = there.find("answer[@fraction='100']")
+    for question, exported_question in zip(every, exported, strict=True):
+        right = exported_question.find("answer[@fraction='100']")
         answer, tolerance = float(right.findtext("text")), float(right.findtext("tolerance"))
         for away in (0, 0.99 * question.within, -0.99 * question.within, 1.01 * question.within):
             judged = question.judge(repr(question.answer + away))

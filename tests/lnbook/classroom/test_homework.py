@@ -207,17 +207,17 @@ def test_the_list_names_every_exercise_once(capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["two-unit"], "got 'two-unit'; did you mean 'two-units'"),
         (["introduction", "--seed", "-1"], "seed must be 0 to 4294967295, got -1"),
         (["introduction", "--name", "../up"], "name must be letters, digits, - and _, got '../up'"),
     ],
 )
-def test_a_wrong_argument_is_one_sentence_and_writes_nothing(tmp_path, capsys, arguments, said):
+def test_a_wrong_argument_is_one_sentence_and_writes_nothing(tmp_path, capsys, arguments, message):
     assert main(["homework", *arguments, "--out", str(tmp_path / "out")]) == 1
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
 

@@ -266,7 +266,7 @@ def test_what_runs_a_submission_has_the_book_without_its_exercises(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nowhere"], "FOLDER must be a folder of submissions, got nowhere"),
         (["."], "must be the folder that homework wrote"),
@@ -274,13 +274,13 @@ def test_what_runs_a_submission_has_the_book_without_its_exercises(tmp_path):
         ([".", "--course", "../made"], "--name must be one of first, second, got None"),
     ],
 )
-def test_a_wrong_argument_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, said):
+def test_a_wrong_argument_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, message):
     for name in ("here", "made/source/first", "made/source/second"):
         (tmp_path / name).mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")
     assert main(["grade", *arguments, "--trust"]) == 1
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1
 
 

@@ -131,18 +131,18 @@ class Gate:
 
     def __init__(self, n_passes=0):
         self.passes = threading.Semaphore(n_passes)
-        self.arrived = threading.Semaphore(0)
+        self.released = threading.Semaphore(0)
         self.began = 0
 
     def run(self, n):
         self.began += 1
         for i in range(n):
-            self.arrived.release()
+            self.released.release()
             assert self.passes.acquire(timeout=PATIENCE)
             yield i
 
     def wait_inside(self):
-        assert self.arrived.acquire(timeout=PATIENCE)
+        assert self.released.acquire(timeout=PATIENCE)
 
 
 def gated(n_passes=0, run=None, **more):

@@ -97,7 +97,7 @@ def test_without_anywidget_every_explorer_shows_what_plotly_displays(shown, no_a
 
 @pytest.mark.slow
 def test_every_control_moves_the_figure_or_the_sentence_without_anywidget(shown, no_anywidget):
-    def seen(box):
+    def rendered(box):
         return [text.value for text in parts(box, ipywidgets.HTML)] + [
             output.outputs for output in parts(box, ipywidgets.Output)
         ]
@@ -109,12 +109,12 @@ def test_every_control_moves_the_figure_or_the_sentence_without_anywidget(shown,
             box = thing.widget()
             kinds = (ipywidgets.Dropdown, ipywidgets.SelectionSlider)
             kinds += (ipywidgets.FloatSlider, ipywidgets.IntSlider)
-            moved, start = parts(box, kinds)[number], seen(box)
+            moved, start = parts(box, kinds)[number], rendered(box)
             if control.live:
                 moved.value = control.live[1 if control.live[1] != moved.value else 0]
             else:
                 moved.index = 0 if control.start else len(control.values) - 1
-            assert seen(box) != start, f"{thing.title}: {control.label} changes nothing"
+            assert rendered(box) != start, f"{thing.title}: {control.label} changes nothing"
             assert not says(box, "could not be drawn")
 
 

@@ -139,15 +139,15 @@ def test_page_carries_no_template_of_plotly():
 
 
 def test_page_is_drawn_without_the_template_that_it_would_lose():
-    seen = []
+    observed = []
 
     def draw():
-        seen.append(go.Figure().layout.template.to_plotly_json())
+        observed.append(go.Figure().layout.template.to_plotly_json())
         raise ZeroDivisionError("drawn")
 
     with pytest.raises(ZeroDivisionError, match="drawn"):
         Explorer(draw, title="T", describe=lambda: "").to_html()
-    assert seen == [{}]
+    assert observed == [{}]
     assert templates.default == "plotly"  # as it comes
 
 

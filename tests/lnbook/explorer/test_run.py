@@ -103,14 +103,14 @@ def test_buttons_lead_a_run_from_start_to_end():
 def test_run_redraws_at_its_own_pace_and_always_at_the_end(monkeypatch):
     clock = iter(np.arange(0, 1e6, 0.03).tolist())
     monkeypatch.setattr("lnbook.explorer.run.time.monotonic", lambda: next(clock))
-    seen = []
+    counts = []
     live = LiveRun(count, draw_run, RUN, title="Count", describe=describe_run)
-    live.watch = lambda: seen.append(len(live.results))
+    live.watch = lambda: counts.append(len(live.results))
     live.start(n=50)
     live.wait(PATIENCE)
-    assert seen[0] == 1
-    assert seen[-2:] == [50, 50] or seen[-1] == 50
-    assert len(seen) < 15  # of 50, where the clock moves 0.03 s at a look
+    assert counts[0] == 1
+    assert counts[-2:] == [50, 50] or counts[-1] == 50
+    assert len(counts) < 15  # of 50, where the clock moves 0.03 s at a look
 
 
 def test_error_while_drawing_does_not_end_the_run():

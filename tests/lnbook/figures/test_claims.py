@@ -22,7 +22,7 @@ EVERY = pytest.mark.parametrize("case", CASES)
 
 def findings(name, case):
     """Evaluate the claims by the runs with usual settings."""
-    runs = [run for run in records(name, case) if oracle.usual(run)]
+    runs = [run for run in records(name, case) if oracle.has_default_settings(run)]
     return shown.weighed(CHAPTERS[name].experiment, runs)
 
 

@@ -142,8 +142,8 @@ def looks():
 def test_looks_that_stand_together_have_colors_of_the_module_and_differ(rows):
     for one, other in itertools.combinations(rows, 2):
         (a,), (b,) = (words(row, COLORS.values()) for row in (one, other))
-        seen = min(apart(a, b, eyes) for eyes in EYES)
-        assert seen >= 0.06 or words(one, STYLES) != words(other, STYLES), (one, other)
+        distance = min(apart(a, b, eyes) for eyes in EYES)
+        assert distance >= 0.06 or words(one, STYLES) != words(other, STYLES), (one, other)
 
 
 def test_no_norm_and_no_gate_is_told_by_its_color_alone():
@@ -168,14 +168,14 @@ OF_THE_PAGE = ("--pst-", "--mystnb-")  # the theme's own: links, code
 FOLDERS = ("book/lnbook", "lnlib", "lnlab", "book/_static", "book/_ext", "book/_templates")
 
 
-def neutral(found):
+def neutral(match):
     """Whether a color is a gray, as a page's furniture is."""
-    text = found.group()
+    text = match.group()
     if text.startswith("#"):
         digits = text[1:] if len(text) == 7 else "".join(2 * c for c in text[1:])
         parts = [int(digits[i : i + 2], 16) for i in (0, 2, 4)]
     else:
-        parts = [int(part) for part in found.groups()]
+        parts = [int(part) for part in match.groups()]
     return max(parts) - min(parts) <= 26
 
 

@@ -168,9 +168,9 @@ def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, ru
             row, lowest = [], math.inf
             for k, value in enumerate(oracle.score(theirs)):
                 lowest = min(lowest, value)
-                there = first_at(lowest, OF[axis](ours), oracle.score(ours))
+                reached = first_at(lowest, OF[axis](ours), oracle.score(ours))
                 if updates[k] >= early:
-                    row.append(there / points[k])
+                    row.append(reached / points[k])
             rows.append(row)
             places.append([t for t, u in zip(points, updates, strict=True) if u >= early])
         where, shares = known.share(MAIN, other, axis)

@@ -35,12 +35,12 @@ def test_a_widget_brings_every_script_of_its_folder_and_its_look(name, tmp_path)
 
 
 def test_a_script_beside_the_folders_is_shared_by_two_widgets_or_more():
-    beside = set(base.HERE.glob("*.js"))
+    all_scripts = set(base.HERE.glob("*.js"))
     from_there = [
         (web.folder / script).resolve()
         for web in WIDGETS.values() for script in web.scripts if "/" in script
     ]  # fmt: skip
-    assert set(from_there) == beside
+    assert set(from_there) == all_scripts
     assert min(map(from_there.count, from_there)) >= 2
 
 
@@ -66,5 +66,5 @@ def test_controls_have_one_look_which_the_shared_style_sheet_has(path):
     text = re.sub(r"/\*.*?\*/", "", path.read_text("utf-8"), flags=re.DOTALL)
     for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", text):
         if CONTROL.search(selector) and path.name != "controls.css":
-            said = {line.partition(":")[0].strip() for line in body.split(";")}
-            assert not said & OWN_LOOK, selector.strip()
+            declared = {line.partition(":")[0].strip() for line in body.split(";")}
+            assert not declared & OWN_LOOK, selector.strip()

@@ -327,11 +327,11 @@ def test_live_typing_is_answered(widget):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("abc", "holds “abc”"), ("", "is empty"), ("<i>", "&lt;i&gt;")]
+    ("text", "message"), [("abc", "holds “abc”"), ("", "is empty"), ("<i>", "&lt;i&gt;")]
 )
-def test_live_text_in_a_number_field_is_said(widget, text, said):
+def test_live_text_in_a_number_field_is_said(widget, text, message):
     widget.field("example 2, feature 3").value = text
-    assert said in widget.page
+    assert message in widget.page
     assert "<i>" not in widget.page
     assert widget.outputs[1] == ["?"] * 6
     assert_shows_all_but(widget, 1)

@@ -115,7 +115,7 @@ def test_the_nearest_wrong_number_explains():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "numbers_read"),
     [
         ("3200", [3200]),
         (" 3,200 ", [3200, 3.2]),
@@ -142,8 +142,8 @@ def test_the_nearest_wrong_number_explains():
         ("nan", []),
     ],
 )
-def test_numbers_are_read_as_people_type_them(text, found):
-    assert readings(text, "s") == found
+def test_numbers_are_read_as_people_type_them(text, numbers_read):
+    assert readings(text, "s") == numbers_read
 
 
 def test_order_judges_every_order():
@@ -438,7 +438,7 @@ def test_live_feedback_is_announced_and_title_and_question_are_marked_up():
 # Refusals.
 
 TWO = {"a": "First.", "b": "Second."}
-SAID = {"why": "So.", "otherwise": "Think."}
+TEXTS = {"why": "So.", "otherwise": "Think."}
 
 
 @pytest.mark.parametrize(
@@ -453,28 +453,28 @@ SAID = {"why": "So.", "otherwise": "Think."}
         ),
         (lambda: choose("Q", TWO | {"c": None}, right="a"), r"explanation of 'c' .* got None"),
         (lambda: choose("Q", TWO | {"": "."}, right="a"), r"an option of 'Q' must be a text"),
-        (lambda: number("Q", 1, within=-0.1, **SAID), r"within of 'Q' must not be neg.* got -0.1"),
-        (lambda: number("Q", float("nan"), **SAID), r"answer of 'Q' must be a finite number"),
-        (lambda: number("Q", "one", **SAID), r"answer of 'Q' must be a finite number"),
-        (lambda: number("Q", 1, **SAID | {"why": ""}), r"why of 'Q' must be a text"),
-        (lambda: number("Q", 1, **SAID | {"otherwise": ""}), r"otherwise of 'Q' must be a text"),
-        (lambda: number("Q", 1, wrong={2: " "}, **SAID), r"explanation of 2 must be a text"),
+        (lambda: number("Q", 1, within=-0.1, **TEXTS), r"within of 'Q' must not be neg.* got -0.1"),
+        (lambda: number("Q", float("nan"), **TEXTS), r"answer of 'Q' must be a finite number"),
+        (lambda: number("Q", "one", **TEXTS), r"answer of 'Q' must be a finite number"),
+        (lambda: number("Q", 1, **TEXTS | {"why": ""}), r"why of 'Q' must be a text"),
+        (lambda: number("Q", 1, **TEXTS | {"otherwise": ""}), r"otherwise of 'Q' must be a text"),
+        (lambda: number("Q", 1, wrong={2: " "}, **TEXTS), r"explanation of 2 must be a text"),
         (
-            lambda: number("Q", 1, within=0.5, wrong={1.5: "."}, **SAID),
+            lambda: number("Q", 1, within=0.5, wrong={1.5: "."}, **TEXTS),
             r"wrong of 'Q' has 1.5, which counts as right: the answer is 1, within 0.5",
         ),
-        (lambda: order("Q", ["a"], **SAID), r"items of 'Q' must be two or more, all different"),
-        (lambda: order("Q", ["a", "b", "a"], **SAID), r"items of 'Q' .* all different"),
-        (lambda: order("Q", ["a", ""], **SAID), r"an item of 'Q' must be a text"),
-        (lambda: order("Q", ["a", "b"], **SAID | {"why": ""}), r"why of 'Q' must be a text"),
+        (lambda: order("Q", ["a"], **TEXTS), r"items of 'Q' must be two or more, all different"),
+        (lambda: order("Q", ["a", "b", "a"], **TEXTS), r"items of 'Q' .* all different"),
+        (lambda: order("Q", ["a", ""], **TEXTS), r"an item of 'Q' must be a text"),
+        (lambda: order("Q", ["a", "b"], **TEXTS | {"why": ""}), r"why of 'Q' must be a text"),
         (
-            lambda: order("Q", ["a", "b"], wrong={("a", "c"): "."}, **SAID),
+            lambda: order("Q", ["a", "b"], wrong={("a", "c"): "."}, **TEXTS),
             r"wrong of 'Q' must have every item, as a tuple .*got \('a', 'c'\)",
         ),
-        (lambda: order("Q", ["a", "b"], wrong={("b",): "."}, **SAID), r"must have every item"),
-        (lambda: order("Q", ["a", "b"], wrong={("a", "b"): "."}, **SAID), r"than the right one"),
-        (lambda: order("Q", ["a", "b"], wrong={"ba": "."}, **SAID), r"got 'ba'"),
-        (lambda: order("Q", ["a", "b"], wrong={("b", "a"): ""}, **SAID), r"explanation of \('b'"),
+        (lambda: order("Q", ["a", "b"], wrong={("b",): "."}, **TEXTS), r"must have every item"),
+        (lambda: order("Q", ["a", "b"], wrong={("a", "b"): "."}, **TEXTS), r"than the right one"),
+        (lambda: order("Q", ["a", "b"], wrong={"ba": "."}, **TEXTS), r"got 'ba'"),
+        (lambda: order("Q", ["a", "b"], wrong={("b", "a"): ""}, **TEXTS), r"explanation of \('b'"),
         (lambda: Quiz(), r"Quiz: questions must not be empty"),
         (lambda: Quiz(MEANS, MEANS), r"questions must differ, got twice: \['How many"),
     ],

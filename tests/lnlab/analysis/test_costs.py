@@ -157,14 +157,14 @@ def test_the_formulas_are_the_sum_of_the_messages(way, devices):
 
 @pytest.mark.parametrize("function", [costs.flops, costs.bytes_moved, costs.count])
 @pytest.mark.parametrize(
-    ("norm", "which", "said"),
+    ("norm", "which", "message"),
     [
         ("group", "forward", "norm must be one of layer, batch, rms, got 'group'"),
         ("rms", "back", "which must be one of forward, backward, got 'back'"),
     ],
 )
-def test_an_unknown_norm_or_pass_is_named_with_what_there_is(function, norm, which, said):
-    with pytest.raises(ValueError, match=said):
+def test_an_unknown_norm_or_pass_is_named_with_what_there_is(function, norm, which, message):
+    with pytest.raises(ValueError, match=message):
         function(norm, which, 2, 3)
 
 

@@ -86,7 +86,7 @@ def test_a_group_that_is_not_there_is_named_beside_those_that_are():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ([], "no records were given; record them with: make replay"),
         ([*records(), run("layer", 4, 1)], "layer, 4: a seed is there twice"),
@@ -105,6 +105,6 @@ def test_a_group_that_is_not_there_is_named_beside_those_that_are():
     ],
     ids=["none", "seed", "epochs", "settings", "missing"],
 )
-def test_runs_that_are_no_band_are_refused(given, said):
-    with pytest.raises(ValueError, match=said):
+def test_runs_that_are_no_band_are_refused(given, message):
+    with pytest.raises(ValueError, match=message):
         read(copy.deepcopy(given))

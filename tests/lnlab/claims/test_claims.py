@@ -127,11 +127,11 @@ def test_the_seeds_of_a_claim_are_those_of_the_findings_that_decide():
         findings = tuple(Finding("x", -np.ones(n), "nats", **more) for n, more in given)
         return ClaimResult(OF["table-1"], findings, {}).seeds
 
-    beside, exact = {"counts": False}, {"exact": True}
-    assert seeds((10, {}), (3, beside)) == seeds((10, {}), (20, beside)) == "10 seeds"
+    secondary, exact = {"counts": False}, {"exact": True}
+    assert seeds((10, {}), (3, secondary)) == seeds((10, {}), (20, secondary)) == "10 seeds"
     assert seeds((10, {}), (3, {}), (5, {})) == "3 to 10 seeds"
-    assert seeds((1, {}), (1, exact), (3, beside)) == "1 seed"
-    assert seeds((1, exact), (3, beside)) == ""
+    assert seeds((1, {}), (1, exact), (3, secondary)) == "1 seed"
+    assert seeds((1, exact), (3, secondary)) == ""
 
 
 def gains(changes, *norms):
@@ -186,8 +186,8 @@ def test_measures_that_differ_give_a_range_of_seeds_but_one_exception_refutes_ma
     assert rule(1, -1, exact=True) == comparison.FAILS
     cases = Finding("x", np.array([-1.0, 1.0]), "cases", exact=True)
     assert str(cases.label) == comparison.FAILS
-    beside = Finding("x", np.ones(3), "points", counts=False)
-    one = ClaimResult(OF["table-1"], (Finding("x", -np.ones(3), "points"), beside), {})
+    secondary = Finding("x", np.ones(3), "points", counts=False)
+    one = ClaimResult(OF["table-1"], (Finding("x", -np.ones(3), "points"), secondary), {})
     assert str(one.label) == ALL
     assert str(ClaimResult(OF["skip-month"], (), {}).label) == OPEN
 
@@ -196,13 +196,13 @@ def test_labels_are_corrected_for_all_comparisons_that_count_each_once():
     ten = np.array([-1.0, -2.0, -1.5, -0.5, -1.2, -0.7, -1.1, -0.9, -1.4, -0.2])
     weak = ten - ten.mean() - 0.42  # alone below 5%
     one = Finding("weak", weak, "points")
-    beside = Finding("beside", ten, "points", counts=False)
+    secondary = Finding("beside", ten, "points", counts=False)
 
     def labels(*findings):
         result = claims.finding.corrected([ClaimResult(OF["table-1"], findings, {})])
         return [str(f.label) for f in result[0].counting]
 
-    assert labels(one, beside) == labels(one, one)[:1] == [comparison.SUPPORTED]
+    assert labels(one, secondary) == labels(one, one)[:1] == [comparison.SUPPORTED]
     assert labels(one, Finding("other", weak[::-1], "points")) == [comparison.UNDECIDED] * 2
 
 

@@ -314,10 +314,10 @@ CHANGES = ("weight_matrix_rescaling", "weight_matrix_recentering", "weight_vecto
            "dataset_rescaling", "dataset_recentering", "single_case_rescaling")  # fmt: skip
 
 
-def measured(patch, values, usual=0.0):
+def measured(patch, values, default=0.0):
     def measure(norm, change, **options):
         assert not options
-        return values.get((norm, change), usual)
+        return values.get((norm, change), default)
 
     patch(computed, invariance=Fake(computed.invariance, measure=measure))
 
@@ -336,21 +336,21 @@ def table_one(patch):
 
 
 def all_rescaling(patch):
-    measured(patch, {(norm, "dataset_rescaling"): change for norm, change in
-                     (("batch", 0.0), ("weight", 0.25), ("layer", 1e-12))}, usual=7.0)  # fmt: skip
+    changes = (("batch", 0.0), ("weight", 0.25), ("layer", 1e-12))
+    measured(patch, {(norm, "dataset_rescaling"): change for norm, change in changes}, default=7.0)
     return [Answer([change - TINY], "largest change", exact=True)
             for change in (0.0, 0.25, 1e-12)]  # fmt: skip
 
 
 def case_rescaling(patch):
     measured(patch, {("layer", "single_case_rescaling"): 0.0,
-                     ("layer", "negative_rescaling"): 2.0}, usual=7.0)  # fmt: skip
+                     ("layer", "negative_rescaling"): 2.0}, default=7.0)  # fmt: skip
     return [Answer([-TINY], "largest change", exact=True),
             Answer([2.0 - TINY], "largest change", counts=False, exact=True)]  # fmt: skip
 
 
 def feature_shifting(patch):
-    measured(patch, {("layer", "feature_shift"): 1.5}, usual=7.0)
+    measured(patch, {("layer", "feature_shift"): 1.5}, default=7.0)
     return [Answer([1.5 - TINY], "largest change", exact=True),
             Answer([-TINY], "largest change", counts=False, exact=True)]  # fmt: skip
 

@@ -26,8 +26,10 @@ def folder(runs, tmp_path_factory):
     return where
 
 
-def keys(found):
-    return sorted((run["experiment"], run["seed"], json.dumps(run["settings"])) for run in found)
+def keys(records_read):
+    return sorted(
+        (run["experiment"], run["seed"], json.dumps(run["settings"])) for run in records_read
+    )
 
 
 def of(runs, experiment, **settings):
@@ -100,8 +102,8 @@ def test_a_record_of_another_experiment_under_this_name_does_not_count(copied):
 
 def test_a_folder_is_read_anew_each_time_it_is_weighed(copied):
     (before,) = claims.evaluate(copied, [CLAIM])
-    usual = (name for name in before.files if "-T8-" in name and "seed1." in name)
-    name = next(name for name in usual if "-layer-" in name)
+    default_names = (name for name in before.files if "-T8-" in name and "seed1." in name)
+    name = next(name for name in default_names if "-layer-" in name)
     run = json.loads((copied / name).read_text())
     run["curves"]["test_bound_of_all"][-1] += 1000.0
     (copied / name).write_text(json.dumps(run))

@@ -6,7 +6,7 @@ import math
 from statistics import fmean
 
 from tests.cases import toy_records
-from tests.cases.oracle import at_best, matching, usual
+from tests.cases.oracle import at_best, has_default_settings, matching
 from tests.cases.protocol import (
     NAN,
     Answer,
@@ -348,8 +348,8 @@ def draw_bound(runs):
 
 def comparable(runs):
     given = runs, "handwriting", of_end("val_new_nll"), "nats per point"
-    one, beside = final(*given, share=False), final(*given, share=False, counts=False)
-    return [within(one, 0.1, "nats per point"), beside]
+    one, secondary = final(*given, share=False), final(*given, share=False, counts=False)
+    return [within(one, 0.1, "nats per point"), secondary]
 
 
 def conv_batch(runs):
@@ -397,7 +397,7 @@ def best_rate(runs, seed, curve):
 def higher_rates(runs):
     results = []
     for name in ("landscape", *RECURRENT, "convnet"):
-        of = [[run for run in matching(runs, name, **ARMS[name][norm]) if usual(run)]
+        of = [[run for run in matching(runs, name, **ARMS[name][norm]) if has_default_settings(run)]
               for norm in ("none", "layer")]  # fmt: skip
         arms = [arm(runs, name, norm, "usual") for norm in ("none", "layer")]
         seeds, why = common(*arms), reason(arms, score, updates)

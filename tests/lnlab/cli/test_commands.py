@@ -218,13 +218,13 @@ def test_a_run_is_repeated_with_again_alone(tmp_path, capsys, short):
 
 
 @pytest.mark.parametrize(
-    ("experiment", "odd"),
+    ("experiment", "non_default"),
     [("mnist", "--momentum 0.3 --eps 0.1"), ("sequence", "--gain -1e-2 --clip none")],
 )
-def test_the_command_of_a_record_makes_the_record(tmp_path, experiment, odd, short):
+def test_the_command_of_a_record_makes_the_record(tmp_path, experiment, non_default, short):
     before = torch.get_num_threads()
     try:
-        assert main(short(experiment, tmp_path / "with 'space", *odd.split())) == 0
+        assert main(short(experiment, tmp_path / "with 'space", *non_default.split())) == 0
         (path,) = tmp_path.glob("*/*/*.json")
         first = json.loads(path.read_text())
         path.unlink()

@@ -35,7 +35,7 @@ def kind(experiment):
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         (
             ["data", "digits", "--folder", "x"],
@@ -54,12 +54,14 @@ def kind(experiment):
         ([], "the following arguments are required: command; see python -m lnlab --help"),
     ],
 )
-def test_other_commands_refuse_what_they_cannot_do(command, said, tmp_path, monkeypatch, refused):
+def test_other_commands_refuse_what_they_cannot_do(
+    command, message, tmp_path, monkeypatch, refused
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(mnist_data, "load", lambda folder: pytest.fail("MNIST was asked for"))
     Path("FILE").write_text("mine")
     Path("LINK").symlink_to("gone")
-    assert said in refused(command)
+    assert message in refused(command)
     assert Path("FILE").read_text() == "mine"
 
 

@@ -96,7 +96,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         ("sequence --norm none --gain 0.1", "--gain must be omitted where norm is none"),
         ("sequence --norm none --form draw", "--form must be omitted where norm is none"),
@@ -124,11 +124,11 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
         ("", "the following arguments are required: experiment"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(command, said, monkeypatch, tmp_path, refused):
+def test_what_does_not_fit_together_is_refused(command, message, monkeypatch, tmp_path, refused):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(datasets, "load", lambda name: pytest.fail("data were asked for"))
     monkeypatch.chdir(tmp_path)
-    assert said in refused(["replay", *command.split()])
+    assert message in refused(["replay", *command.split()])
     assert list(tmp_path.rglob("*.json")) == []
 
 
@@ -176,9 +176,9 @@ def test_a_batch_larger_than_the_data_is_refused_before_other_runs_train(
     sizes = ["400", "5000"] if experiment == "mnist" else ["5000"]
     assert main([*short(experiment, tmp_path), "--batch-size", *sizes]) == 1
     text = capsys.readouterr().err
-    there = (r"training (cases, digits gives 1437|images, coco_val2017_layout gives 43|"
+    available = (r"training (cases, digits gives 1437|images, coco_val2017_layout gives 43|"
              r"questions, bible_cloze gives 43); choose a")  # fmt: skip
-    assert re.search(rf"--batch-size 5000 needs as many {there}", text)
+    assert re.search(rf"--batch-size 5000 needs as many {available}", text)
     assert list(tmp_path.glob("*/*.json")) == []
 
 
@@ -336,7 +336,7 @@ def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("settings", "seeds", "said"),
+    ("settings", "seeds", "message"),
     [
         ([{}], [0, -1], "seeds must be whole numbers from 0 to 2\\*\\*63 - 1, got -1"),
         ([{}], [2**63], "seeds must be whole numbers from 0"),
@@ -351,8 +351,8 @@ def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
         ([{}, {"data": "mnist"}], [0], "settings must share one data set, got digits, mnist"),
     ],
 )
-def test_runs_that_cannot_be_asked_for_together_are_refused(settings, seeds, said, tmp_path):
+def test_runs_that_cannot_be_asked_for_together_are_refused(settings, seeds, message, tmp_path):
     chosen = [weights.Settings(**s) for s in settings]
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         record_runs(weights.EXPERIMENT, chosen, seeds, out=tmp_path, device="cpu")
     assert list(tmp_path.iterdir()) == []

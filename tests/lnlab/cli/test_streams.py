@@ -51,7 +51,7 @@ def test_a_run_is_recorded_whatever_becomes_of_its_messages(tmp_path, redirectio
 
 
 @pytest.mark.parametrize(
-    ("redirection", "status", "said"),
+    ("redirection", "status", "message"),
     [
         (">/dev/full", 1, "cannot write to standard output: No space left on device\n"),
         (">&PIPE", 141, ""),  # as `| head`
@@ -61,10 +61,10 @@ def test_a_run_is_recorded_whatever_becomes_of_its_messages(tmp_path, redirectio
         pytest.param(">&- 2>&-", 1, "", marks=pytest.mark.slow),
     ],
 )
-def test_a_table_that_cannot_be_printed_is_an_error(tmp_path, redirection, status, said):
+def test_a_table_that_cannot_be_printed_is_an_error(tmp_path, redirection, status, message):
     done = lnlib("table weights", redirection, tmp_path)
     assert done.returncode == status
-    assert done.stderr == (said and f"lnlab table: {said}")
+    assert done.stderr == (message and f"lnlab table: {message}")
 
 
 def test_a_file_opened_where_standard_error_is_closed_is_not_written_to_by_libraries(tmp_path):

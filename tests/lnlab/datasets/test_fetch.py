@@ -230,15 +230,15 @@ def test_the_folder_of_a_data_set_comes_before_files_of_another(tmp_path, regist
     assert fetch.get(NAME) == CONTENT
 
 
-@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("folder_exists", [True, False])
 def test_lnlib_data_without_the_file_is_an_error_and_nothing_is_downloaded(
-    tmp_path, serve, register, monkeypatch, there
+    tmp_path, serve, register, monkeypatch, folder_exists
 ):
     mirror = serve({"noise": CONTENT})
     register(NAME, CONTENT, f"{mirror.url}noise")
-    where = tmp_path if there else tmp_path / "gone"
+    where = tmp_path if folder_exists else tmp_path / "gone"
     monkeypatch.setenv("LNLIB_DATA", str(where))
-    gone = "" if there else "; there is no such folder"
+    gone = "" if folder_exists else "; there is no such folder"
     with pytest.raises(FileNotFoundError, match=rf"names {where}, which must .*made_up{gone}; put"):
         fetch.get(NAME)
     assert mirror.requested == []

@@ -27,14 +27,14 @@ def xml(strokes):
     return XML.format(strokes=body).encode()
 
 
-def write(where, text, said, strokes=STROKES, count=None):
+def write(where, text, transcript, strokes=STROKES, count=None):
     """Write a text and the strokes of its lines."""
     inner = f"{text[:3]}/{text[:7]}"
     (where / "ascii" / inner).mkdir(parents=True, exist_ok=True)
     (where / "lineStrokes" / inner).mkdir(parents=True, exist_ok=True)
-    content = "OCR:\n\nnot this\n\nCSR:\n\n" + "\n".join(said) + "\n"
+    content = "OCR:\n\nnot this\n\nCSR:\n\n" + "\n".join(transcript) + "\n"
     (where / "ascii" / inner / f"{text}.txt").write_text(content)
-    for k in range(len(said) if count is None else count):
+    for k in range(len(transcript) if count is None else count):
         path = where / "lineStrokes" / inner / f"{text}-{k + 1:02d}.xml"
         path.write_bytes(xml([*strokes, [(k, k)]]))
 

@@ -90,9 +90,9 @@ def test_each_letter_is_its_drawers_thinned_with_the_ends_of_its_strokes():
             assert best < 0.06
 
 
-def affine_error(found, letter):
+def affine_error(estimated, letter):
     ones = np.c_[letter, np.ones(len(letter))]
-    return float(np.abs(ones @ np.linalg.lstsq(ones, found, rcond=None)[0] - found).max())
+    return float(np.abs(ones @ np.linalg.lstsq(ones, estimated, rcond=None)[0] - estimated).max())
 
 
 def test_letters_stand_on_the_line_or_hang_below_it():

@@ -206,13 +206,13 @@ def test_runs_of_one_seed_start_from_one_W_whatever_the_norm(cloze):
 
 
 def test_a_chosen_start_has_orthogonal_squares_and_larger_input_weights(cloze):
-    usual, chosen = (
+    default, chosen = (
         Run(Settings(**SMALL, norm="none", start=start), cloze).model.query.directions[0]
         for start in ("usual", "chosen")
     )
     for square in chosen.weight_hh_l0.split(4):
         torch.testing.assert_close(square @ square.T, torch.eye(4))
-    assert 7 < chosen.weight_ih_l0.std() / usual.weight_ih_l0.std() < 13
+    assert 7 < chosen.weight_ih_l0.std() / default.weight_ih_l0.std() < 13
 
 
 # Questions.
@@ -324,7 +324,7 @@ def test_those_who_do_not_read_are_as_wrong_as_by_counting(cloze):
 
 # Settings.
 
-ODD = [
+NON_DEFAULT = [
     {"norm": "batch"}, {"norm": "none"}, {"norm": "batch_everywhere"}, {"start": "chosen"},
     {"start": "chosen", "input_scale": 1.5}, {"hidden": 3}, {"word_size": 4}, {"word_scale": 0.7},
     {"least_count": 40}, {"bidirectional": True}, {"passages": 2}, {"longest": 15},
@@ -335,21 +335,23 @@ ODD = [
 ]  # fmt: skip
 
 
-def measured(cloze, **odd):
-    *_, last = train(Run(Settings(**SMALL | odd), cloze, seed=3), epochs=1, first_epoch_points=2)
+def measured(cloze, **changes):
+    *_, last = train(
+        Run(Settings(**SMALL | changes), cloze, seed=3), epochs=1, first_epoch_points=2
+    )
     return {k: v for k, v in last.items() if k in ("val_nll", "batch_nll")}
 
 
 def test_every_setting_has_an_odd_value_here():
     others = {"data", "epochs", "first_epoch_points", "pictures"}
-    assert {n for odd in ODD for n in odd} == {
+    assert {n for changes in NON_DEFAULT for n in changes} == {
         f.name for f in dataclasses.fields(Settings)
     } - others
 
 
 def test_each_odd_setting_gives_another_run(cloze):
     clipped = {"clip": 0.05}  # below the gradients that there are
-    results = [measured(cloze, **clipped | odd) for odd in ({}, *ODD)]
+    results = [measured(cloze, **clipped | changes) for changes in ({}, *NON_DEFAULT)]
     assert len({tuple(one.values()) for one in results}) == len(results)
 
 

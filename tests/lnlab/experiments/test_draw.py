@@ -21,7 +21,7 @@ from lnlab.training import train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-ODD = {
+NON_DEFAULT = {
     "norm": "layer", "start": "chosen", "data": "mnist_binarized", "glimpses": 3, "hidden": 6,
     "latent": 3, "read_size": 2, "write_size": 3, "input_scale": 3.0, "epochs": 2,
     "updates_an_epoch": 4, "batch_size": 4, "learning_rate": 0.02, "clip": 4.9, "gain": 0.7,
@@ -131,8 +131,8 @@ class ByHand:
             text = decoded[0] @ look[0].T + look[1]
             fx, fy, intensity = self.filters(text[:, :5], s.read_size)
             parts = [
-                (intensity * torch.einsum("bia,bac,bjc->bij", fy, seen, fx)).reshape(B, -1)
-                for seen in (x, x - 1 / (1 + (-canvas).exp()))
+                (intensity * torch.einsum("bia,bac,bjc->bij", fy, image, fx)).reshape(B, -1)
+                for image in (x, x - 1 / (1 + (-canvas).exp()))
             ]
             encoded = self.lstm("encoder", torch.cat([*parts, decoded[0]], 1), encoded)
             code = encoded[0] @ self.p["code.weight"].T + self.p["code.bias"]
@@ -198,9 +198,9 @@ ARMS = {
 @pytest.mark.parametrize("arm", ARMS.values(), ids=ARMS)
 @pytest.mark.usefixtures("double")
 def test_a_run_is_what_the_equations_say(arm, monkeypatch):
-    assert set(ODD) == {field.name for field in dataclasses.fields(Settings)}
+    assert set(NON_DEFAULT) == {field.name for field in dataclasses.fields(Settings)}
     monkeypatch.setattr(runs, "EVAL_BATCH_SIZE", 3)
-    s = Settings(**ODD | arm)
+    s = Settings(**NON_DEFAULT | arm)
     hand = ByHand(s, DATA, seed=5)
     points = list(train(Run(s, DATA, seed=5), epochs=2, first_epoch_points=3))
     assert [point["epoch"] for point in points] == [0, 0.25, 0.5, 1, 2]
@@ -228,7 +228,7 @@ def test_a_run_is_what_the_equations_say(arm, monkeypatch):
 
 @pytest.mark.usefixtures("double")
 def test_what_is_kept_is_how_the_canvas_came_about():
-    run = Run(Settings(**ODD), DATA, seed=1)
+    run = Run(Settings(**NON_DEFAULT), DATA, seed=1)
     with torch.inference_mode():
         result = run.recorded_images()
         generator = torch.Generator().manual_seed(1)
@@ -250,7 +250,7 @@ def test_what_is_kept_is_how_the_canvas_came_about():
 
 @pytest.mark.usefixtures("double")
 def test_a_dream_is_painted_from_the_noise_alone():
-    run = Run(Settings(**ODD), DATA, seed=1)
+    run = Run(Settings(**NON_DEFAULT), DATA, seed=1)
     noise = numbers(3, 2, 3)
     for part in (run.model.code.weight, run.model.code.bias):
         part.data.zero_()  # then the code is the noise, whatever the image
@@ -271,7 +271,7 @@ def loaded(monkeypatch):
 
 def test_where_a_run_is_now_to_end_all_images_are_measured(loaded, tmp_path, monkeypatch):
     def ends(epochs, **more):
-        chosen = Settings(**ODD | {"epochs": epochs})
+        chosen = Settings(**NON_DEFAULT | {"epochs": epochs})
         (path,) = record_runs(EXPERIMENT, [chosen], [1], out=tmp_path, device="cpu", **more)
         return records.read(path)["curves"]["test_bound_of_all"]
 
@@ -293,7 +293,7 @@ def test_where_a_run_is_now_to_end_all_images_are_measured(loaded, tmp_path, mon
 
 
 def test_a_run_that_explodes_is_recorded_to_its_end(loaded, tmp_path):
-    chosen = Settings(**ODD | {"learning_rate": 1e6, "clip": None})
+    chosen = Settings(**NON_DEFAULT | {"learning_rate": 1e6, "clip": None})
     (path,) = record_runs(EXPERIMENT, [chosen], [0], out=tmp_path, device="cpu")
     curves = records.read(path)["curves"]
     assert curves["epoch"][-1] == 2

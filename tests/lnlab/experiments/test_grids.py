@@ -32,11 +32,11 @@ def test_the_book_has_the_runs_of_the_grids_and_no_other_but_some_that_are_plann
     for runs in (wanted, planned):
         assert len(runs) == len(dict(runs)), "two grids ask for one run"
     # A planned run may be there, and in the place of one that it replaces.
-    there = {stem for stem, settings in planned if on_disk.get(stem) == settings}
+    recorded_stems = {stem for stem, settings in planned if on_disk.get(stem) == settings}
     replaced = {stem for stem, _ in asked_for([g for g in experiment.grids if g.replaced])}
-    assert there & dict(wanted).keys() <= replaced
-    assert {s: of for s, of in wanted if s not in there} == {
-        s: of for s, of in on_disk.items() if s not in there
+    assert recorded_stems & dict(wanted).keys() <= replaced
+    assert {s: of for s, of in wanted if s not in recorded_stems} == {
+        s: of for s, of in on_disk.items() if s not in recorded_stems
     }
 
 

@@ -61,7 +61,7 @@ def random(*shape, seed=1):
 def window_by_loop(module, x, text):
     """Eqs. 46-51 of Graves, number by number, around a cell that was tested elsewhere."""
     (T, B, _), (_, U, C), K = x.shape, text.shape, len(module.bells.bias) // 3
-    seen = []
+    steps = []
     for b in range(B):
         h = c = torch.zeros(1, module.cell.hidden_size)
         k, w = [torch.zeros(())] * K, torch.zeros(C)
@@ -72,9 +72,9 @@ def window_by_loop(module, x, text):
             k = [k[j] + step[j] for j in range(K)]
             phi = [sum(a[j] * (-s[j] * (k[j] - u) ** 2).exp() for j in range(K)) for u in range(U)]
             w = sum(phi[u] * text[b, u] for u in range(U))
-            seen.append((b, t, h[0], w, torch.stack(phi)))
+            steps.append((b, t, h[0], w, torch.stack(phi)))
     return [
-        torch.stack([torch.stack([s[part] for s in seen if s[1] == t]) for t in range(T)])
+        torch.stack([torch.stack([s[part] for s in steps if s[1] == t]) for t in range(T)])
         for part in (2, 3, 4)
     ]
 
@@ -107,23 +107,27 @@ def test_the_window_and_its_gradient_are_those_of_a_loop_over_numbers(norm, doub
 
 
 @pytest.mark.parametrize(
-    "odd", [{"norm": "none"}, {"constant": False}, {"layers": 2, "eps": 0.3}], ids=str
+    "overrides", [{"norm": "none"}, {"constant": False}, {"layers": 2, "eps": 0.3}], ids=str
 )
-def test_every_layer_sees_pen_window_and_the_layer_below_and_the_output_all(odd, double):
-    made = scatter(models.Writer(Settings(**SMALL | odd), 3))
+def test_every_layer_sees_pen_window_and_the_layer_below_and_the_output_all(overrides, double):
+    made = scatter(models.Writer(Settings(**SMALL | overrides), 3))
     points, text = random(7, 2, 3), random(2, 4, 3, seed=3).abs()
-    pen = points if odd.get("constant") is False else torch.cat((points, torch.ones(7, 2, 1)), 2)
+    pen = (
+        points
+        if overrides.get("constant") is False
+        else torch.cat((points, torch.ones(7, 2, 1)), 2)
+    )
     hidden, window, share = made.first(pen, text)
     layers = [hidden]
     for lstm in made.others:
         layers.append(lstm(torch.cat((layers[-1], pen, window), 2))[0])
-    assert len(layers) == odd.get("layers", 3)
+    assert len(layers) == overrides.get("layers", 3)
     texts, at = made(points, text)
     torch.testing.assert_close(
         texts, torch.cat(layers, 2) @ made.output.weight.T + made.output.bias
     )
     torch.testing.assert_close(at, share)
-    assert any(isinstance(m, nn.LSTM) for m in made.modules()) == (odd.get("norm") == "none")
+    assert any(isinstance(m, nn.LSTM) for m in made.modules()) == (overrides.get("norm") == "none")
     # No point is known before its turn.
     changed = points.clone()
     changed[4] += 1
@@ -155,8 +159,8 @@ def test_the_window_starts_at_the_pace_of_the_lines_with_heights_that_sum_to_1()
 
 
 def test_a_chosen_start_has_larger_weights_of_inputs_and_orthogonal_recurrent_ones():
-    usual, chosen = start(norm="none"), start(norm="none", start="chosen", input_scale=3.0)
-    inputs = dict(usual.named_parameters())
+    default, chosen = start(norm="none"), start(norm="none", start="chosen", input_scale=3.0)
+    inputs = dict(default.named_parameters())
     for name, parameter in chosen.named_parameters():
         if "weight_ih" in name and "first" in name:
             torch.testing.assert_close(parameter, 3 * inputs[name])
@@ -246,10 +250,10 @@ def test_points_are_in_units_of_their_deviation_with_noise_of_their_resolution()
     offsets = np.concatenate([line.strokes[:, :2] for line in splits["train"]])
     assert run.unit == pytest.approx(offsets.std(), rel=1e-5)
     pieces = run.pieces["train"][:3]
-    points, text, there = run.batch(pieces, np.random.default_rng(0))
+    points, text, mask = run.batch(pieces, np.random.default_rng(0))
     for k, piece in enumerate(pieces):
         n = len(piece.strokes)
-        assert there[:, k].tolist() == [True] * n + [False] * (len(points) - n)
+        assert mask[:, k].tolist() == [True] * n + [False] * (len(points) - n)
         assert points[0, k, :2].tolist() == [0, 0]  # a piece begins where it begins
         off = points[1:n, k, :2] * run.unit - torch.from_numpy(piece.strokes[1:, :2])
         assert 0.3 / 64 < off.abs().max() <= 0.501 / 64
@@ -268,11 +272,11 @@ def test_batches_are_of_the_seed_and_the_epoch_alone_and_of_about_one_length():
                    for x, y in zip(p, q, strict=True) if x.shape == y.shape) and all(
             p.points.shape == q.points.shape for p, q in zip(a, b, strict=True))  # fmt: skip
 
-    usual = batches(0, 1)
-    assert len(usual) == 3
-    assert same(usual, batches(0, 1, norm="none", hidden=3, learning_rate=0.5))
-    assert not same(usual, batches(0, 2))
-    assert not same(usual, batches(1, 1))
+    reference = batches(0, 1)
+    assert len(reference) == 3
+    assert same(reference, batches(0, 1, norm="none", hidden=3, learning_rate=0.5))
+    assert not same(reference, batches(0, 2))
+    assert not same(reference, batches(1, 1))
     many = batches(0, 0, updates_an_epoch=POOL + 1, batch_size=2)
     assert len(many) == POOL + 1
     lengths = sorted(sorted(b.mask.sum(0).tolist()) for b in many[:POOL])
@@ -281,14 +285,14 @@ def test_batches_are_of_the_seed_and_the_epoch_alone_and_of_about_one_length():
 
 
 def test_an_update_is_adams_along_the_shortened_gradient(double):
-    odd = {"clip": 0.02, "learning_rate": 0.03, "adam_betas": (0.3, 0.6), "adam_eps": 0.3}
-    run = Run(Settings(**SMALL | odd, norm="none"), LINES, seed=1)
-    points, text, there = next(run.batches(0))
-    batch = (points.double(), text.double(), there)
+    overrides = {"clip": 0.02, "learning_rate": 0.03, "adam_betas": (0.3, 0.6), "adam_eps": 0.3}
+    run = Run(Settings(**SMALL | overrides, norm="none"), LINES, seed=1)
+    points, text, mask = next(run.batches(0))
+    batch = (points.double(), text.double(), mask)
     batch = type(next(run.batches(0)))(*batch)
     texts, _ = run.model(batch.points[:-1], batch.text)
     each = models.nll(texts, batch.points[1:])
-    expected = [each[t, b] for t in range(len(each)) for b in range(3) if there[t + 1, b]]
+    expected = [each[t, b] for t in range(len(each)) for b in range(3) if mask[t + 1, b]]
     loss = torch.stack(expected).mean()
     before = [p.detach().clone() for p in run.model.parameters()]
     gradients = torch.autograd.grad(loss, list(run.model.parameters()))

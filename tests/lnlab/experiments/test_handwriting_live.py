@@ -54,12 +54,12 @@ def test_a_text_is_written_as_the_run_would(recorded):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [("", "1 to 40 characters, got 0"), ("a" * (LONGEST + 1), "1 to 40 characters, got 41"),
      ("aXb!", r"training had, got '!' 'X'; use only ' abc'")],
 )  # fmt: skip
-def test_a_text_that_cannot_be_written_is_refused(text, said, recorded):
-    with pytest.raises(ValueError, match=f"write: text must .*{said}"):
+def test_a_text_that_cannot_be_written_is_refused(text, message, recorded):
+    with pytest.raises(ValueError, match=f"write: text must .*{message}"):
         Pen.of(recorded).write(text, 3)
 
 

@@ -80,9 +80,9 @@ def test_a_run_measures_the_change_of_upper_gradients_and_leaves_the_model_as_it
     landscape = Landscape(run.model, run.x[:20], run.y[:20])
     here, last = landscape.weights, landscape.layers[-1]
     g = landscape(here)[1]
-    there = here - 0.2 * g
-    there[last] = here[last]
-    change = np.linalg.norm(landscape(there)[1][last] - g[last])
+    ahead = here - 0.2 * g
+    ahead[last] = here[last]
+    change = np.linalg.norm(landscape(ahead)[1][last] - g[last])
     assert result["shift_3"] == pytest.approx(change / np.linalg.norm(g[last]))
     steps = [0.2 * factor for factor in FACTORS]
     ratios = [np.linalg.norm(landscape(here - s * g)[1] - g) / np.linalg.norm(s * g) for s in steps]

@@ -155,7 +155,7 @@ def test_a_case_moves_with_its_batch_under_batch_norm_alone(digits):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"batch_size": 361}, "at most 360 .the test cases., .* got 361"),
         ({"batch_size": 50, "statistics_cases": 40}, "at most 40 .statistics_cases., .* got 50"),
@@ -163,8 +163,8 @@ def test_a_case_moves_with_its_batch_under_batch_norm_alone(digits):
         ({"batch_size": 800, "norm": "none"}, "at most 718 .half of the training cases., .* 800"),
     ],
 )
-def test_a_batch_too_large_for_a_measurement_is_refused(digits, wrong, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_batch_too_large_for_a_measurement_is_refused(digits, wrong, message):
+    with pytest.raises(ValueError, match=message):
         Run(Settings(**SMALL | {"hidden": (8, 8)} | wrong), digits)
 
 

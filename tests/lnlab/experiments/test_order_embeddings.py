@@ -66,8 +66,8 @@ class ByHand:
                     for row in rows]
             for split, rows in data.images.items()
         }  # fmt: skip
-        seen = [word for captions in texts["train"] for c in captions for word in c]
-        often = sorted({word for word in seen if seen.count(word) >= s.least_count})
+        all_words = [word for captions in texts["train"] for c in captions for word in c]
+        often = sorted({word for word in all_words if all_words.count(word) >= s.least_count})
         self.captions = {
             split: [[[often.index(w) + 1 if w in often else 0 for w in c] for c in captions]
                     for captions in rows]
@@ -192,16 +192,16 @@ def run(settings, data, seed=3):
     return [{k: v for k, v in point.items() if k != "wall_s"} for point in points]
 
 
-def like(found, expected):
-    assert [set(p) for p in found] == [set(p) for p in expected]
+def like(actual, expected):
+    assert [set(p) for p in actual] == [set(p) for p in expected]
     return all(
         f[name] == pytest.approx(e[name], rel=1e-6, nan_ok=True)
-        for f, e in zip(found, expected, strict=True)
+        for f, e in zip(actual, expected, strict=True)
         for name in e
     )
 
 
-ODD = [
+NON_DEFAULT = [
     {"norm": "none"},
     {"hidden": 4},
     {"word_size": 3},
@@ -221,7 +221,7 @@ ODD = [
 
 
 @pytest.fixture(scope="module")
-def as_usual(few):
+def default_points(few):
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -241,19 +241,19 @@ def few(layouts):
 
 def test_every_setting_has_an_odd_value_here():
     others = {"data", "keep"}  # what is kept has its own tests, and changes no run
-    assert {n for odd in ODD for n in odd} == {
+    assert {n for changes in NON_DEFAULT for n in changes} == {
         f.name for f in dataclasses.fields(Settings)
     } - others
 
 
-@pytest.mark.parametrize("odd", ODD, ids=str)
-def test_an_odd_setting_acts_as_its_definition_says(odd, few, as_usual, double):
-    usual = Settings(**SMALL)
-    chosen = dataclasses.replace(usual, **odd)
+@pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
+def test_an_odd_setting_acts_as_its_definition_says(changes, few, default_points, double):
+    default = Settings(**SMALL)
+    chosen = dataclasses.replace(default, **changes)
     results, expected = run(chosen, few), list(ByHand(chosen, few, 3).points())
     assert like(results, expected)
     if len(results) == 3:
-        assert results[-1]["ranking_loss"] != pytest.approx(as_usual[-1]["ranking_loss"])
+        assert results[-1]["ranking_loss"] != pytest.approx(default_points[-1]["ranking_loss"])
 
 
 def test_the_penalties_of_a_split_are_those_of_its_captions_in_their_order(layouts):
@@ -272,8 +272,8 @@ def test_the_penalties_of_a_split_are_those_of_its_captions_in_their_order(layou
 
 
 def test_what_is_kept_ranks_captions_as_the_network_does_and_changes_no_run(layouts):
-    usual = Settings(**SMALL)
-    made = Run(dataclasses.replace(usual, keep=7), layouts, seed=3)
+    default = Settings(**SMALL)
+    made = Run(dataclasses.replace(default, keep=7), layouts, seed=3)
     points = list(train(made, epochs=1, first_epoch_points=2))
     last = points[-1]
     assert (last["caption_levels"].dtype, last["caption_levels"].shape) == (np.uint8, (7, 7))
@@ -288,7 +288,7 @@ def test_what_is_kept_ranks_captions_as_the_network_does_and_changes_no_run(layo
         mapped = images.numpy() @ map_[:, :-1].T + map_[:, -1]
         rounded = np.abs(mapped) / np.linalg.norm(mapped, axis=1, keepdims=True)
         np.testing.assert_allclose(rounded, made.model.images(images).numpy(), atol=0.01)
-    plain = list(train(Run(usual, layouts, seed=3), epochs=1, first_epoch_points=2))
+    plain = list(train(Run(default, layouts, seed=3), epochs=1, first_epoch_points=2))
     for point, other in zip(points, plain, strict=True):
         same = [name for name in other if name != "wall_s"]
         assert {k: point[k] for k in same} == pytest.approx(

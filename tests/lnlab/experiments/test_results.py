@@ -24,9 +24,11 @@ def records(experiment, case):
 def table(experiment, case):
     """The table of the usual runs, cut into the rates and what arms are compared by."""
     task = importlib.import_module(f"lnlab.experiments.{experiment}.results").TASK
-    usual = [run for run in records(experiment, case)
-             if oracle.usual(run) and _at_usual_rate(run)]  # fmt: skip
-    rates, *compared = re.split(r"(?m)^  (?=.* and layer norm, each at its rate)", task.text(usual))
+    default_runs = [run for run in records(experiment, case)
+             if oracle.has_default_settings(run) and _at_usual_rate(run)]  # fmt: skip
+    rates, *compared = re.split(
+        r"(?m)^  (?=.* and layer norm, each at its rate)", task.text(default_runs)
+    )
     return rates, {part.partition(" and layer norm")[0]: part for part in compared}
 
 
@@ -82,7 +84,7 @@ def test_the_rates_are_told_with_the_mean_of_each_runs_lowest(experiment, case):
     for name, settings in toy_records.ARMS[experiment].items():
         (line,) = re.findall(rf"(?m)^    {re.escape(name)} +(\d.*|-.*)$", rates)
         of = [run for run in oracle.matching(records(experiment, case), experiment, **settings)
-              if oracle.usual(run) and _at_usual_rate(run)]  # fmt: skip
+              if oracle.has_default_settings(run) and _at_usual_rate(run)]  # fmt: skip
         lows = {}
         for run in of:
             low = FACTOR.get(experiment, 1) * min(oracle.known(oracle.score(run)))

@@ -34,7 +34,7 @@ RUNS = {
     "sequence": {**DIGITS, "hidden": 6, "norm": "layer"},
     "weights": {**NETWORK, "norm": "layer", "optimizer": "adam", "magnitude": "fixed"},
     "convnet": test_convnet.SMALL,
-    "draw": test_draw.ODD | {"norm": "none", "gain": 1.0},
+    "draw": test_draw.NON_DEFAULT | {"norm": "none", "gain": 1.0},
     "handwriting": test_handwriting.SMALL | {"keep": 5},
     "order_embeddings": test_order_embeddings.SMALL | {"batch_size": 20},
     "skip_thoughts": test_skip_thoughts.SMALL | {"judge_every": 2, "keep": True, "words": 20},
@@ -45,7 +45,7 @@ RUNS = {
 OTHERS = [
     ("transformer", TRANSFORMER | {"norm": "none", "learning_rate": 1e8}),  # it diverges
     ("attentive_reader", READER | {"norm": "batch_everywhere"}),
-    ("draw", test_draw.ODD),
+    ("draw", test_draw.NON_DEFAULT),
 ]
 
 

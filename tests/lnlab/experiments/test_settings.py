@@ -92,9 +92,9 @@ class Layers:
                 )
                 if move:
                     m, B = s.momentum, len(a)
-                    seen = (a - a.mean(0)).square().sum(0) / (B - 1)
+                    batch_var = (a - a.mean(0)).square().sum(0) / (B - 1)
                     layer[2] = ((1 - m) * mean + m * a.mean(0)).detach()
-                    layer[3] = ((1 - m) * var + m * seen).detach()
+                    layer[3] = ((1 - m) * var + m * batch_var).detach()
                 a = gain * normalized(a, 0, s.eps, int(unbiased)) + bias
             else:
                 a = gain * (a - mean) / (var + s.eps).sqrt() + bias
@@ -299,14 +299,16 @@ class ByHand:
             std = a.flatten(0, 1).std(0, correction=0)
             results["miss_1"] = float(((a.mean(1) - a.mean((0, 1))) / std).square().mean().sqrt())
             known = order[: len(self.x) // B * B]
-            a, seen = self.x[known] @ W.T, []
+            a, outputs_by_batch = self.x[known] @ W.T, []
             for k in range(noise.MOVES_SIZE[1]):
                 moved = np.random.default_rng([self.seed, k]).permutation(len(known))
                 place = torch.empty_like(a)
                 for four in moved.reshape(-1, B):
                     place[four] = normalized(a[four], 0, s.eps, int(s.variance != "biased"))
-                seen.append(place)
-            results["moves_1"] = float(torch.stack(seen).var(0, correction=1).mean().sqrt())
+                outputs_by_batch.append(place)
+            results["moves_1"] = float(
+                torch.stack(outputs_by_batch).var(0, correction=1).mean().sqrt()
+            )
         return results
 
     def points(self):
@@ -336,11 +338,11 @@ def run(experiment, s, data=TINY, seed=3):
     return [{k: v for k, v in p.items() if k != "wall_s"} for p in points]
 
 
-def like(found, expected, **close):
+def like(actual, expected, **close):
     """Say whether all that was worked out by hand was measured, NaN where nothing is to be."""
-    return len(found) == len(expected) and all(
+    return len(actual) == len(expected) and all(
         name in f and f[name] == pytest.approx(value, nan_ok=True, **close)
-        for f, e in zip(found, expected, strict=True)
+        for f, e in zip(actual, expected, strict=True)
         for name, value in e.items()
     )
 
@@ -357,24 +359,24 @@ COUNTED = {
 OF_LAYERS = {**COUNTED, **ADAM, "hidden": (4, 7, 3), "initialization": "he"}
 OF_BATCH = {"eps": 0.3, "variance": "biased", "momentum": 0.37}
 # Each odd value with what it needs to act; a field may have several.
-ODD = {
+NON_DEFAULT = {
     "mnist": [
-        *(({"norm": "layer"}, {name: odd}) for name, odd in OF_LAYERS.items()),
-        *(({"norm": "batch"}, {name: odd}) for name, odd in OF_BATCH.items()),
+        *(({"norm": "layer"}, {name: changes}) for name, changes in OF_LAYERS.items()),
+        *(({"norm": "batch"}, {name: changes}) for name, changes in OF_BATCH.items()),
         *(({"norm": "layer"}, {"norm": norm}) for norm in ("none", "batch", "weight")),
         ({"norm": "layer"}, {"eps": 0.3}),
         ({"norm": "batch", "variance": "biased"}, {"variance": "unbiased"}),
     ],
     "noise": [
-        *(({"norm": "layer"}, {name: odd}) for name, odd in OF_LAYERS.items()),
-        *(({"norm": "batch"}, {name: odd}) for name, odd in OF_BATCH.items()),
+        *(({"norm": "layer"}, {name: changes}) for name, changes in OF_LAYERS.items()),
+        *(({"norm": "batch"}, {name: changes}) for name, changes in OF_BATCH.items()),
         *(({"norm": "batch"}, {"norm": norm}) for norm in ("none", "layer")),
         ({"norm": "batch"}, {"batch_size": 5}),
         ({"norm": "batch"}, {"statistics_cases": 21}),
         ({"norm": "layer"}, {"gradient_batches": 3}),
     ],
     "sequence": [
-        *(({}, {name: odd}) for name, odd in {**COUNTED, **ADAM}.items()),
+        *(({}, {name: changes}) for name, changes in {**COUNTED, **ADAM}.items()),
         ({}, {"cell": "gru"}),
         ({}, {"cell": "lstm"}),
         ({"cell": "gru", "norm": "none"}, {"bias_init": "uniform"}),
@@ -393,8 +395,8 @@ ODD = {
         ({}, {"held_out": True}),
     ],
     "weights": [
-        *(({"optimizer": "adam"}, {name: odd}) for name, odd in OF_LAYERS.items()),
-        *(({"norm": "batch"}, {name: odd}) for name, odd in OF_BATCH.items()),
+        *(({"optimizer": "adam"}, {name: changes}) for name, changes in OF_LAYERS.items()),
+        *(({"norm": "batch"}, {name: changes}) for name, changes in OF_BATCH.items()),
         ({"norm": "layer"}, {"eps": 0.3}),
         ({"norm": "layer"}, {"norm": "none"}),
         ({"norm": "layer"}, {"norm": "batch"}),
@@ -423,27 +425,27 @@ def test_each_optimizer_has_a_rate_of_its_own(optimizer):
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_setting_has_an_odd_value_here(experiment):
     fields = {field.name for field in dataclasses.fields(EXPERIMENTS[experiment].Settings)}
-    assert {name for _, odd in ODD[experiment] for name in odd} | {"data"} == fields
+    assert {name for _, changes in NON_DEFAULT[experiment] for name in changes} | {"data"} == fields
 
 
 @pytest.mark.parametrize(
-    ("experiment", "needs", "odd"),
-    [(experiment, *pair) for experiment, pairs in ODD.items() for pair in pairs],
+    ("experiment", "needs", "changes"),
+    [(experiment, *pair) for experiment, pairs in NON_DEFAULT.items() for pair in pairs],
     ids=str,
 )
-def test_an_odd_setting_acts_as_its_definition_says(experiment, needs, odd):
+def test_an_odd_setting_acts_as_its_definition_says(experiment, needs, changes):
     kind = EXPERIMENTS[experiment].Settings
-    chosen, usual = kind(**BASE[experiment] | needs | odd), kind(**BASE[experiment] | needs)
-    assert chosen != usual
+    chosen, default = kind(**BASE[experiment] | needs | changes), kind(**BASE[experiment] | needs)
+    assert chosen != default
     result, expected = run(experiment, chosen), ByHand(experiment, chosen, TINY, 3).points()
     # Double precision; a turn by way of the arc cosine loses half of it.
     assert like(result, expected, rel=1e-6, abs=1e-9)
-    assert not like(result, by_hand(experiment, usual), rel=1e-3, abs=1e-6)
+    assert not like(result, by_hand(experiment, default), rel=1e-3, abs=1e-6)
 
 
 @functools.cache
-def by_hand(experiment, usual):
-    return ByHand(experiment, usual, TINY, 3).points()
+def by_hand(experiment, default):
+    return ByHand(experiment, default, TINY, 3).points()
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)

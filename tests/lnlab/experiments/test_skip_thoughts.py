@@ -60,8 +60,8 @@ class ByHand:
         chapters = [c for book in data.prose.books for c in book.chapters]
         held, read = chapters[19::20], [c for k, c in enumerate(chapters) if k % 20 != 19]
         split = [[re.findall(r"\w+|\?", text) for text in c] for c in read]
-        seen = [word for c in split for text in c for word in text]
-        often = sorted(set(seen), key=lambda w: (-seen.count(w), w))[: s.words - 2]
+        all_words = [word for c in split for text in c for word in text]
+        often = sorted(set(all_words), key=lambda w: (-all_words.count(w), w))[: s.words - 2]
 
         def numbers(words):
             return [*[often.index(w) + 2 if w in often else 1 for w in words][: s.length], 0]
@@ -184,13 +184,13 @@ def run(settings, data, seed=3):
     return [{k: p[k] for k in ("epoch", "batch_nll", "val_nll")} for p in points]
 
 
-def like(found, expected):
-    return len(found) == len(expected) and all(
-        f == pytest.approx(e, rel=1e-6, nan_ok=True) for f, e in zip(found, expected, strict=True)
+def like(actual, expected):
+    return len(actual) == len(expected) and all(
+        f == pytest.approx(e, rel=1e-6, nan_ok=True) for f, e in zip(actual, expected, strict=True)
     )
 
 
-ODD = [
+NON_DEFAULT = [
     {"norm": "none"},
     {"norm": "none", "start": "scaled"},
     {"start": "scaled"},
@@ -216,22 +216,22 @@ ODD = [
 
 def test_every_setting_has_an_odd_value_here():
     others = {"data", "judge_every", "keep"}
-    assert {n for odd in ODD for n in odd} == {
+    assert {n for changes in NON_DEFAULT for n in changes} == {
         f.name for f in dataclasses.fields(Settings)
     } - others
 
 
 @functools.cache
-def as_usual():
+def default_points():
     return run(Settings(**SMALL), sentences())
 
 
-@pytest.mark.parametrize("odd", ODD, ids=str)
-def test_an_odd_setting_acts_as_its_definition_says(odd, material, double):
-    chosen = dataclasses.replace(Settings(**SMALL), **odd)
+@pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
+def test_an_odd_setting_acts_as_its_definition_says(changes, material, double):
+    chosen = dataclasses.replace(Settings(**SMALL), **changes)
     result = run(chosen, material)
     assert like(result, list(ByHand(chosen, material, 3).points()))
-    assert not like(result, as_usual())
+    assert not like(result, default_points())
 
 
 # How vectors are judged.
@@ -281,9 +281,9 @@ def test_a_vector_does_not_depend_on_which_sentences_it_is_read_with(material):
 
 def test_vectors_are_judged_before_training_and_at_every_so_many_epochs(material, monkeypatch):
     chosen = Settings(**SMALL | {"judge_every": 2, "epochs": 4, "first_epoch_points": 1})
-    seen = []
+    calls = []
     monkeypatch.setattr(
-        skip, "cross_validate", lambda x, y, auc: seen.append((x.shape, auc)) or 0.25
+        skip, "cross_validate", lambda x, y, auc: calls.append((x.shape, auc)) or 0.25
     )
     points = list(train(Run(chosen, material, seed=0), epochs=4, first_epoch_points=1))
     for name in ("mr", "bag_caption_pairs"):
@@ -291,7 +291,7 @@ def test_vectors_are_judged_before_training_and_at_every_so_many_epochs(material
             [0.25, math.nan, 0.25, math.nan, 0.25], nan_ok=True
         )
     three = [((40, 5), False), ((40, 3), False)] * 3
-    assert seen == ([*three, ((40, 10), True), ((40, 6), True)]) * 3
+    assert calls == ([*three, ((40, 10), True), ((40, 6), True)]) * 3
     assert math.isnan(points[0]["update_ms"])
     assert all(p["update_ms"] > 0 for p in points[1:])
 

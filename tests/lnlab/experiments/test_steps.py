@@ -19,7 +19,7 @@ from tests.cases.build import unoptimized
 
 SMALL = {"data": "digits", "hidden": (37, 21)}
 # No setting at its default, none at a round number: one that is dropped on the way shows.
-ODD = {
+NON_DEFAULT = {
     "learning_rate": 0.013,
     "adam_betas": (0.7, 0.95),
     "adam_eps": 1e-3,
@@ -93,7 +93,7 @@ def test_a_step_is_the_plain_one(
     threads(count)
     monkeypatch.setattr(compiled, "WORK", 1)  # as many threads as are allowed, however small
     settings = {"norm": norm, "batch_size": size, "variance": variance, "hidden": hidden}
-    plain, ours = pair(digits, **ODD | settings)
+    plain, ours = pair(digits, **NON_DEFAULT | settings)
     for _, batch in zip(range(10), plain.batches(0), strict=False):
         assert_close(ours.update(batch), plain.update(batch), rtol=1e-10, atol=1e-10)
     close = {"rtol": 1e-8, "atol": 1e-10}  # a gradient near 0 in every case may differ in sign

@@ -97,7 +97,11 @@ def test_points_are_after_so_many_updates_and_seconds():
 
 def test_runs_of_other_settings_are_another_kind_and_the_usual_one_is_first():
     result = TASK.run_groups(book(batch_size=8, epochs=5) + book() + book(batch_size=2))
-    assert [odd for odd, _ in result] == [{}, {"batch_size": 2}, {"batch_size": 8, "epochs": 5}]
+    assert [changed for changed, _ in result] == [
+        {},
+        {"batch_size": 2},
+        {"batch_size": 8, "epochs": 5},
+    ]
     assert [len(runs) for _, runs in result] == [15, 15, 15]
 
 
@@ -171,10 +175,10 @@ def test_the_rates_of_the_book_are_the_best_of_its_sweep_and_not_at_its_edge(
     experiment, task, tuned
 ):
     sweep = experiment.SWEEP.overrides
-    odd = {k: v for k, v in sweep.items() if k != "learning_rate" and not isinstance(v, tuple)}
+    changed = {k: v for k, v in sweep.items() if k != "learning_rate" and not isinstance(v, tuple)}
     name = task.settings.__module__.rsplit(".", 1)[-1]
     assert name in names()
-    result = task.at_best_rates(records.read_all(name, **odd))
+    result = task.at_best_rates(records.read_all(name, **changed))
     for arm, of in result.items():
         assert tuple(of.rates) == experiment.RATES
         assert of.rate == tuned[tuple(STARTS[arm].values())[:2]]

@@ -23,8 +23,8 @@ from lnlab.cli import invocation, main
 from lnlab.training import train
 
 TOYS = Path(__file__).parent / "toys"
-ODD = ["--start", "drawn", "--learning-rate", "0.03", "--decay", "0.2", "--no-mirrored"]
-ODD += ["--pairs-per-update", "5", "--first-epoch-points", "3", "--data", "far"]
+NON_DEFAULT = ["--start", "drawn", "--learning-rate", "0.03", "--decay", "0.2", "--no-mirrored"]
+NON_DEFAULT += ["--pairs-per-update", "5", "--first-epoch-points", "3", "--data", "far"]
 # As `python -m lnlab`, where the toy's file lies among the experiments.
 RUNNER = f"""
 import sys
@@ -79,7 +79,7 @@ def by_hand(epochs, seed, *, momentum, data, rate=0.03, decay=0.2, size=5):
 
 
 def run(out, *more, seeds="1"):
-    command = ["replay", "retrieval", *ODD, "--momentum", "0.5", "--epochs", "3", "--seeds"]
+    command = ["replay", "retrieval", *NON_DEFAULT, "--momentum", "0.5", "--epochs", "3", "--seeds"]
     return main([*command, *seeds.split(), "--threads", "1", "--out", str(out), *more])
 
 
@@ -179,7 +179,7 @@ def test_what_is_not_given_is_as_it_says(toy):
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ("--start ones", "--start must be one of zeros, drawn, got 'ones'"),
         ("--momentum 0.5 1.5", "--momentum must be a number from 0 to 1, got 1.5"),
@@ -191,13 +191,13 @@ def test_what_is_not_given_is_as_it_says(toy):
         ("--mirrored 1", "unrecognized arguments: 1"),
     ],
 )
-def test_what_cannot_be_is_refused_by_the_type_of_the_setting(typed, said, tmp_path, capsys):
+def test_what_cannot_be_is_refused_by_the_type_of_the_setting(typed, message, tmp_path, capsys):
     try:
         status = main(["replay", "retrieval", *typed.split(), "--out", str(tmp_path)])
     except SystemExit as end:
         status = end.code
     assert status in (1, 2)
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not list(tmp_path.glob("*/*.json"))
 
 
@@ -231,7 +231,7 @@ def test_a_process_that_is_killed_loses_no_epoch(tmp_path):
         "def slow(*args):\n    save(*args)\n    time.sleep(1)\n"
         f"checkpoint.save = slow\n{RUNNER}\nraise SystemExit(main(sys.argv[1:]))\n"
     )
-    typed = [*ODD, "--momentum", "0.5", "--epochs", "60", "--seeds", "1", "--threads", "1"]
+    typed = [*NON_DEFAULT, "--momentum", "0.5", "--epochs", "60", "--seeds", "1", "--threads", "1"]
     out = tmp_path / "out"
     command = [sys.executable, str(script), "replay", "retrieval", *typed, "--out", str(out)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -181,15 +181,15 @@ def run(settings, text, seed=3):
     return [{k: v for k, v in point.items() if k != "wall_s"} for point in points]
 
 
-def like(found, expected):
-    assert [set(p) for p in found] == [set(p) for p in expected]
-    for f, e in zip(found, expected, strict=True):
+def like(actual, expected):
+    assert [set(p) for p in actual] == [set(p) for p in expected]
+    for f, e in zip(actual, expected, strict=True):
         for name in e:
             # A share of 0 is what rounding leaves of it.
             assert f[name] == pytest.approx(e[name], rel=1e-6, abs=1e-20, nan_ok=True), name
 
 
-ODD = [
+NON_DEFAULT = [
     *({"place": place} for place in ("post", "sandwich")),
     *({"norm": norm} for norm in ("none", "rms", "tanh")),
     {"last_norm": False},
@@ -216,16 +216,16 @@ ODD = [
 
 def test_every_setting_has_an_odd_value_here():
     fields = {f.name for f in dataclasses.fields(Settings)}
-    assert {n for odd in ODD for n in odd} == fields - {"data", "ablate"}
+    assert {n for changes in NON_DEFAULT for n in changes} == fields - {"data", "ablate"}
 
 
-@pytest.mark.parametrize("odd", ODD, ids=str)
-def test_an_odd_setting_acts_as_its_definition_says(odd, text, double):
-    usual = Settings(**SMALL)
-    chosen = dataclasses.replace(usual, **odd)
+@pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
+def test_an_odd_setting_acts_as_its_definition_says(changes, text, double):
+    default = Settings(**SMALL)
+    chosen = dataclasses.replace(default, **changes)
     result = run(chosen, text)
     like(result, list(ByHand(chosen, text, 3).points()))
-    base = run(usual, text)
+    base = run(default, text)
     assert len(result) != len(base) or result[-1] != pytest.approx(base[-1], nan_ok=True)
 
 
@@ -300,19 +300,19 @@ def changed_by_hand(name, p, s, frozen):
 def test_an_ablation_changes_the_norms_as_it_says(name, trained, double):
     p = {k: v.detach() for k, v in trained.model.state_dict().items()}
     # What comes into each norm, on text to train on: its deviation, over all characters.
-    seen = {}
+    deviations = {}
 
     def note(x, at):
         var = (x - x.mean(-1, keepdim=True)).square().mean(-1)
-        seen[at] = float((var + trained.settings.eps).sqrt().mean())
+        deviations[at] = float((var + trained.settings.eps).sqrt().mean())
         return normalized("layer", x, p, at, trained.settings.eps)
 
     forward(p, trained.probes[:, :-1], trained.settings, note)
-    assert trained.frozen.tolist() == pytest.approx(list(seen.values()))
+    assert trained.frozen.tolist() == pytest.approx(list(deviations.values()))
     made = ablation.ablated(trained.model, name, trained.frozen)
     result = float(nll(made, trained.windows).detach())
     exact = float(nll(trained.model, trained.windows).detach())
-    norm = changed_by_hand(name, p, trained.settings, list(seen.values()))
+    norm = changed_by_hand(name, p, trained.settings, list(deviations.values()))
     expected = float(loss_of(p, trained.windows, trained.settings, norm)[0])
     rounded = {"float16": 3e-3, "float16_sums": 3e-3, "bfloat16": 3e-2, "int8": 3e-2}
     assert result == pytest.approx(expected, abs=rounded.get(name, 1e-12))
@@ -373,12 +373,12 @@ def test_a_row_of_zeros_is_kept(trained):
 
 
 @pytest.mark.parametrize(
-    ("depth", "said"),
+    ("depth", "message"),
     [(3, r"scales must have more numbers for this model"), (1, r"some of matrices, scales, vec")],
 )
-def test_weights_of_another_model_are_refused(depth, said, trained):
+def test_weights_of_another_model_are_refused(depth, message, trained):
     other = model(dataclasses.replace(trained.settings, depth=depth), len(trained.characters))
-    with pytest.raises(ValueError, match=rf"unpack: .*{said}"):
+    with pytest.raises(ValueError, match=rf"unpack: .*{message}"):
         unpack(pack(trained.model), other)
 
 

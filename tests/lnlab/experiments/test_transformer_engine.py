@@ -72,8 +72,8 @@ def recorded(out, chosen):
 
 
 def test_a_run_that_explodes_is_recorded_to_its_end(made_up, tmp_path):
-    odd = {"norm": "none", "learning_rate": 1e30, "epochs": 3, "first_epoch_points": 1}
-    chosen = Settings(**SMALL | odd)
+    diverging = {"norm": "none", "learning_rate": 1e30, "epochs": 3, "first_epoch_points": 1}
+    chosen = Settings(**SMALL | diverging)
     record = recorded(tmp_path, chosen)
     curves = record["curves"]
     assert curves["epoch"] == [0, 1, 2, 3]

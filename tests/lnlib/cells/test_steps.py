@@ -97,7 +97,7 @@ def torch_step(cell, form, p, x, h, c, f=torch.tanh, eps=0.3, given=None):
     return (1 - z) * h + z * n
 
 
-ODD = [(cell, form, {}) for cell, form in EACH] + [
+NON_DEFAULT = [(cell, form, {}) for cell, form in EACH] + [
     ("rnn", form, {"nonlinearity": name})
     for form in FORMS["rnn"]
     for name in ("relu", "identity", "tanh")
@@ -106,7 +106,7 @@ ODD = [(cell, form, {}) for cell, form in EACH] + [
 
 @pytest.mark.parametrize(
     ("cell", "form", "options"),
-    ODD,
+    NON_DEFAULT,
     ids=lambda v: v if isinstance(v, str) else "-".join(v.values()),
 )
 @pytest.mark.parametrize("at_test", [False, True], ids=["", "given statistics"])

@@ -52,8 +52,8 @@ def floats(rows):
     return np.array([[float(a) for a in row] for row in rows])
 
 
-SAID = [("bernoulli", LOGITS), ("poisson", LOGITS), *(("categorical", row) for row in ROWS)]
-each = pytest.mark.parametrize(("family", "s"), SAID, ids=str)
+CASES = [("bernoulli", LOGITS), ("poisson", LOGITS), *(("categorical", row) for row in ROWS)]
+each = pytest.mark.parametrize(("family", "s"), CASES, ids=str)
 
 
 @each
@@ -87,7 +87,7 @@ def test_a_network_has_the_product_of_its_last_layer(row):
     np.testing.assert_allclose(ours, floats(expected)[:, 0], **close)
 
 
-@pytest.mark.parametrize(("family", "s"), [x for x in SAID if x[0] != "poisson"], ids=str)
+@pytest.mark.parametrize(("family", "s"), [x for x in CASES if x[0] != "poisson"], ids=str)
 def test_the_score_of_the_likely_label_has_all_its_digits(family, s):
     p = probabilities(family, s)
     likely = [a == max(p) for a in p] if family == "categorical" else [a > 0.5 for a in p]

@@ -285,8 +285,10 @@ def test_eq_13_block_as_a_loop_over_the_printed_formula():
 def test_kl_is_that_of_the_distributions(norm, family):
     model, X = make(norm, family), cases()
     delta = 0.1 * np.random.default_rng(2).normal(size=model.size)
-    here, there = (distribution(m, m.natural(X)) for m in (model, model.moved(delta)))
-    kl = torch.distributions.kl_divergence(here, there)
+    distribution_before, distribution_after = (
+        distribution(m, m.natural(X)) for m in (model, model.moved(delta))
+    )
+    kl = torch.distributions.kl_divergence(distribution_before, distribution_after)
     expected = (kl.sum(1) if kl.ndim == 2 else kl).mean().item()
     assert model.kl(X, delta) == pytest.approx(expected, rel=1e-9)
 
@@ -368,7 +370,7 @@ def test_a_wrong_value_is_named(wrong, match):
 
 
 @pytest.mark.parametrize(
-    ("family", "row", "said"),
+    ("family", "row", "message"),
     [
         ("gaussian", [0, np.inf, 1], "finite numbers"),
         ("bernoulli", [0, 0.5, 1], "0 or 1"),
@@ -379,11 +381,13 @@ def test_a_wrong_value_is_named(wrong, match):
         ("categorical", [0, 0.5, 0.5], "rows of 0 and 1 with sum 1"),
     ],
 )
-def test_labels_that_the_family_never_gives_are_refused(family, row, said):
+def test_labels_that_the_family_never_gives_are_refused(family, row, message):
     y = np.eye(H)[np.arange(N) % H]
     make(family=family).fisher(cases(), "empirical", y=y)
     y[7] = row
-    with pytest.raises(ValueError, match=f"y of the {family} family must be {said}, got .* case 7"):
+    with pytest.raises(
+        ValueError, match=f"y of the {family} family must be {message}, got .* case 7"
+    ):
         make(family=family).fisher(cases(), "empirical", y=y)
 
 

@@ -205,8 +205,8 @@ def hold(results, leaves, compute):
     slope = sum((g * d).sum() for g, d in zip(grads, along.values(), strict=True)).item()
 
     def moved(by):
-        there = compute({name: a + by * along[name].numpy() for name, a in arrays.items()})
-        return sum((w.numpy() * r).sum() for w, r in zip(weights, there, strict=True))
+        moved_outputs = compute({name: a + by * along[name].numpy() for name, a in arrays.items()})
+        return sum((w.numpy() * r).sum() for w, r in zip(weights, moved_outputs, strict=True))
 
     # Of the fourth order: along a line through so many leaves the third derivative is large.
     expected = 8 * (moved(STEP) - moved(-STEP)) - (moved(2 * STEP) - moved(-2 * STEP))

@@ -119,8 +119,8 @@ def test_residual_scaling_divides_what_writes_into_the_residual_stream_alone(ini
         torch.manual_seed(3)
         models.append(Transformer(9, **SMALL, initialization=initialization,
                                   residual_scaling=scaled))  # fmt: skip
-    usual, scaled = (dict(model.named_parameters()) for model in models)
-    for name, p in usual.items():
+    default, scaled = (dict(model.named_parameters()) for model in models)
+    for name, p in default.items():
         writes = name.endswith(("merge.weight", "contract.weight"))
         divisor = math.sqrt(2 * SMALL["depth"]) if writes else 1
         torch.testing.assert_close(scaled[name], p / divisor)

@@ -157,7 +157,7 @@ def written_out(x, axes, gain_axis, eps, ddof=0, centered=True, mean=None, var=N
     return (x - mean) / torch.sqrt(var + eps)
 
 
-ODD = {  # forward and backward with odd settings, x_hat, shape
+NON_DEFAULT = {  # forward and backward with odd settings, x_hat, shape
     "layer": (
         lambda x, g, b: lnlib.layer_norm(x, g, b, eps=0.3),
         lambda dy, x, g: lnlib.layer_norm_backward(dy, x, g, eps=0.3),
@@ -206,7 +206,9 @@ ODD = {  # forward and backward with odd settings, x_hat, shape
 SIX = np.linspace(0.1, 2, 6)
 
 
-@pytest.mark.parametrize(("forward", "backward", "x_hat", "shape", "axis"), ODD.values(), ids=ODD)
+@pytest.mark.parametrize(
+    ("forward", "backward", "x_hat", "shape", "axis"), NON_DEFAULT.values(), ids=NON_DEFAULT
+)
 def test_every_setting_matters_and_is_right(forward, backward, x_hat, shape, axis):
     rng = np.random.default_rng(0)
     x, dy = rng.normal(size=(2, *shape))

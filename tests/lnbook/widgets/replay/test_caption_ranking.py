@@ -85,13 +85,13 @@ def test_what_the_records_keep_takes_less_than_two_megabytes():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"picture": 500}, "picture must be a place from 0 to 499, got 500"),
         ({"picture": -1}, "picture must be a place from 0 to 499, got -1"),
         ({"point": 9}, "point must be a place from 0 to 8, got 9"),
     ],
 )
-def test_a_picture_or_a_point_that_is_not_there_is_refused(wrong, said):
-    with pytest.raises(ValueError, match=f"CaptionRanking: {said}"):
+def test_a_picture_or_a_point_that_is_not_there_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=f"CaptionRanking: {message}"):
         CaptionRanking(**wrong)

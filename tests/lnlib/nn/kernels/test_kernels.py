@@ -61,10 +61,10 @@ def unbuilt(monkeypatch, tmp_path):
 
 
 def test_every_path_is_listed_and_two_are_always_there():
-    there = kernels.available()
-    assert set(there) == set(kernels.IMPLEMENTATIONS) - {"auto"}
-    assert there["plain"] is there["function"] is True
-    assert there["cuda"] == (torch.cuda.is_available() and find_spec("triton") is not None)
+    available = kernels.available()
+    assert set(available) == set(kernels.IMPLEMENTATIONS) - {"auto"}
+    assert available["plain"] is available["function"] is True
+    assert available["cuda"] == (torch.cuda.is_available() and find_spec("triton") is not None)
 
 
 @pytest.mark.parametrize("implementation", ["plain", "function", "compiled"])

@@ -76,17 +76,21 @@ def test_hooks_of_an_inner_norm_are_called_with_what_it_normalizes(kind, form):
     packed, hx = pack_padded_sequence(draw(T, B, IN), LENGTHS), start(kind, 4)
     expected, last = module(packed, hx)
     for name, norm in norms(module).items():
-        seen = {"pre": [], "post": []}
+        num_rows = {"pre": [], "post": []}
         handles = [
-            norm.register_forward_pre_hook(lambda m, x, seen=seen: seen["pre"].append(len(x[0]))),
-            norm.register_forward_hook(lambda m, x, y, seen=seen: seen["post"].append(len(y))),
+            norm.register_forward_pre_hook(
+                lambda m, x, num_rows=num_rows: num_rows["pre"].append(len(x[0]))
+            ),
+            norm.register_forward_hook(
+                lambda m, x, y, num_rows=num_rows: num_rows["post"].append(len(y))
+            ),
         ]
         output, end = module(packed, hx)
         for handle in handles:
             handle.remove()
         sizes = packed.batch_sizes.tolist()
         rows = [sum(sizes)] if of_inputs(name) else sizes[:: -1 if "reverse" in name else 1]
-        assert seen == {"pre": rows, "post": rows}, name
+        assert num_rows == {"pre": rows, "post": rows}, name
         assert_close(output.data, expected.data)
         assert_close(end, last)
 
@@ -112,12 +116,14 @@ def test_backward_hooks_of_an_inner_norm_see_and_change_the_gradient(kind, form)
             weight = f"weight_ih{name.removeprefix('layernorm_in').removeprefix('layernorm_i')}"
             gradients = []
             for factor in (1, 3):
-                hooked, seen = copy.deepcopy(module), []
+                hooked, hooked_norms = copy.deepcopy(module), []
                 norm = getattr(hooked, name)
-                norm.register_full_backward_pre_hook(lambda m, dy, seen=seen: seen.append(m))
+                norm.register_full_backward_pre_hook(
+                    lambda m, dy, hooked_norms=hooked_norms: hooked_norms.append(m)
+                )
                 norm.register_full_backward_hook(lambda m, dx, dy, k=factor: (k * dx[0],))
                 sum(y.square().sum() for y in run(hooked)).backward()
-                assert seen == [norm]
+                assert hooked_norms == [norm]
                 gradient = getattr(hooked, weight).grad
                 is_part = "_in" in name, kind == "gru" and "_in" not in name
                 rows = slice(2 * H * is_part[0], 2 * H if is_part[1] else None)

@@ -80,15 +80,15 @@ def test_options_may_follow_the_compilers_name(machine, monkeypatch):
     assert load(machine)[0] == 7
 
 
-@pytest.mark.parametrize("there", [["g++", "clang++", "c++"], ["clang++", "c++"], ["c++"], []])
-def test_the_first_compiler_that_is_found_is_taken(tmp_path, monkeypatch, there):
-    for name in there:
+@pytest.mark.parametrize("installed", [["g++", "clang++", "c++"], ["clang++", "c++"], ["c++"], []])
+def test_the_first_compiler_that_is_found_is_taken(tmp_path, monkeypatch, installed):
+    for name in installed:
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path))
     for unset in (lambda: monkeypatch.delenv("CXX", raising=False), lambda: setenv(monkeypatch)):
         unset()
-        assert build._compiler() == ([str(tmp_path / there[0])] if there else None)
+        assert build._compiler() == ([str(tmp_path / installed[0])] if installed else None)
 
 
 def setenv(monkeypatch):

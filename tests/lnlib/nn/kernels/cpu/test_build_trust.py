@@ -10,12 +10,16 @@ from tests.cases.build import FOREIGN, OURS, builds, cached, digest, folder, loa
 
 
 @pytest.mark.parametrize(
-    ("umask", "there"), [(0, False), (0, True), (0o077, True)], ids=["0", "0, data sets", "077"]
+    ("umask", "folder_exists"),
+    [(0, False), (0, True), (0o077, True)],
+    ids=["0", "0, data sets", "077"],
 )
-def test_it_is_built_once_and_nobody_else_can_write_it_whatever_the_umask(machine, umask, there):
+def test_it_is_built_once_and_nobody_else_can_write_it_whatever_the_umask(
+    machine, umask, folder_exists
+):
     before = os.umask(umask)
     try:
-        if there:
+        if folder_exists:
             folder(machine).mkdir(parents=True)
         for _ in range(2):
             assert load(machine)[0] == OURS

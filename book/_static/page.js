@@ -56,15 +56,15 @@
       }
       end.append(list);
     }
-    const places = solutions.map((solution) => {
-      const place = document.createComment("");
-      solution.replaceWith(place);
-      return place;
+    const placeholders = solutions.map((solution) => {
+      const placeholder = document.createComment("");
+      solution.replaceWith(placeholder);
+      return placeholder;
     });
     end.append(...solutions);
     last.append(end);
     return () => {
-      places.forEach((place, i) => place.replaceWith(solutions[i]));
+      placeholders.forEach((placeholder, i) => placeholder.replaceWith(solutions[i]));
       end.remove();
     };
   }
@@ -78,8 +78,8 @@
       const chosen = lnAddress.read().get(name) ?? new Map();
       for (const radio of radios) {
         const value = chosen.get(group(radio));
-        const known = value !== undefined && radios.some((other) =>
-          group(other) === group(radio) && other.value === value);
+        const known = value !== undefined && radios.some((candidate) =>
+          group(candidate) === group(radio) && candidate.value === value);
         const on = known ? radio.value === value : radio.defaultChecked;
         if (!on || radio.checked) continue;
         radio.checked = true;
@@ -141,20 +141,20 @@
       });
       show(read() === "yes");
     }
-    for (const one of document.querySelectorAll("[data-print]")) {
-      one.addEventListener("click", () => print());
+    for (const button of document.querySelectorAll("[data-print]")) {
+      button.addEventListener("click", () => print());
     }
     document.querySelector(".bd-search-container input")?.select();
     // A link to a fold, to what is in one, or to a section that is one opens it.
     const unfold = () => {
-      const there = document.getElementById(location.hash.slice(1));
-      if (!there) return;
-      const own = there.querySelector(":scope > details.ln-part");
+      const target = document.getElementById(location.hash.slice(1));
+      if (!target) return;
+      const own = target.querySelector(":scope > details.ln-part");
       if (own) own.open = true;
-      for (let fold = there.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+      for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
         if (fold.open) continue;
         fold.open = true;
-        there.scrollIntoView({ behavior: "instant" });
+        target.scrollIntoView({ behavior: "instant" });
       }
     };
     addEventListener("hashchange", unfold);
@@ -170,16 +170,16 @@
       back = answersAtTheEnd();
       closed = [...document.querySelectorAll(
         "article details:not([open], .above-input, .ln-numbers, [data-part])")];
-      for (const one of closed) one.open = true;
-      for (const one of document.querySelectorAll("article .toggle-hidden")) {
-        one.classList.replace("toggle-hidden", "ln-was-hidden");
+      for (const fold of closed) fold.open = true;
+      for (const fold of document.querySelectorAll("article .toggle-hidden")) {
+        fold.classList.replace("toggle-hidden", "ln-was-hidden");
       }
     });
     addEventListener("afterprint", () => {
       back();
-      for (const one of closed) one.open = false;
-      for (const one of document.querySelectorAll("article .ln-was-hidden")) {
-        one.classList.replace("ln-was-hidden", "toggle-hidden");
+      for (const fold of closed) fold.open = false;
+      for (const fold of document.querySelectorAll("article .ln-was-hidden")) {
+        fold.classList.replace("ln-was-hidden", "toggle-hidden");
       }
     });
   }

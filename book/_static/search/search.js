@@ -30,7 +30,7 @@
     return { held, score: held * low * score / words.length };
   }
 
-  function found(query) {
+  function findResults(query) {
     const all = query.trim().split(/\s+/).filter(Boolean);
     const telling = all.filter((word) => !STOP.has(word.toLowerCase()));
     const words = (telling.length ? telling : all).map(pattern);
@@ -49,10 +49,10 @@
 
   /* A part of the text around the first place that has one of the words, with these marked. */
   function excerpt(text, words) {
-    const any = new RegExp(words.join("|"), "giu"), at = text.search(any);
+    const any = new RegExp(words.join("|"), "giu"), start = text.search(any);
     const line = document.createElement("p");
-    const from = at < BEFORE ? 0 : text.indexOf(" ", at - BEFORE) + 1;
-    const end = Math.max(at, 0) + AFTER, to = end >= text.length ? text.length : text.lastIndexOf(" ", end);
+    const from = start < BEFORE ? 0 : text.indexOf(" ", start - BEFORE) + 1;
+    const end = Math.max(start, 0) + AFTER, to = end >= text.length ? text.length : text.lastIndexOf(" ", end);
     const shown = (from ? "… " : "") + text.slice(from, to) + (to < text.length ? " …" : "");
     let last = 0;
     for (const hit of shown.matchAll(any)) {
@@ -67,7 +67,7 @@
 
   function show(query) {
     const room = document.querySelector("#search-results");
-    const results = found(query), list = document.createElement("ol");
+    const results = findResults(query), list = document.createElement("ol");
     for (const { page, anchor, title, text, words } of results) {
       const item = document.createElement("li"), link = document.createElement("a");
       link.href = `${page.page}.html?highlight=${encodeURIComponent(query.trim())}#${anchor}`;

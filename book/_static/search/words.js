@@ -3,7 +3,7 @@
   "use strict";
   const APART = "[\\s\\-\u2010\u2011\u2013_.]*"; // warm-up, LayerNorm, layer norm, pre-LN, nn.LayerNorm
   const SHORT = 4; // letters; a shorter word is whole
-  const escaped = (letter) => letter.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const escaped = (character) => character.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
   /* A pattern that finds a word however it is joined, and with an ending. */
   function pattern(word) {
@@ -31,9 +31,10 @@
       }
     }
     if (window.Highlight) CSS.highlights.set("ln-search", new Highlight(...ranges));
-    const there = document.getElementById(location.hash.slice(1)) ?? article;
-    const entry = there.matches("dt") ? there.nextElementSibling ?? there : there;
-    const first = ranges.find(({ startContainer: at }) => there.contains(at) || entry.contains(at));
+    const section = document.getElementById(location.hash.slice(1)) ?? article;
+    const entry = section.matches("dt") ? section.nextElementSibling ?? section : section;
+    const first = ranges.find(({ startContainer: node }) =>
+      section.contains(node) || entry.contains(node));
     if (!first) return;
     const target = first.startContainer.parentElement;
     for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;

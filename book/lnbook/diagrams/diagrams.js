@@ -1,7 +1,7 @@
 /* The diagrams answer to pointer and keyboard. All that is said and lit comes from Python. */
 function lnDiagram(root) {
   "use strict";
-  const said = root.querySelector(".ln-diagram-said");
+  const statusElement = root.querySelector(".ln-diagram-said");
 
   function cube() {
     const data = JSON.parse(root.querySelector(".ln-diagram-data").textContent);
@@ -9,17 +9,17 @@ function lnDiagram(root) {
     const labels = [...root.querySelectorAll(".ln-diagram-norm")];
     const inputs = labels.map((label) => label.querySelector("input"));
     const large = root.querySelector(".ln-diagram-large");
-    const place = ([i, c, p]) => (i * C + c) * P + p;
+    const cellIndex = ([i, c, p]) => (i * C + c) * P + p;
     const slab = C * P, cells = [...large.querySelectorAll("g .ln-diagram-cell")]; // the last example first
     const paths = cells.map((_, k) => cells[(N - 1 - Math.floor(k / slab)) * slab + (k % slab)]);
     const outline = (k) => paths[k].getAttribute("d");
 
     function light(svg, norm) {
-      const set = data.sets[norm], mine = set[place(chosen)];
+      const set = data.sets[norm], mine = set[cellIndex(chosen)];
       const together = [...set.keys()].filter((k) => set[k] === mine);
       const joined = together.at(-1) - together[0] >= slab; // examples share a mean
       svg.querySelector(".lit").setAttribute("d", together.map(outline).join(""));
-      svg.querySelector(".mark").setAttribute("d", outline(place(chosen)));
+      svg.querySelector(".mark").setAttribute("d", outline(cellIndex(chosen)));
       svg.querySelectorAll(".beam").forEach((beam, k) => {
         beam.setAttribute("d", joined ? data.beams[k][chosen[1]] : "");
       });
@@ -27,8 +27,8 @@ function lnDiagram(root) {
     function sentence(norm) {
       const [example, channel, position] = chosen.map((k) => k + 1);
       const size = C / data.groups[norm], first = Math.floor(chosen[1] / size) * size + 1;
-      const places = { example, channel, position, first, last: first + size - 1 };
-      return data.says[norm].replace(/\{(\w+)\}/g, (_, name) => places[name]);
+      const values = { example, channel, position, first, last: first + size - 1 };
+      return data.says[norm].replace(/\{(\w+)\}/g, (_, name) => values[name]);
     }
     function draw() {
       const norm = inputs.findIndex((input) => input.checked);
@@ -38,16 +38,16 @@ function lnDiagram(root) {
         light(label, k);
         label.querySelector(".ln-diagram-says").textContent = sentence(k).replace(/^[^:]*: /, "");
       });
-      said.textContent = sentence(norm);
+      statusElement.textContent = sentence(norm);
     }
     function choose(...cell) {
       chosen.splice(0, 3, ...cell);
       draw();
     }
     paths.forEach((cell, k) => {
-      const at = [Math.floor(k / (C * P)), Math.floor(k / P) % C, k % P];
+      const index = [Math.floor(k / (C * P)), Math.floor(k / P) % C, k % P];
       for (const event of ["pointerenter", "click"]) {
-        cell.addEventListener(event, () => choose(...at));
+        cell.addEventListener(event, () => choose(...index));
       }
     });
     const steps = {
@@ -57,10 +57,10 @@ function lnDiagram(root) {
     large.addEventListener("keydown", (event) => {
       if (!(event.key in steps) || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
-      const [axis, by] = steps[event.key], next = [...chosen];
-      next[axis] += by;
+      const [axis, delta] = steps[event.key], next = [...chosen];
+      next[axis] += delta;
       if (axis === 1 && (next[1] < 0 || next[1] >= C)) { // on to the next slab
-        next[0] += by;
+        next[0] += delta;
         next[1] = (next[1] + C) % C;
       }
       if (next.every((k, a) => k >= 0 && k < data.shape[a])) choose(...next);
@@ -70,7 +70,7 @@ function lnDiagram(root) {
   }
 
   function flow() {
-    const whole = said.innerHTML;
+    const whole = statusElement.innerHTML;
     const lines = new Map([...root.querySelectorAll(".ln-diagram-parts li")]
       .map((line) => [line.dataset.part, line.innerHTML]));
     root.classList.add("ln-diagram-live");
@@ -85,22 +85,22 @@ function lnDiagram(root) {
         box.setAttribute("aria-label", line);
       }
       function show(box) {
-        for (const other of boxes) {
-          other.classList.toggle("on", other === box);
-          other.setAttribute("tabindex", other === (box ?? boxes[0]) ? 0 : -1);
+        for (const sibling of boxes) {
+          sibling.classList.toggle("on", sibling === box);
+          sibling.setAttribute("tabindex", sibling === (box ?? boxes[0]) ? 0 : -1);
         }
         for (const wire of svg.querySelectorAll("[data-to]")) {
           wire.classList.toggle("on", wire.dataset.to === box?.dataset.part);
         }
-        said.innerHTML = box ? lines.get(box.dataset.part) : whole;
+        statusElement.innerHTML = box ? lines.get(box.dataset.part) : whole;
       }
       boxes.forEach((box, k) => {
         box.addEventListener("pointerenter", () => show(box));
         box.addEventListener("focus", () => show(box));
         box.addEventListener("click", () => box.focus());
         box.addEventListener("keydown", (event) => {
-          const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-          const to = { Home: 0, End: boxes.length - 1 }[event.key] ?? (by && k + by);
+          const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+          const to = { Home: 0, End: boxes.length - 1 }[event.key] ?? (step && k + step);
           if (to === undefined) return;
           event.preventDefault();
           boxes[Math.min(Math.max(to, 0), boxes.length - 1)].focus();
@@ -119,7 +119,7 @@ function lnDiagram(root) {
     const bytes = Uint8Array.from(packed, (c) => c.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     const data = JSON.parse(await new Response(stream).text());
-    const [places, starts] = [...root.querySelectorAll(".ln-diagram-chips")]
+    const [placements, starts] = [...root.querySelectorAll(".ln-diagram-chips")]
       .map((set) => [...set.querySelectorAll("input")]);
     const svgs = [...root.querySelectorAll("svg")];
     const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -154,8 +154,8 @@ function lnDiagram(root) {
       shown = shapes;
     }
     function change() {
-      const state = data[`${value(places)}|${value(starts)}`];
-      said.innerHTML = state.said;
+      const state = data[`${value(placements)}|${value(starts)}`];
+      statusElement.innerHTML = state.said;
       cancelAnimationFrame(going);
       const [from, begin, last] = [shown, performance.now(), still.matches ? 0 : 500];
       if (!from || !last) return draw(state.shapes);
@@ -167,7 +167,7 @@ function lnDiagram(root) {
       }
       going = requestAnimationFrame(step);
     }
-    for (const input of [...places, ...starts]) input.addEventListener("change", change);
+    for (const input of [...placements, ...starts]) input.addEventListener("change", change);
     change();
   }
 

@@ -18,13 +18,13 @@
   const loadPlotly = () => (plotly ??= load("plotly/plotly.min.js").then(() => window.Plotly));
 
   /* An explorer's states lie in a file of their own; in a notebook's export, in the page. */
-  const arrived = {};
-  window.lnStates = (explorer, packed) => { arrived[explorer] = packed; };
+  const packedStates = {};
+  window.lnStates = (explorer, packed) => { packedStates[explorer] = packed; };
   async function packed(root) {
     const { dataset, textContent } = root.querySelector(".ln-data");
     if (!dataset.file) return textContent;
     await load(dataset.file);
-    return arrived[root.id];
+    return packedStates[root.id];
   }
 
   async function unpack(base64) {
@@ -48,17 +48,17 @@
 
   /* The look comes from the page's CSS variables, so that light and dark are one switch; a theme's
      is asked for once, because asking makes the browser style what has been written. */
-  const looks = new Map();
+  const themes = new Map();
   function theme() {
     const name = document.documentElement.dataset.theme;
-    if (!looks.has(name)) {
+    if (!themes.has(name)) {
       const css = getComputedStyle(document.documentElement);
       const v = (variable) => css.getPropertyValue(variable).trim();
       const pairs = v("--ln-swap").matchAll(/([^\s"=]+)=([^\s"]+)/g);
-      looks.set(name, { look: template(v), ready: new WeakMap(),
+      themes.set(name, { plotlyTemplate: template(v), ready: new WeakMap(),
         dyes: new Map([...pairs].map(([, light, dark]) => [light, dark])) });
     }
-    return looks.get(name);
+    return themes.get(name);
   }
   const MARGIN = { l: 12, r: 16, t: 12, b: 12 };
   function template(v) {
@@ -112,9 +112,10 @@
   function restore(root, moved) {
     const wanted = lnAddress.read().get(root.id);
     for (const el of wanted ? controls(root) : []) {
-      const known = texts(el).indexOf(wanted.get(named(el))), at = known < 0 ? initial(el) : known;
-      if (at === Number(el.value)) continue;
-      el.value = at;
+      const known = texts(el).indexOf(wanted.get(named(el))),
+        index = known < 0 ? initial(el) : known;
+      if (index === Number(el.value)) continue;
+      el.value = index;
       moved(el);
     }
   }
@@ -135,28 +136,30 @@
     own.height = layout.height * shrunk * share;
     if (own.height >= layout.height) return own;
     const room = own.height - AROUND, axis = own.yaxis ?? {};
-    const at = (y) => (y - axis.range[0]) / (axis.range[1] - axis.range[0]) * room;
+    const toPixels = (y) => (y - axis.range[0]) / (axis.range[1] - axis.range[0]) * room;
     if (!axis.range || axis.domain) return own;
     if (axis.tickvals) {
-      const place = (k) => at(axis.type === "log" ? Math.log10(axis.tickvals[k]) : axis.tickvals[k]);
-      const kept = [];
-      for (const k of [...axis.tickvals.keys()].sort((j, k) => place(k) - place(j))) {
-        if (!kept.length || place(kept.at(-1)) - place(k) >= TICK) kept.push(k);
+      const tickPosition = (k) =>
+        toPixels(axis.type === "log" ? Math.log10(axis.tickvals[k]) : axis.tickvals[k]);
+      const visibleTicks = [];
+      for (const k of [...axis.tickvals.keys()].sort((j, k) => tickPosition(k) - tickPosition(j))) {
+        if (!visibleTicks.length || tickPosition(visibleTicks.at(-1)) - tickPosition(k) >= TICK)
+          visibleTicks.push(k);
       }
-      axis.ticktext = kept.map((k) => (axis.ticktext ?? axis.tickvals)[k]);
-      axis.tickvals = kept.map((k) => axis.tickvals[k]);
+      axis.ticktext = visibleTicks.map((k) => (axis.ticktext ?? axis.tickvals)[k]);
+      axis.tickvals = visibleTicks.map((k) => axis.tickvals[k]);
     }
     const names = (own.annotations ?? []).filter((a) => a.xanchor === "left" && "yshift" in a);
     const tall = (a) => LINE * a.text.split("<br>").length;
-    const places = names.map((a) => Math.max(0, Math.min(room, at(a.y))));
+    const positions = names.map((a) => Math.max(0, Math.min(room, toPixels(a.y))));
     const order = [...names.keys()].sort((j, k) => names[j].y - names[k].y
       || names[j].yshift - names[k].yshift);
     const moved = [];
     let floor = 0; // upwards, each above the one below it; then down from the top
-    for (const k of order) floor = (moved[k] = Math.max(places[k], floor + tall(names[k]) / 2)) + tall(names[k]) / 2;
+    for (const k of order) floor = (moved[k] = Math.max(positions[k], floor + tall(names[k]) / 2)) + tall(names[k]) / 2;
     let top = room;
     for (const k of order.reverse()) top = (moved[k] = Math.min(moved[k], top - tall(names[k]) / 2)) - tall(names[k]) / 2;
-    names.forEach((a, k) => a.yshift = Math.round(moved[k] - places[k]));
+    names.forEach((a, k) => a.yshift = Math.round(moved[k] - positions[k]));
     return own;
   }
 
@@ -201,11 +204,11 @@
 
     const shrunk = () => Number(getComputedStyle(panels[0]).getPropertyValue("--ln-now"));
     let drawnAt = 1;
-    const write = (el, said) => { if (el.textContent !== said) el.textContent = said; };
-    function tell(said, goal) {
-      inputs.forEach(say);
+    const write = (el, value) => { if (el.textContent !== value) el.textContent = value; };
+    function announce(sentence, goal) {
+      inputs.forEach(updateValueText);
       goal.forEach(({ title }, k) => write(titles[k], title));
-      write(text, said);
+      write(text, sentence);
       if (numbers.open) tabulate(numbers.lastElementChild, goal);
     }
     let round = 0; // the latest redraw
@@ -213,7 +216,7 @@
     /* The margins that ticks and names have taken so far: none shrinks again, so that a picture
        stays where it is, and plotly, which would draw all again for a wider one, draws once. */
     let margins = [], width;
-    const kept = (k, own) => Object.fromEntries(Object.entries({ ...MARGIN, ...own }).map(
+    const grownMargins = (k, own) => Object.fromEntries(Object.entries({ ...MARGIN, ...own }).map(
       ([side, size]) => [side, Math.max(size, margins[k]?.[side] ?? 0)]));
     /* Every panel that changes is drawn once per move. Frames in between would cost as much
        again each, ten times a move, which is more than a phone can draw in that time. */
@@ -221,11 +224,11 @@
       const mine = ++round;
       const i = inputs.reduce((n, el, k) => n * sizes[k] + Number(el.value), 0);
       const state = resolve(book.states[i]), goal = state.panels.map(dyed);
-      const { look } = theme(), at = shrunk();
-      if (look !== drawnAs || at !== drawnAt) drawn = [];
+      const { plotlyTemplate } = theme(), shrinkage = shrunk();
+      if (plotlyTemplate !== drawnAs || shrinkage !== drawnAt) drawn = [];
       const wide = panels[0].clientWidth; // once: the page is laid out for it
-      if (at !== drawnAt || wide !== width) margins = [];
-      [drawnAs, drawnAt, width] = [look, at, wide];
+      if (shrinkage !== drawnAt || wide !== width) margins = [];
+      [drawnAs, drawnAt, width] = [plotlyTemplate, shrinkage, wide];
       const drawing = goal.map((panel, k) => {
         const before = drawn[k], { data, layout } = drawn[k] = panel;
         if (panel === before) return null;
@@ -236,12 +239,12 @@
         }
         panels[k].querySelector(".ln-still")?.remove();
         return Plotly.react(panels[k], traces,
-          { ...fitted(layout, drawnAt), margin: kept(k, layout.margin),
-            template: ranged(layout) ? look : { ...look } },
+          { ...fitted(layout, drawnAt), margin: grownMargins(k, layout.margin),
+            template: ranged(layout) ? plotlyTemplate : { ...plotlyTemplate } },
           panels[k].data ? undefined : CONFIG);
       });
       // Words last: plotly asks for sizes, and would have the page laid out for them first.
-      tell(state.text, goal);
+      announce(state.text, goal);
       await Promise.all(drawing);
       margins = panels.map((panel) => panel._fullLayout._size);
       if (mine === round) root.dataset.state = i;
@@ -259,11 +262,11 @@
       if (!waiting) queueMicrotask(go);
       waiting = true;
     };
-    const say = (el) => {
+    const updateValueText = (el) => {
       if (el.type !== "range") return;
-      const said = texts(el)[el.value];
-      el.setAttribute("aria-valuetext", said);
-      write(el.nextElementSibling, said);
+      const valueText = texts(el)[el.value];
+      el.setAttribute("aria-valuetext", valueText);
+      write(el.nextElementSibling, valueText);
     };
     for (const el of inputs) {
       el.addEventListener("input", () => {
@@ -279,8 +282,8 @@
     new ResizeObserver(() => shrunk() !== drawnAt && later()).observe(root);
     drawers.set(root, draw);
     await draw();
-    window.lnGrips?.(panels, inputs, (at) =>
-      resolve(book.states[at.reduce((n, v, k) => n * sizes[k] + v, 0)]));
+    window.lnGrips?.(panels, inputs, (indices) =>
+      resolve(book.states[indices.reduce((n, v, k) => n * sizes[k] + v, 0)]));
     root.dataset.ready = "yes";
   }
 
@@ -301,16 +304,16 @@
           rows: t.z.map((row, i) => [y[i], ...row]) });
         continue;
       }
-      const places = t[along] ?? values.map((_, i) => i), name = t.name ?? label(t, across);
-      const here = (_, i) => places[i] !== null; // a point at no place only breaks the line
-      const at = places.filter(here), heights = values.filter(here);
-      const key = JSON.stringify(at), same = tables.find((table) => table.key === key);
+      const positions = t[along] ?? values.map((_, i) => i), name = t.name ?? label(t, across);
+      const here = (_, i) => positions[i] !== null; // a point at no place only breaks the line
+      const present = positions.filter(here), heights = values.filter(here);
+      const key = JSON.stringify(present), same = tables.find((table) => table.key === key);
       if (same) {
         same.columns.push(name);
         same.rows.forEach((row, i) => row.push(heights[i]));
       } else {
         tables.push({ key, caption: title, columns: [label(t, along), name],
-          rows: heights.map((v, i) => [at[i], v]) });
+          rows: heights.map((v, i) => [present[i], v]) });
       }
     }
     return tables;
@@ -399,13 +402,13 @@
     }), { rootMargin: REACH + "px" });
     // The observer first speaks when the page has come to rest, and the first figure is awaited:
     // at the top of the page, or where a link into it leads.
-    const there = document.getElementById(lnAddress.first() ?? "");
-    if (there?.matches(".ln-explorer")) there.scrollIntoView();
-    const from = there ? there.getBoundingClientRect().top : 0;
+    const target = document.getElementById(lnAddress.first() ?? "");
+    if (target?.matches(".ln-explorer")) target.scrollIntoView();
+    const from = target ? target.getBoundingClientRect().top : 0;
     const inReach = (root) => {
       const { top, bottom } = root.getBoundingClientRect();
-      const seen = bottom > top; // not in a part that is folded away
-      return seen && top - from < innerHeight + REACH && bottom - from > -REACH;
+      const isUnfolded = bottom > top; // not in a part that is folded away
+      return isUnfolded && top - from < innerHeight + REACH && bottom - from > -REACH;
     };
     const first = roots.filter(inReach);
     roots.forEach((root) => first.includes(root) || near.observe(root));

@@ -2,11 +2,11 @@
    stays the way for keyboard and screen reader. */
 window.lnGrips = (panels, inputs, state) => {
   "use strict";
-  const places = () => inputs.map((el) => Number(el.value));
+  const positions = () => inputs.map((el) => Number(el.value));
   panels.forEach((panel, p) => {
-    const lines = (at) => (state(at).panels[p].layout.shapes ?? [])
+    const lines = (indices) => (state(indices).panels[p].layout.shapes ?? [])
       .map((s) => (s.type === "line" && s.yref === "paper" && s.x0 === s.x1 ? s.x0 : null));
-    const set = (k, stop) => places().map((v, j) => (j === k ? stop : v));
+    const set = (k, stop) => positions().map((v, j) => (j === k ? stop : v));
     const ends = (k) => [0, Number(inputs[k].max)].map((stop) => lines(set(k, stop)));
     let k, i = -1; // the control that moves a line, and which line
     for (k = 0; k < inputs.length && i < 0; k++) {
@@ -24,7 +24,7 @@ window.lnGrips = (panels, inputs, state) => {
       return xaxis._offset + xaxis.d2p(x);
     };
     const follow = () => {
-      const x = lines(places())[i], { _size } = panel._fullLayout;
+      const x = lines(positions())[i], { _size } = panel._fullLayout;
       grip.hidden = x === null;
       if (x !== null) grip.style.translate = `${across(x)}px ${_size.t}px`;
     };

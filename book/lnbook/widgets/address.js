@@ -34,14 +34,15 @@ window.lnAddress ??= (() => {
     if (location.hash !== known) return;
     const others = read();
     others.delete(name);
-    const hash = write([[name, values], ...[...others].map(([other, map]) => [other, [...map]])]);
+    const hash = write([[name, values],
+      ...[...others].map(([otherName, map]) => [otherName, [...map]])]);
     if (!hash && !location.hash) return;
     const address = hash ? `#${hash}` : page();
     try { history.replaceState(history.state, "", address); } catch { /* some forbid it */ }
     known = location.hash;
   }
   /* Return what leads to one part in this state, on this page or another. */
-  const link = (name, values, there = page()) => `${there}#${write([[name, values]]) || name}`;
+  const link = (name, values, path = page()) => `${path}#${write([[name, values]]) || name}`;
 
   return { read, first, save, link };
 })();

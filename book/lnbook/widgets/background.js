@@ -4,13 +4,13 @@
    stop it. Two widgets of a page may both bring it. */
 window.lnBackground ??= (engine, serve, received) => {
   "use strict";
-  let worker = null, ask;
+  let worker = null, send;
   let unanswered = []; // messages until the first answer: a policy may stop the Worker later
   function withoutWorker() {
     const answer = serve(engine(), (message) => setTimeout(() => received(message)));
     worker = null;
-    ask = (message) => setTimeout(() => answer(message));
-    unanswered?.forEach(ask);
+    send = (message) => setTimeout(() => answer(message));
+    unanswered?.forEach(send);
     unanswered = null;
   }
   try {
@@ -20,12 +20,12 @@ window.lnBackground ??= (engine, serve, received) => {
     worker = new Worker(url);
     worker.onmessage = (e) => { unanswered = null; received(e.data); };
     worker.onerror = () => unanswered && withoutWorker();
-    ask = (message) => { unanswered?.push(message); worker.postMessage(message); };
+    send = (message) => { unanswered?.push(message); worker.postMessage(message); };
   } catch { // a browser that forbids it
     withoutWorker();
   }
   return {
-    ask: (message) => ask(message),
+    send: (message) => send(message),
     apart: () => Boolean(worker), // not in the page
     stop: () => worker?.terminate(),
   };

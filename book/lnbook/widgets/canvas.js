@@ -90,9 +90,9 @@ window.lnCanvas ??= (() => {
     };
   }
 
-  /* Play through the points of training, by a button, and move between them by a slider: `at` says
-     where one is, `go` leads to a point in so many ms, `rest` is called at the end. */
-  function train(button, slider, { last, time, at, go, rest }) {
+  /* Play through the points of training, by a button, and move between them by a slider: `current`
+     says where one is, `go` leads to a point in so many ms, `rest` is called at the end. */
+  function train(button, slider, { last, time, current, go, rest }) {
     let timer = null;
     function label() {
       button.setAttribute("aria-pressed", Boolean(timer));
@@ -104,14 +104,14 @@ window.lnCanvas ??= (() => {
       label();
     }
     function play() {
-      if (at() === last) go(0, 0);
+      if (current() === last) go(0, 0);
       (function step() {
-        if (at() === last) {
+        if (current() === last) {
           stop();
           return rest();
         }
         timer = setTimeout(step, time + 60);
-        go(at() + 1, time);
+        go(current() + 1, time);
       })();
       label();
     }

@@ -4,7 +4,7 @@ window.lnNumbers ??= (() => {
   "use strict";
   const GAP = " \u00a0\u2009\u202f";
   const whole = (source) => new RegExp(`^[+-]?(?:${source})$`, "i");
-  const grouped = (by) => `[1-9][0-9]{0,2}([${by}])[0-9]{3}(?:\\1[0-9]{3})*`;
+  const grouped = (separator) => `[1-9][0-9]{0,2}([${separator}])[0-9]{3}(?:\\1[0-9]{3})*`;
   const POINT = whole(`(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:e[+-]?[0-9]+)?|${grouped(`,${GAP}`)}(?:\\.[0-9]*)?`);
   const COMMA = whole(`[0-9]*,[0-9]+(?:e[+-]?[0-9]+)?|[0-9]+,|${grouped(GAP)},[0-9]*`);
 

@@ -27,7 +27,7 @@
     frame.dataset.fits = scales[best];
   }
   addEventListener("message", ({ data, source }) => {
-    const frame = frames.find((one) => one.contentWindow === source);
+    const frame = frames.find((candidate) => candidate.contentWindow === source);
     if (!frame || !data?.lnSizes) return;
     source.postMessage({ lnTheme: html.dataset.theme }, "*");
     const [[width]] = data.lnSizes, whole = data.lnSizes.length > 1;
@@ -37,8 +37,8 @@
   });
   /* A figure is loaded when it comes near, and stays as it was left. */
   function near() {
-    const slides = Reveal.getSlides(), at = slides.indexOf(Reveal.getCurrentSlide());
-    for (const slide of slides.slice(at, at + 3)) {
+    const slides = Reveal.getSlides(), index = slides.indexOf(Reveal.getCurrentSlide());
+    for (const slide of slides.slice(index, index + 3)) {
       for (const frame of slide.querySelectorAll("iframe:not([src])")) frame.src = frame.dataset.page;
     }
   }

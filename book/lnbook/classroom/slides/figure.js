@@ -4,7 +4,7 @@
   "use strict";
   const html = document.documentElement;
   const MOVES = ["PageUp", "PageDown"]; // of a clicker: never the figure's
-  const tell = (message) => parent.postMessage(message, "*");
+  const send = (message) => parent.postMessage(message, "*");
 
   html.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   addEventListener("message", ({ data }) => { if (data?.lnTheme && data.lnTheme !== html.dataset.theme) html.dataset.theme = data.lnTheme; });
@@ -16,7 +16,7 @@
     if (e.key === "Escape" && control(e)) return document.activeElement.blur(); // its arrows are free
     if (control(e) && !MOVES.includes(e.key)) return;
     e.preventDefault();
-    tell(JSON.stringify({ method: "triggerKey", args: [e.keyCode] })); // to reveal.js
+    send(JSON.stringify({ method: "triggerKey", args: [e.keyCode] })); // to reveal.js
   }, true);
 
   /* How high the figure is at each width: what a script draws is as high as it is drawn. */
@@ -35,17 +35,17 @@
       }
       figure.style.width = "";
       state = "known";
-      tell({ lnSizes: sizes });
+      send({ lnSizes: sizes });
     }
-    const look = () => {
+    const reportSize = () => {
       const ready = figure.querySelector('[data-ready="yes"], [data-ready="failed"]');
       if (!ready || !figure.offsetHeight || state === "busy") return; // offsetHeight: if it is shown
       if (state === "new") measure();
-      else tell({ lnSizes: [[figure.offsetWidth, figure.offsetHeight]] });
+      else send({ lnSizes: [[figure.offsetWidth, figure.offsetHeight]] });
     };
-    new ResizeObserver(look).observe(figure);
+    new ResizeObserver(reportSize).observe(figure);
     new MutationObserver((changes, observer) => {
-      look();
+      reportSize();
       if (state !== "new") observer.disconnect();
     }).observe(figure, { attributeFilter: ["data-ready"], childList: true, subtree: true });
   });

@@ -53,8 +53,8 @@ const lnNormTableCompute = (() => {
 
   /* A cell's number: NaN if it holds none, or one that may be two. */
   function typed(text) {
-    const found = lnNumbers.readings(text);
-    return found.length === 1 ? found[0] : NaN;
+    const readings = lnNumbers.readings(text);
+    return readings.length === 1 ? readings[0] : NaN;
   }
 
   return { TEST_TIME, normalizationSets, normalize, typed };

@@ -7,7 +7,8 @@
   const { block, shown, figure, width, fill, escaped } = lnNormTableTexts;
 
   function start(root) {
-    const book = JSON.parse(root.querySelector(".sheet-data").textContent), { words } = book;
+    const book = JSON.parse(root.querySelector(".sheet-data").textContent),
+      { words: messages } = book;
     const $ = (selector) => root.querySelector(selector);
     const [norm, groups, eps] = ["norm", "groups", "eps"].map((n) => $(`.sheet-${n} select`));
     const state = { cell: [Math.min(book.x.length, 2) - 1, Math.min(book.x[0].length, 3) - 1] };
@@ -43,7 +44,7 @@
     const head = (j) => escaped(book.columns[j] ?? `F${j + 1}`);
     const rms = () => state.norm === "RMS norm";
     const field = (which, i, j, text) => `<td><input type="text" size="1" data-at="${which} ${i} ${j}"`
-      + ` value="${escaped(text)}" aria-label="${escaped(fill(words.cell[which],
+      + ` value="${escaped(text)}" aria-label="${escaped(fill(messages.cell[which],
         { i: i + 1, feature: book.columns[j] ?? `feature ${j + 1}` }))}" autocomplete="off"`
       // No inputmode: the number pads of phones have no minus.
       + ` autocapitalize="off" spellcheck="false"></td>`;
@@ -124,14 +125,15 @@
         td.classList.toggle("mine", chosen.has(`${i},${j}`));
         const line = (sign, name, v) => `<span><span aria-hidden="true">${sign}</span>`
           + `<span class="sheet-sr">${name}</span> <b>${v}</b></span>`;
-        const beside = td.classList.contains("sheet-aside"); // a narrow column has no room for more
-        const std = figure(r.std[i][j], beside || td.colSpan > 1 ? 4 : 3);
+        const isNarrow = td.classList.contains("sheet-aside"); // a narrow column has no room for more
+        const std = figure(r.std[i][j], isNarrow || td.colSpan > 1 ? 4 : 3);
         td.innerHTML = rms() ? line("RMS", "root mean square", std)
           : line("μ", "mean", figure(r.mean[i][j])) + line("σ", "standard deviation", std);
       }
       for (const t of root.querySelectorAll("table")) t.style.setProperty("--wide", `${Number(Math.min(12, wide).toFixed(1))}ch`);
-      const said = lnNormTableSentences(book, state, r);
-      for (const [kind, text] of Object.entries({ ...said, about: words.about[state.norm] })) {
+      const sentences = lnNormTableSentences(book, state, r);
+      for (const [kind, text] of Object.entries(
+        { ...sentences, about: messages.about[state.norm] })) {
         const p = $(`.sheet-${kind}`);
         if (p.textContent !== text) p.textContent = text;
         p.hidden = !text && kind === "warning";
@@ -140,7 +142,7 @@
 
     /* What changes more than one text: new tables, and the focus where it was. */
     function redo() {
-      const at = document.activeElement?.dataset?.at;
+      const focused = document.activeElement?.dataset?.at;
       const F = state.feature, whole = Array.from({ length: F }, (_, k) => k + 1).filter((g) => F % g === 0);
       state.norm = norm.value;
       state.eps = Number(eps.value);
@@ -156,7 +158,7 @@
       }
       build();
       update();
-      if (at) $(`[data-at="${at}"]`)?.focus();
+      if (focused) $(`[data-at="${focused}"]`)?.focus();
     }
     function note(text) {
       $(".sheet-note").textContent = text;
@@ -164,12 +166,12 @@
     }
 
     /* At a cell the table grows as far as it must; without one, the block is the table. */
-    function paste(text, at) {
+    function paste(text, origin) {
       const { rows, separator } = block(text);
-      if (!rows.length) return note(words.nothing);
-      const [i0, j0] = at ?? [0, 0], wide = Math.max(...rows.map((row) => row.length));
+      if (!rows.length) return note(messages.nothing);
+      const [i0, j0] = origin ?? [0, 0], wide = Math.max(...rows.map((row) => row.length));
       const B = Math.min(rows.length, MOST.example - i0), F = Math.min(wide, MOST.feature - j0);
-      const before = at ? [state.example, state.feature] : [0, 0];
+      const before = origin ? [state.example, state.feature] : [0, 0];
       [state.example, state.feature] = [Math.max(before[0], i0 + B), Math.max(before[1], j0 + F)];
       for (let i = 0; i < state.example; i++) { // what nobody gave a number is empty, not invented
         for (let j = 0; j < state.feature; j++) {
@@ -178,8 +180,8 @@
       }
       put(rows.slice(0, B).map((row) => row.slice(0, F)), i0, j0);
       redo();
-      note(fill(words.pasted, { rows: B, columns: F, separator })
-        + (B < rows.length || F < wide ? ` ${words["left out"]}` : ""));
+      note(fill(messages.pasted, { rows: B, columns: F, separator })
+        + (B < rows.length || F < wide ? ` ${messages["left out"]}` : ""));
     }
 
     const actions = {
@@ -195,43 +197,43 @@
       actions[what](which);
       redo();
     });
-    const place = (el) => el.dataset.at?.split(" ").map((v, k) => k ? Number(v) : v);
+    const cellOf = (el) => el.dataset.at?.split(" ").map((v, k) => k ? Number(v) : v);
     root.addEventListener("focusin", ({ target }) => {
-      const at = place(target);
-      if (!at) return;
+      const cell = cellOf(target);
+      if (!cell) return;
       if (target.select) { target.select(); target.dataset.before = target.value; }
-      state.cell = at[0] === "x" || at[0] === "y" ? at.slice(1) : [state.cell[0], at[2]];
+      state.cell = cell[0] === "x" || cell[0] === "y" ? cell.slice(1) : [state.cell[0], cell[2]];
       update();
     });
     root.addEventListener("focusout", ({ target }) => { // a comma is seen to be read as what it was
-      const at = place(target);
-      const [form, other] = lnNumbers.forms(target.value ?? "");
-      if (!at || !/[,\s]/.test(target.value?.trim()) || !form || other) return;
-      target.value = state.texts[at[0]][at[1]][at[2]] = form;
+      const cell = cellOf(target);
+      const [form, second] = lnNumbers.forms(target.value ?? "");
+      if (!cell || !/[,\s]/.test(target.value?.trim()) || !form || second) return;
+      target.value = state.texts[cell[0]][cell[1]][cell[2]] = form;
     });
     root.addEventListener("input", ({ target }) => {
       if (target.tagName === "SELECT") {
         if (target === groups) wanted = Number(groups.value);
         return redo();
       }
-      const at = place(target);
-      if (!at) return;
+      const cell = cellOf(target);
+      if (!cell) return;
       note("");
-      state.texts[at[0]][at[1]][at[2]] = target.value;
+      state.texts[cell[0]][cell[1]][cell[2]] = target.value;
       update();
     });
     root.addEventListener("paste", (event) => {
-      const at = place(event.target), text = event.clipboardData.getData("text");
-      if (!at || at[0] !== "x" || lnNumbers.forms(text).length) return; // one number
+      const cell = cellOf(event.target), text = event.clipboardData.getData("text");
+      if (!cell || cell[0] !== "x" || lnNumbers.forms(text).length) return; // one number
       const { rows } = block(text);
       if (rows.length < 2 && (rows[0]?.length ?? 0) < 2) return;
       event.preventDefault();
-      paste(text, at.slice(1));
+      paste(text, cell.slice(1));
     });
     root.addEventListener("keydown", (event) => {
-      const { target, key } = event, at = place(target);
-      if (!at) return;
-      const [which, i, j] = at, to = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1],
+      const { target, key } = event, cell = cellOf(target);
+      if (!cell) return;
+      const [which, i, j] = cell, to = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1],
         ArrowRight: [0, 1], Enter: [event.shiftKey ? -1 : 1, 0] }[key];
       if (key === "Escape" && target.select) {
         target.value = target.dataset.before;

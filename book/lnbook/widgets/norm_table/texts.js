@@ -34,8 +34,8 @@ const lnNormTableTexts = (() => {
   }
   const width = (text) => text.length - 0.4 * (text.match(/[^0-9e]/g)?.length ?? 0); // in digits
   const signed = (v) => v < 0 ? `(${figure(v, 6)})` : figure(v, 6);
-  const fill = (text, places) => text.replace(/\{(\w+)\}/g, (_, name) => places[name]);
-  const count = (forms, n, places) => fill(forms[n === 1 ? 0 : 1], { n, ...places });
+  const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  const count = (forms, n, values) => fill(forms[n === 1 ? 0 : 1], { n, ...values });
   const upper = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
   const escaped = (text) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 

@@ -322,19 +322,19 @@ const lnEngine = () => {
   function examples(set, inputs, seed) {
     const r = random(seed + 77), count = set.y.length;
     const order = Uint32Array.from({ length: count }, (_, i) => i);
-    let at = count;
+    let position = count;
     return (B) => {
       const x = new Float64Array(B * inputs), y = new Uint8Array(B);
-      for (let e = 0; e < B; e++, at++) {
-        if (at >= count) {
+      for (let e = 0; e < B; e++, position++) {
+        if (position >= count) {
           for (let i = count - 1; i > 0; i--) {
             const j = Math.floor(r() * (i + 1));
             [order[i], order[j]] = [order[j], order[i]];
           }
-          at = 0;
+          position = 0;
         }
-        x.set(set.x.subarray(order[at] * inputs, (order[at] + 1) * inputs), e * inputs);
-        y[e] = set.y[order[at]];
+        x.set(set.x.subarray(order[position] * inputs, (order[position] + 1) * inputs), e * inputs);
+        y[e] = set.y[order[position]];
       }
       return { x, y };
     };

@@ -59,10 +59,10 @@ const lnPlayground = (() => {
     : key === "pace" ? PACES : SETTINGS[key][1];
 
   /* Keep what is known and allowed; whatever else was typed into an address is left out. */
-  function allowed(given, before) {
+  function allowed(requested, before) {
     const state = { ...before };
     const take = (key, values) => {
-      const value = String(given[key] ?? "");
+      const value = String(requested[key] ?? "");
       if (Object.hasOwn(values, value)) state[key] = value;
     };
     for (const key of [...Object.keys(SETTINGS), "differs", "pace"]) take(key, choices(key));
@@ -72,26 +72,28 @@ const lnPlayground = (() => {
         state[arm] = state[state.differs];
       }
     }
-    if (/^[0-9]{1,4}$/.test(given.example ?? "")) state.example = String(Number(given.example));
+    if (/^[0-9]{1,4}$/.test(requested.example ?? ""))
+      state.example = String(Number(requested.example));
     return state;
   }
 
   /* From the address: what was chosen, and `at`, how far it had been trained. */
   function read() {
-    const given = lnAddress.read().get("play");
-    return given ? Object.fromEntries(given) : null;
+    const stored = lnAddress.read().get("play");
+    return stored ? Object.fromEntries(stored) : null;
   }
-  const place = (given) => (/^[0-9]{1,5}$/.test(given?.at ?? "") ? Number(given.at) : 0);
+  const updateCount = (storedValues) =>
+    (/^[0-9]{1,5}$/.test(storedValues?.at ?? "") ? Number(storedValues.at) : 0);
 
   function arm(state, k) {
     const chosen = { ...state, [state.differs]: state["ab"[k]] };
-    const found = {};
+    const options = {};
     for (const key of Object.keys(SETTINGS)) {
-      found[key] = NUMBERS.includes(key) ? Number(chosen[key]) : chosen[key];
+      options[key] = NUMBERS.includes(key) ? Number(chosen[key]) : chosen[key];
     }
-    found.residual = chosen.residual === "yes";
-    found.bias = chosen.bias === "yes";
-    return found;
+    options.residual = chosen.residual === "yes";
+    options.bias = chosen.bias === "yes";
+    return options;
   }
 
   const number = (v) => {
@@ -107,8 +109,8 @@ const lnPlayground = (() => {
     made++;
     const $ = (name) => root.querySelector(`[data-part="${name}"]`);
     const addressed = !live && !small && made === 1; // one on a page has the address
-    const given = addressed ? read() : null;
-    let state = allowed(given ?? {}, allowed(settings, START));
+    const fromAddress = addressed ? read() : null;
+    let state = allowed(fromAddress ?? {}, allowed(settings, START));
 
     // The page.
     const select = (key, label, extra = "") => `<label class="ln-playground-setting"><span>${label}</span>`
@@ -163,18 +165,18 @@ const lnPlayground = (() => {
 
     // The networks, in a Worker.
     const background = lnBackground(lnEngine, lnWorker, received);
-    const { ask } = background;
+    const { send } = background;
 
     // What the run has come to.
     const calm = matchMedia("(prefers-reduced-motion: reduce)");
     let id = 0, running = false, waiting = false, closed = false, stop = 0, challenge = null;
     let showing = false; // the small one plays by itself when it is first seen
     let owed = 0; // steps asked for while an answer was on its way
-    let view, losses, errors, updates, began, due, measured, spoken, told;
+    let view, losses, errors, updates, began, due, measured, spoken, announced;
 
     function reset(until = 0) {
       id++;
-      [updates, owed, measured, spoken, told, stop] = [0, 0, 0, 0, "", until];
+      [updates, owed, measured, spoken, announced, stop] = [0, 0, 0, 0, "", until];
       showing = false;
       $("count").textContent = "0";
       [view, losses, errors] = [null, [[], []], [[], []]];
@@ -185,14 +187,14 @@ const lnPlayground = (() => {
         example: Number(state.example),
       };
       const mine = id;
-      ready(state.data).then(() => mine === id && !closed && ask({ make: message }));
+      ready(state.data).then(() => mine === id && !closed && send({ make: message }));
       show();
     }
     let sent = false; // the digits, once
     const ready = async (data) => {
       if (data !== "digits" || sent) return;
       const loaded = await digits();
-      if (!sent) ask({ digits: loaded });
+      if (!sent) send({ digits: loaded });
       sent = true;
     };
 
@@ -244,10 +246,10 @@ const lnPlayground = (() => {
         const full = now - measured > MEASURE || (stop && updates + n >= stop);
         if (full) measured = now;
         waiting = true;
-        ask({ train: n, full, budget: background.apart() ? BUDGET : SHORT });
+        send({ train: n, full, budget: background.apart() ? BUDGET : SHORT });
       } else if (view && (owed || !view.full)) { // at rest, all is measured
         waiting = true;
-        ask(owed ? { train: 1, full: true } : { measure: true });
+        send(owed ? { train: 1, full: true } : { measure: true });
         owed = Math.max(0, owed - 1);
       }
     }
@@ -304,8 +306,8 @@ const lnPlayground = (() => {
     const reads = (k) => view.nets[k].read.filter(Boolean).length;
     /* What the wall of digits shows, in a sentence. */
     function verdict() {
-      const seen = view.nets[0].read.length;
-      return `After ${after()}, A (${label(0)}) reads ${reads(0)} of ${seen} held-out digits, `
+      const total = view.nets[0].read.length;
+      return `After ${after()}, A (${label(0)}) reads ${reads(0)} of ${total} held-out digits, `
         + `B (${label(1)}) reads ${reads(1)}.`;
     }
     function status() {
@@ -316,16 +318,16 @@ const lnPlayground = (() => {
     }
 
     // The pictures.
-    function look() {
+    function themeColors() {
       const css = getComputedStyle(root), v = (name) => css.getPropertyValue(name).trim();
       const own = ["ink", "soft", "zero"], book = ["card", "line", "negative", "positive",
         "none", "layer", "batch", "rms", "sgd", "adam", "first", "second", "third"];
-      const found = Object.fromEntries([...own.map((name) => [name, v(`--ln-playground-${name}`)]),
+      const values = Object.fromEntries([...own.map((name) => [name, v(`--ln-playground-${name}`)]),
         ...book.map((name) => [name, v(`--ln-${name}`)])]);
-      return { ...found, classes: [found.first, found.second, found.third] };
+      return { ...values, classes: [values.first, values.second, values.third] };
     }
     function draw(now) {
-      const colors = look(), arms = [0, 1].map((k) => arm(state, k));
+      const colors = themeColors(), arms = [0, 1].map((k) => arm(state, k));
       const differ = (name) => arms[0][name] !== arms[1][name];
       const thing = !differ("norm") && differ("optimizer") ? "optimizer" : "norm";
       const own = arms.map((settings) => colors[settings[thing]]);
@@ -353,8 +355,8 @@ const lnPlayground = (() => {
       }
       if (view.full && (!running || now - spoken > SPEAK)) {
         spoken = now;
-        const said = status();
-        if (said !== told) $("status").textContent = told = said;
+        const message = status();
+        if (message !== announced) $("status").textContent = announced = message;
         if (!running && $("numbers")?.open) table();
       }
     }
@@ -407,8 +409,8 @@ const lnPlayground = (() => {
       const k = Number($("which").value);
       $("program").textContent = lnProgram(arm(state, k), updates || 500);
     }
-    function change(given) {
-      state = allowed(given, state);
+    function change(values) {
+      state = allowed(values, state);
       reset();
     }
 
@@ -468,9 +470,9 @@ const lnPlayground = (() => {
     });
     on("reset", () => reset());
     for (const [name, move] of [["before", -1], ["after", 1]]) {
-      on(name, () => ask({ example: Number(state.example) + move }));
+      on(name, () => send({ example: Number(state.example) + move }));
     }
-    on("hardest", () => ask({ example: "hardest" }));
+    on("hardest", () => send({ example: "hardest" }));
     on("copy", () => {
       save();
       lnCanvas.copy(lnAddress.link("play", chosen()), $("copy"), $("link"));
@@ -486,12 +488,12 @@ const lnPlayground = (() => {
       }
       if (!small) leaveChallenge();
       if (key === "differs") { // both start from what was shared; the shared one returns
-        const other = { ...state, differs: target.value, [state.differs]: state.b };
+        const next = { ...state, differs: target.value, [state.differs]: state.b };
         const values = Object.keys(SETTINGS[target.value][1]), now = state[target.value];
-        other.a = now;
-        other.b = values.find((v) => v !== now && (target.value !== "norm" || v === "layer"))
+        next.a = now;
+        next.b = values.find((v) => v !== now && (target.value !== "norm" || v === "layer"))
           ?? values.find((v) => v !== now);
-        return change(other);
+        return change(next);
       }
       change({ [key]: target.value });
     });
@@ -518,12 +520,12 @@ const lnPlayground = (() => {
       if (!typed) return;
       state = allowed(typed, START);
       leaveChallenge();
-      reset(place(typed));
+      reset(updateCount(typed));
     };
     addEventListener("hashchange", moved);
     if (!small && matchMedia("(min-width: 641px)").matches) $("more").open = true;
 
-    reset(place(given));
+    reset(updateCount(fromAddress));
     const sight = new IntersectionObserver(([{ isIntersecting }]) => {
       if (!isIntersecting) return;
       sight.disconnect();

@@ -54,34 +54,34 @@ const lnWorker = (engine, post) => {
     answer(losses, full, false);
   }
 
-  function look(net, slopes, full) {
+  function inspect(net, slopes, full) {
     const { set, example } = run, { inputs, classes, depth, width } = net, { x, y } = set.test;
-    const found = { slopes };
-    if (full) found.error = net.test(set.test).error;
+    const result = { slopes };
+    if (full) result.error = net.test(set.test).error;
     if (full && inputs !== 2) {
       const h = net.forward(x.subarray(0, WALL * inputs), WALL, false);
-      found.read = Array.from({ length: WALL }, (_, e) => largest(h, e * classes, classes) === y[e]);
+      result.read = Array.from({ length: WALL }, (_, e) => largest(h, e * classes, classes) === y[e]);
     }
     if (full && inputs === 2) {
-      found.map = new Int8Array(MAP * MAP);
+      result.map = new Int8Array(MAP * MAP);
       for (let i = 0; i < MAP * MAP; i += net.room) {
         const B = Math.min(net.room, MAP * MAP - i);
         const h = net.forward(grid.subarray(2 * i, 2 * (i + B)), B, false);
-        for (let e = 0; e < B; e++) found.map[i + e] = largest(h, e * classes, classes);
+        for (let e = 0; e < B; e++) result.map[i + e] = largest(h, e * classes, classes);
       }
     }
-    const at = Math.min(example, y.length - PROBE), row = example - at;
-    net.forward(x.subarray(at * inputs, (at + PROBE) * inputs), PROBE, false);
-    found.activity = net.activity(PROBE);
-    found.heat = new Float32Array(depth * width);
+    const first = Math.min(example, y.length - PROBE), row = example - first;
+    net.forward(x.subarray(first * inputs, (first + PROBE) * inputs), PROBE, false);
+    result.activity = net.activity(PROBE);
+    result.heat = new Float32Array(depth * width);
     for (let l = 0; l < depth; l++) {
-      found.heat.set(net.layers[l].h.subarray(row * width, (row + 1) * width), l * width);
+      result.heat.set(net.layers[l].h.subarray(row * width, (row + 1) * width), l * width);
     }
     const logits = net.layers[depth].h.slice(row * classes, (row + 1) * classes);
     const top = Math.max(...logits), e = Array.from(logits, (v) => Math.exp(v - top));
     const sum = e.reduce((p, q) => p + q);
-    found.chances = e.map((v) => v / sum);
-    return found;
+    result.chances = e.map((v) => v / sum);
+    return result;
   }
 
   function largest(h, from, count) {
@@ -94,7 +94,7 @@ const lnWorker = (engine, post) => {
     const { set, example, nets, lost } = run, { inputs } = set, { x, y } = set.test;
     post({
       id: run.id, updates: run.updates, losses, lost: [...lost], full,
-      nets: nets.map((net, k) => look(net, run.slopes[k], full)),
+      nets: nets.map((net, k) => inspect(net, run.slopes[k], full)),
       input: Array.from(x.subarray(example * inputs, (example + 1) * inputs)), label: y[example],
       // The held-out points, once.
       points: start && inputs === 2 ? { x: Array.from(x), y: Array.from(y) } : null,
@@ -105,13 +105,13 @@ const lnWorker = (engine, post) => {
   /* The held-out example of which the second network is least sure. */
   function hardest() {
     const net = run.nets[1], { x, y } = run.set.test, { inputs } = net;
-    let worst = -1, found = 0;
+    let worst = -1, index = 0;
     for (let i = 0; i < y.length; i++) {
       net.forward(x.subarray(i * inputs, (i + 1) * inputs), 1, false);
       const loss = net.loss(y.subarray(i, i + 1), 1);
-      if (loss > worst) [worst, found] = [loss, i];
+      if (loss > worst) [worst, index] = [loss, i];
     }
-    return found;
+    return index;
   }
 
   return (message) => {

@@ -3,8 +3,8 @@
    Answers are kept in this browser's localStorage, where there is one. */
 (() => {
   "use strict";
-  const WORDS = { right: "✓ Right.", wrong: "✗ Not yet." };
-  const KEPT = "Your answers stay in this browser and are not sent anywhere.";
+  const VERDICTS = { right: "✓ Right.", wrong: "✗ Not yet." };
+  const STORED_LOCALLY = "Your answers stay in this browser and are not sent anywhere.";
   const LOST = "This browser cannot store answers: they last until you leave this page and are "
     + "not sent anywhere.";
 
@@ -23,8 +23,8 @@
       const details = [...question.querySelectorAll(".ln-answer")];
       const inputs = details.map((_, i) => make("input", { type: "radio", name, value: i }));
       return {
-        parts: details.map((one, i) => make("label", { class: "ln-option" }, inputs[i],
-          make("span", {}, ...copies(one.querySelector("summary"))))),
+        parts: details.map((detail, i) => make("label", { class: "ln-option" }, inputs[i],
+          make("span", {}, ...copies(detail.querySelector("summary"))))),
         nothing: "Choose an option first.",
         read: () => inputs.find((input) => input.checked)?.value ?? "",
         write: (answer) => inputs.forEach((input) => { input.checked = input.value === answer; }),
@@ -46,9 +46,9 @@
         read: () => field.value.trim(),
         write: (text) => { field.value = text; },
         judge(text) {
-          const found = lnNumbers.readings(text, unit);
-          if (!found.length) return null;
-          const off = (y) => Math.min(...found.map((x) => Math.abs(x - y)));
+          const values = lnNumbers.readings(text, unit);
+          if (!values.length) return null;
+          const off = (y) => Math.min(...values.map((x) => Math.abs(x - y)));
           if (near(off(answer), answer)) return question.querySelector("[data-right]");
           return known.map((why) => [off(why.dataset.value), why])
             .filter(([far, why]) => near(far, why.dataset.value)).sort(([a], [b]) => a - b)[0]?.[1]
@@ -58,7 +58,7 @@
     },
 
     order(question) {
-      const said = make("p", { class: "ln-unseen", role: "status", "aria-live": "polite" });
+      const announcement = make("p", { class: "ln-unseen", role: "status", "aria-live": "polite" });
       const list = make("ol", { class: "ln-sort", role: "list" });
       const rows = [...question.querySelectorAll(".ln-items > li")].map((item) => {
         const text = make("span", {}, ...copies(item)), name = item.textContent;
@@ -67,12 +67,13 @@
           const mover = make("button", { type: "button", class: "ln-move",
             "aria-label": `Move ${way}: ${name}` }, sign);
           mover.addEventListener("click", () => {
-            const other = step < 0 ? row.previousElementSibling : row.nextElementSibling;
-            if (other) step < 0 ? other.before(row) : other.after(row);
+            const neighbor = step < 0 ? row.previousElementSibling : row.nextElementSibling;
+            if (neighbor) step < 0 ? neighbor.before(row) : neighbor.after(row);
             mover.focus(); // which moving takes away
             settle();
-            const place = [...list.children].indexOf(row) + 1;
-            said.textContent = `${name}: ${other ? "now" : "already"} ${place} of ${rows.length}.`;
+            const position = [...list.children].indexOf(row) + 1;
+            announcement.textContent =
+              `${name}: ${neighbor ? "now" : "already"} ${position} of ${rows.length}.`;
           });
           row.append(mover);
         }
@@ -85,10 +86,10 @@
       list.append(...rows);
       settle();
       return {
-        parts: [list, said],
+        parts: [list, announcement],
         read: () => [...list.children].map((row) => row.dataset.place).join(" "),
         write(answer) {
-          const wanted = answer.split(" ").map((at) => rows.find((row) => row.dataset.place === at));
+          const wanted = answer.split(" ").map((index) => rows.find((row) => row.dataset.place === index));
           list.append(...rows, ...wanted.filter(Boolean));
           settle();
         },
@@ -110,14 +111,14 @@
     const works = (action) => { try { action(); return true; } catch { return false; } };
     const save = (map) => works(() => (map.size
       ? localStorage.setItem(name, JSON.stringify([...map])) : localStorage.removeItem(name)));
-    let text, kept = [];
+    let text, stored = [];
     const open = works(() => {
       localStorage.setItem("ln-quiz", ""); // full or forbidden: better known now
       localStorage.removeItem("ln-quiz");
       text = localStorage.getItem(name) ?? localStorage.getItem(former);
     });
-    works(() => { kept = JSON.parse(text).filter(usable); });
-    return { kept: new Map(kept), open, save: (map) => open && save(map) };
+    works(() => { stored = JSON.parse(text).filter(usable); });
+    return { stored: new Map(stored), open, save: (map) => open && save(map) };
   }
 
   /* Answers are stored under the address of the page, or under its former one. */
@@ -128,12 +129,12 @@
   }
 
   function start(quiz, n) {
-    const { kept, open, save } = store(key(location.pathname, n), key(formerPath(), n));
+    const { stored, open, save } = store(key(location.pathname, n), key(formerPath(), n));
     const answers = new Map(), questions = [...quiz.querySelectorAll(".ln-question")];
     const score = make("p", { class: "ln-score" });
-    const note = make("p", { class: "ln-kept", role: "status" }, open ? KEPT : LOST);
-    const keep = (said) => {
-      const news = save(answers) ? said : LOST; // full by now, perhaps
+    const note = make("p", { class: "ln-kept", role: "status" }, open ? STORED_LOCALLY : LOST);
+    const keep = (message) => {
+      const news = save(answers) ? message : LOST; // full by now, perhaps
       if (note.textContent !== news) note.textContent = news;
     };
     const count = () => {
@@ -145,27 +146,28 @@
     const forgetters = questions.map((question, i) => {
       const { kind, key } = question.dataset;
       const input = kinds[kind](question, `ln-quiz-${n}-${i + 1}`);
-      const said = make("p", { class: "ln-said", role: "status", "aria-live": "polite" });
+      const feedback = make("p", { class: "ln-said", role: "status", "aria-live": "polite" });
       const form = make("form", { class: "ln-form", autocomplete: "off" }, make("fieldset", {},
         make("legend", { class: "ln-ask" }, ...copies(question.querySelector(".ln-ask"))),
-        ...input.parts, make("button", { type: "submit", class: "ln-check" }, "Check"), said));
+        ...input.parts, make("button", { type: "submit", class: "ln-check" }, "Check"), feedback));
       const show = (why) => {
         const verdict = why && ("right" in why.dataset ? "right" : "wrong");
-        for (const one of [said, question, ...input.parts])
-          one.dataset.verdict = one.matches("label:not(:has(:checked))") ? "" : verdict ?? "";
-        said.replaceChildren(...(why ? [make("b", {}, WORDS[verdict]), " ", ...copies(why)] : []));
+        for (const part of [feedback, question, ...input.parts])
+          part.dataset.verdict = part.matches("label:not(:has(:checked))") ? "" : verdict ?? "";
+        feedback.replaceChildren(
+          ...(why ? [make("b", {}, VERDICTS[verdict]), " ", ...copies(why)] : []));
         return verdict;
       };
       form.addEventListener("submit", (event) => {
         event.preventDefault();
         const answer = input.read(), why = input.judge(answer), verdict = show(why);
-        if (!why) return said.append(input.nothing);
+        if (!why) return feedback.append(input.nothing);
         answers.set(key, [answer, answers.get(key)?.[1] ?? verdict === "right"]);
-        keep(KEPT);
+        keep(STORED_LOCALLY);
         count();
       });
 
-      const [answer, first] = kept.get(key) ?? [""];
+      const [answer, first] = stored.get(key) ?? [""];
       input.write(answer);
       const why = answer && input.read() === answer && input.judge(answer);
       if (why) {
@@ -185,7 +187,7 @@
     });
     count();
     quiz.append(make("div", { class: "ln-foot" }, score, forget, note));
-    for (const one of quiz.querySelectorAll("details")) one.open = true; // for the printer
+    for (const detail of quiz.querySelectorAll("details")) detail.open = true; // for the printer
     quiz.dataset.ready = "yes"; // from here on the style sheet shows the forms
   }
 

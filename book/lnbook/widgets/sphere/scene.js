@@ -14,8 +14,8 @@ const lnSphereScene = (() => {
     const { centered, hat, std } = normalize(a, eps);
     const [fall, divide, last] = [0, 1, 2].map((k) => clip(stage - k));
     const now = plus(centered, plus(a, centered, -1), 1 - fall);
-    const there = divide ? times(now, 1 - divide + divide / std) : now; // std may be 0
-    return last ? plus(times(there, 1 - last), affine(hat, GAIN, BIAS), last) : there;
+    const divided = divide ? times(now, 1 - divide + divide / std) : now; // std may be 0
+    return last ? plus(times(divided, 1 - last), affine(hat, GAIN, BIAS), last) : divided;
   }
 
   const pen = (v) => String(Math.round(v * 10) / 10);
@@ -27,7 +27,7 @@ const lnSphereScene = (() => {
     const put = (p, shape) => (dot(p, UP) * sin < -1e-9 ? under : over).push(shape);
     const path = (points, close = "") => points.map((p, i) =>
       (i ? "L" : "M") + see(p).map(pen).join(" ")).join("") + close;
-    const line = (look, ...points) => { // cut where it goes through the plane
+    const line = (kind, ...points) => { // cut where it goes through the plane
       const parts = [[points[0]]];
       points.slice(1).forEach((p, i) => {
         const [h, k] = [points[i], p].map((q) => dot(q, UP));
@@ -40,34 +40,34 @@ const lnSphereScene = (() => {
       });
       for (const part of parts) {
         const k = Math.floor((part.length - 1) / 2);
-        put(plus(part[k], part[k + 1]), `<path class="ln-sphere-${look}" d="${path(part)}"/>`);
+        put(plus(part[k], part[k + 1]), `<path class="ln-sphere-${kind}" d="${path(part)}"/>`);
       }
     };
-    const ball = (look, p, r, more = "") => {
+    const ball = (kind, p, r, more = "") => {
       const [x, y] = see(p).map(pen);
-      put(p, `<circle class="ln-sphere-${look}" cx="${x}" cy="${y}" r="${r}"${more}/>`);
+      put(p, `<circle class="ln-sphere-${kind}" cx="${x}" cy="${y}" r="${r}"${more}/>`);
     };
-    const words = [];
-    const write = (look, text, [x, y], anchor = "middle") => words.push(
-      `<text class="ln-sphere-${look}" x="${pen(x)}" y="${pen(y)}" text-anchor="${anchor}">${text}</text>`);
-    const beside = (look, text, p, dx, dy, anchor) => {
+    const texts = [];
+    const write = (kind, text, [x, y], anchor = "middle") => texts.push(
+      `<text class="ln-sphere-${kind}" x="${pen(x)}" y="${pen(y)}" text-anchor="${anchor}">${text}</text>`);
+    const label = (kind, text, p, dx, dy, anchor) => {
       const [x, y] = see(p);
-      write(look, text, [x + dx, y + dy], anchor);
+      write(kind, text, [x + dx, y + dy], anchor);
     };
-    const arrow = (look, from, to) => {
-      line(look, from, to);
+    const arrow = (kind, from, to) => {
+      line(kind, from, to);
       const [[x, y], [u, v]] = [see(from), see(to)], size = Math.hypot(u - x, v - y);
       if (size < 6) return;
       const [c, d] = [(u - x) / size, (v - y) / size];
       const wing = (k) => `${pen(u - 9 * c + k * d)} ${pen(v - 9 * d - k * c)}`;
-      put(to, `<path class="ln-sphere-${look} ln-sphere-head" d="M${wing(4.5)}L${pen(u)} ${pen(v)}`
+      put(to, `<path class="ln-sphere-${kind} ln-sphere-head" d="M${wing(4.5)}L${pen(u)} ${pen(v)}`
         + `L${wing(-4.5)}Z"/>`);
     };
 
     // The room: three axes and the line of equal numbers.
     const top = times(UP, 3);
     line("line", times(top, -1), top);
-    if (s.tilt < 75) beside("line-name", "a₁ = a₂ = a₃", top, 8, 6, "start");
+    if (s.tilt < 75) label("line-name", "a₁ = a₂ = a₃", top, 8, 6, "start");
     [[1, 0, 0], [0, 1, 0], [0, 0, 1]].forEach((axis, i) => {
       line("axis", [0, 0, 0], times(axis, 2.3));
       const [x, y] = see(times(axis, 2.5));
@@ -105,9 +105,9 @@ const lnSphereScene = (() => {
       write("out-name", "â", [u, v + 5]);
     }
     if (stage > 0 && stage !== 2 && !lost) ball(last ? "y" : "out", now, last ? 6.5 : 5);
-    if (stage === 3 && !lost) beside("y-name", "y", now, 0, -13);
+    if (stage === 3 && !lost) label("y-name", "y", now, 0, -13);
     ball("a", a, 7.5);
-    beside("a-name", "a", a, 0, -14);
+    label("a-name", "a", a, 0, -14);
 
     // The gradient at the normalized point: what arrives, and what is left of it.
     if (arriving) {
@@ -121,10 +121,10 @@ const lnSphereScene = (() => {
       const goal = plus(out, dx);
       if (long(dx) > 1e-9) {
         arrow("dx", out, goal);
-        beside("out-name", "dx", goal, 0, 20);
+        label("out-name", "dx", goal, 0, 20);
       }
       ball("tip", tip, 4.5);
-      beside("a-name", "d", tip, 12, -6);
+      label("a-name", "d", tip, 12, -6);
     }
 
     const corners = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([x, y]) => flat(SIDE * x, SIDE * y));
@@ -139,7 +139,7 @@ const lnSphereScene = (() => {
     const [x, y] = MIDDLE;
     return `<circle class="ln-sphere-ball" cx="${x}" cy="${y}" r="${pen(UNIT * ROOT)}"/>`
       + under.join("") + `<path class="ln-sphere-plane" d="${path(corners, "Z")}"/>`
-      + `<path class="ln-sphere-grid" d="${grid}"/>` + over.join("") + words.join("")
+      + `<path class="ln-sphere-grid" d="${grid}"/>` + over.join("") + texts.join("")
       + grab("shadow", fallen) + grab("a", a)
       + (arriving ? grab("d", plus(out, [s.d1, s.d2, s.d3])) : "");
   }
@@ -162,9 +162,9 @@ const lnSphereScene = (() => {
       if (long(dx) < 0.005) {
         return `Nothing is left of the gradient d: it has ${parts}, which would only shift or scale a.`;
       }
-      const by = s.eps ? is("√(σ² + eps)", it.std) : sigma;
+      const divisor = s.eps ? is("√(σ² + eps)", it.std) : sigma;
       return `Layer norm removes two components of the gradient d: ${parts}. The rest, divided by `
-        + `${by}, is dx, with norm ${write(long(dx))}${s.eps ? "" : ": it points along the circle"}.`;
+        + `${divisor}, is dx, with norm ${write(long(dx))}${s.eps ? "" : ": it points along the circle"}.`;
     }
     if (s.stage < 1) {
       return `Three numbers are a point in space. Its height above the plane is √3 times its mean, `
@@ -194,9 +194,9 @@ const lnSphereScene = (() => {
     const { ones, along, dx } = backward(d, a, s.eps);
     const back = [["a", "d", d, "norm"], ["fall", "along 1", ones, "removed"],
       ["divide", "along â", along, "removed"], ["out", "dx", dx, "norm"]]
-      .map(([look, name, v, what]) => [look, name, v, `${what} ${write(long(v))}`]);
-    const said = (v) => (typeof v === "number" ? write(v) : v).replace(/.*NaN.*/, "–");
-    return (s.gradient ? back : forward).map(([look, name, values, more]) => [look, name, ...[...values, more].map(said)]);
+      .map(([kind, name, v, what]) => [kind, name, v, `${what} ${write(long(v))}`]);
+    const cellText = (v) => (typeof v === "number" ? write(v) : v).replace(/.*NaN.*/, "–");
+    return (s.gradient ? back : forward).map(([kind, name, values, more]) => [kind, name, ...[...values, more].map(cellText)]);
   }
   return { WIDTH, HEIGHT, UNIT, GAIN, BIAS, at, draw, say, numbers, write };
 })();

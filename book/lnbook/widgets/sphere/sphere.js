@@ -3,7 +3,7 @@ const lnSphere = (() => {
   "use strict";
   const { plus, times, camera, average, UP } = lnSpace;
   const REACH = 2, SPEED = 0.75, SWING = 40, PAUSE = 300; // of a; stages a second; degrees; ms
-  const TWEEN = 350, LOOK = 4000; // ms of a jump, and of the first turn
+  const TWEEN = 350, INTRO_MS = 4000; // ms of a jump, and of the first turn
   const STAGES = ["a", "− μ", "÷ σ", "g, b"];
   const angle = (v) => `${Math.round(v)}°`.replace("-", "−");
   const plain = (v) => lnSphereScene.write(v);
@@ -25,14 +25,14 @@ const lnSphere = (() => {
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   /* Keep what is known and allowed; whatever else was typed into an address is left out. */
-  function allowed(given, before) {
+  function allowed(values, before) {
     const state = { ...before };
     for (const [key, [, low, high]] of Object.entries(NUMBERS)) {
-      const value = Number(given[key] || NaN);
+      const value = Number(values[key] || NaN);
       if (value >= low && value <= high) state[key] = value;
     }
     for (const key of SWITCHES) {
-      if (["yes", "no"].includes(given[key])) state[key] = given[key] === "yes";
+      if (["yes", "no"].includes(values[key])) state[key] = values[key] === "yes";
     }
     return state;
   }
@@ -86,10 +86,10 @@ const lnSphere = (() => {
     $("stage").append(picture);
 
     // What is shown runs after what is chosen.
-    let asked = 0, saving = 0, jump = null, playing = false, before = 0, grabbed = null;
-    const later = () => { asked ||= requestAnimationFrame(frame); };
+    let frameRequest = 0, saving = 0, jump = null, playing = false, before = 0, grabbed = null;
+    const later = () => { frameRequest ||= requestAnimationFrame(frame); };
     function frame(now) {
-      asked = 0;
+      frameRequest = 0;
       if (playing) {
         state.stage = Math.min(3, state.stage + (SPEED * Math.min(100, now - before)) / 1000);
         before = now;
@@ -121,17 +121,17 @@ const lnSphere = (() => {
       $("cloud").checked = state.cloud;
       $("forward").classList.toggle("ln-sphere-away", state.gradient);
       $("back").classList.toggle("ln-sphere-away", !state.gradient);
-      $("numbers").innerHTML = lnSphereScene.numbers(state).map(([look, name, ...cells]) =>
-        `<tr class="ln-sphere-of-${look}"><th scope="row">${name}</th>`
+      $("numbers").innerHTML = lnSphereScene.numbers(state).map(([kind, name, ...cells]) =>
+        `<tr class="ln-sphere-of-${kind}"><th scope="row">${name}</th>`
         + cells.map((v) => `<td>${v}</td>`).join("") + "</tr>").join("");
-      const said = lnSphereScene.say(state);
-      if ($("says").textContent !== said) $("says").textContent = said;
+      const sentence = lnSphereScene.say(state);
+      if ($("says").textContent !== sentence) $("says").textContent = sentence;
       root.dataset.still = String(!jump && !playing);
     }
     /* Change what is given; a jump is shown on its way, where the reader lets things move. */
-    function change(given, ms = 0) {
+    function change(values, ms = 0) {
       const from = { ...shown };
-      state = { ...state, ...given };
+      state = { ...state, ...values };
       jump = ms && !calm.matches ? { from, ms } : null;
       later();
       clearTimeout(saving);
@@ -150,22 +150,22 @@ const lnSphere = (() => {
     }
     const point = (name) => POINTS[name].map((key) => state[key]);
     /* Move a point as far as it may go. */
-    function move(name, by) {
+    function move(name, step) {
       const here = point(name);
-      const room = here.map((v, i) => (by[i] ? (Math.sign(by[i]) * REACH - v) / by[i] : 1));
-      const there = plus(here, by, Math.max(0, Math.min(1, ...room)));
-      return Object.fromEntries(POINTS[name].map((key, i) => [key, there[i]]));
+      const room = here.map((v, i) => (step[i] ? (Math.sign(step[i]) * REACH - v) / step[i] : 1));
+      const target = plus(here, step, Math.max(0, Math.min(1, ...room)));
+      return Object.fromEntries(POINTS[name].map((key, i) => [key, target[i]]));
     }
     const to = (name, values) => move(name, plus(values, point(name), -1));
 
     // Hands: a goes up and down and across, its shadow anywhere in the plane, the ground turns.
-    function place({ clientX, clientY }) {
+    function pointerPosition({ clientX, clientY }) {
       const box = picture.getBoundingClientRect(), k = lnSphereScene.WIDTH / box.width / lnSphereScene.UNIT;
       return [clientX * k, clientY * k];
     }
     $("stage").addEventListener("pointerdown", (event) => {
       if (event.button) return;
-      grabbed = { name: event.target.dataset.grab ?? "view", at: place(event) };
+      grabbed = { name: event.target.dataset.grab ?? "view", at: pointerPosition(event) };
       $("stage").setPointerCapture(event.pointerId);
       root.dataset.grabbed = grabbed.name;
       if (grabbed.name !== "view") event.preventDefault();
@@ -175,7 +175,7 @@ const lnSphere = (() => {
     }, { passive: false });
     $("stage").addEventListener("pointermove", (event) => {
       if (!grabbed) return;
-      const [x, y] = place(event), [dx, dy] = [x - grabbed.at[0], grabbed.at[1] - y];
+      const [x, y] = pointerPosition(event), [dx, dy] = [x - grabbed.at[0], grabbed.at[1] - y];
       grabbed.at = [x, y];
       const { right, away, cos, sin } = camera(state.turn, state.tilt);
       if (grabbed.name === "view") {
@@ -237,31 +237,31 @@ const lnSphere = (() => {
     draw();
     root.dataset.ready = "yes";
     // A first turn, so that it is seen to be a space; a touch ends it.
-    const seen = new IntersectionObserver(([entry]) => {
+    const visibility = new IntersectionObserver(([entry]) => {
       if (!entry.isIntersecting) return;
-      seen.disconnect();
+      visibility.disconnect();
       if (calm.matches || addressed()) return;
       shown.turn -= SWING;
-      jump = { from: { ...shown }, ms: LOOK };
+      jump = { from: { ...shown }, ms: INTRO_MS };
       later();
     }, { threshold: 0.4 });
-    seen.observe($("stage"));
+    visibility.observe($("stage"));
     const touched = () => {
-      seen.disconnect();
-      if (jump?.ms === LOOK) change({ turn: shown.turn });
+      visibility.disconnect();
+      if (jump?.ms === INTRO_MS) change({ turn: shown.turn });
     };
     for (const touch of ["pointerdown", "keydown", "input"]) {
       root.addEventListener(touch, touched, { capture: true });
     }
-    const arrived = () => addressed() && change(read(), TWEEN);
+    const followAddress = () => addressed() && change(read(), TWEEN);
     if (!live) {
-      addEventListener("hashchange", arrived);
+      addEventListener("hashchange", followAddress);
       if (lnAddress.first() === root.id) root.scrollIntoView();
     }
     return () => {
-      seen.disconnect();
-      cancelAnimationFrame(asked);
-      removeEventListener("hashchange", arrived);
+      visibility.disconnect();
+      cancelAnimationFrame(frameRequest);
+      removeEventListener("hashchange", followAddress);
     };
   };
 })();

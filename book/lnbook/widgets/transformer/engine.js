@@ -10,7 +10,7 @@
 const lnTransformerEngine = () => {
   "use strict";
 
-  const KEPT = 2; // readings: with the norms as they are set, and with all on
+  const CACHED_READINGS = 2; // readings: with the norms as they are set, and with all on
 
   /* mulberry32: small, seeded, the same in every browser and in lnlib */
   const random = (seed) => () => {
@@ -38,7 +38,7 @@ const lnTransformerEngine = () => {
   function linear(x, rows, { W, b, n, m }) {
     const out = new Float64Array(rows * m);
     for (let r = 0; r < rows; r += 2) {
-      const p = r * n, q = (r + 1 < rows ? r + 1 : r) * n, there = q / n * m;
+      const p = r * n, q = (r + 1 < rows ? r + 1 : r) * n, end = q / n * m;
       let c = 0;
       for (; c + 3 < m; c += 4) {
         let s0 = b[c], s1 = b[c + 1], s2 = b[c + 2], s3 = b[c + 3];
@@ -50,28 +50,29 @@ const lnTransformerEngine = () => {
           t0 += v * w0; t1 += v * w1; t2 += v * w2; t3 += v * w3;
         }
         out[r * m + c] = s0; out[r * m + c + 1] = s1; out[r * m + c + 2] = s2; out[r * m + c + 3] = s3;
-        out[there + c] = t0; out[there + c + 1] = t1; out[there + c + 2] = t2; out[there + c + 3] = t3;
+        out[end + c] = t0; out[end + c + 1] = t1; out[end + c + 2] = t2; out[end + c + 3] = t3;
       }
       for (; c < m; c++) {
         let s = b[c], t = s;
         for (let k = 0, i = c * n; k < n; k++, i++) { s += x[p + k] * W[i]; t += x[q + k] * W[i]; }
         out[r * m + c] = s;
-        out[there + c] = t;
+        out[end + c] = t;
       }
     }
     return out;
   }
 
   /* Rows, each with the norm that a letter names. */
-  function normalize(letter, x, { gain, bias, frozen }, width, eps) {
-    if (letter === "o") return x.slice();
+  function normalize(switched, x, { gain, bias, frozen }, width, eps) {
+    if (switched === "o") return x.slice();
     const out = new Float64Array(x.length);
-    for (let at = 0; at < x.length; at += width) {
+    for (let start = 0; start < x.length; start += width) {
       let mean = 0, squares = 0;
-      if (letter !== "r") for (let i = 0; i < width; i++) mean += x[at + i] / width;
-      for (let i = 0; i < width; i++) squares += (x[at + i] - mean) ** 2;
-      const scale = 1 / (letter === "f" ? frozen : Math.sqrt(squares / width + eps));
-      for (let i = 0; i < width; i++) out[at + i] = gain[i] * (x[at + i] - mean) * scale + bias[i];
+      if (switched !== "r") for (let i = 0; i < width; i++) mean += x[start + i] / width;
+      for (let i = 0; i < width; i++) squares += (x[start + i] - mean) ** 2;
+      const scale = 1 / (switched === "f" ? frozen : Math.sqrt(squares / width + eps));
+      for (let i = 0; i < width; i++) out[start + i] =
+        gain[i] * (x[start + i] - mean) * scale + bias[i];
     }
     return out;
   }
@@ -108,13 +109,13 @@ const lnTransformerEngine = () => {
       }));
       this.last = norm();
       this.output = layer(V, width);
-      this.kept = new Map(); // from norms to what they read last
+      this.cached = new Map(); // from norms to what they read last
     }
 
     /* Every logit, and the stream before and after each norm. What was read last with these norms
        is kept: of a text that begins alike, only the rest is read. */
     read(tokens, norms) {
-      const last = this.kept.get(norms), most = Math.min(last?.tokens.length ?? 0, tokens.length - 1);
+      const last = this.cached.get(norms), most = Math.min(last?.tokens.length ?? 0, tokens.length - 1);
       let same = 0;
       while (same < most && last.tokens[same] === tokens[same]) same++;
       const reading = last?.reading ?? new Reading(this, norms);
@@ -131,9 +132,9 @@ const lnTransformerEngine = () => {
       const stream = rest.stream.map(({ before, after }, l) => ({
         before: joined(last?.stream[l].before, before), after: joined(last?.stream[l].after, after),
       }));
-      this.kept.delete(norms); // the latest stands last
-      this.kept.set(norms, { tokens: [...tokens], reading, logits, stream });
-      if (this.kept.size > KEPT) this.kept.delete(this.kept.keys().next().value);
+      this.cached.delete(norms); // the latest stands last
+      this.cached.set(norms, { tokens: [...tokens], reading, logits, stream });
+      if (this.cached.size > CACHED_READINGS) this.cached.delete(this.cached.keys().next().value);
       return { logits, stream };
     }
 
@@ -160,7 +161,7 @@ const lnTransformerEngine = () => {
     constructor(model, norms) {
       Object.assign(this, { model, norms, count: 0 });
       const room = () => new Float64Array(model.length * model.width);
-      this.kept = model.blocks.map(() => ({ keys: room(), values: room() }));
+      this.cached = model.blocks.map(() => ({ keys: room(), values: room() }));
     }
 
     add(tokens) {
@@ -172,12 +173,13 @@ const lnTransformerEngine = () => {
       };
       const x = new Float64Array(T * width);
       for (let t = 0, i = 0; t < T; t++) {
-        const from = tokens[t] * width, place = (this.count + t) * width;
-        for (let k = 0; k < width; k++) x[i++] = model.token[from + k] + model.position[place + k];
+        const from = tokens[t] * width, positionRow = (this.count + t) * width;
+        for (let k = 0; k < width; k++) x[i++] =
+          model.token[from + k] + model.position[positionRow + k];
       }
       const residual = (y) => { for (let i = 0; i < x.length; i++) x[i] += y[i]; };
       model.blocks.forEach((block, l) => {
-        residual(this.attention(through(x, block.norm_a), block, this.kept[l], T));
+        residual(this.attention(through(x, block.norm_a), block, this.cached[l], T));
         const hidden = linear(through(x, block.norm_f), T, block.expand);
         for (let i = 0; i < hidden.length; i++) hidden[i] = gelu(hidden[i]);
         residual(linear(hidden, T, block.contract));

@@ -5,7 +5,7 @@ const lnTransformer = (() => {
   const SPEAK = 900; // ms of rest before the status is said
   const SHOWN = 8; // next characters
   const SAVE = 250; // ms of rest before the address follows
-  const TELL = 80; // ms between two looks at what is written
+  const TEXT_INTERVAL = 80; // ms between two looks at what is written
   const RULER = 8; // nats at its end
   const NORMS = ["1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 output"];
   const SWITCH = { l: "on", r: "RMS", f: "frozen", o: "off" };
@@ -35,23 +35,23 @@ const lnTransformer = (() => {
   };
   const safe = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
   /* Keep what is known and allowed; whatever else was typed into an address is left out. */
-  function allowed(given, before) {
+  function allowed(values, before) {
     const state = { ...before };
     for (const [key, form] of Object.entries(FORMS)) {
-      const value = String(Object.hasOwn(given, key) ? given[key] : "");
-      if (Object.hasOwn(given, key) && form.test(value)) state[key] = value;
+      const value = String(Object.hasOwn(values, key) ? values[key] : "");
+      if (Object.hasOwn(values, key) && form.test(value)) state[key] = value;
     }
     return state;
   }
   function read() {
-    const given = lnAddress.read().get("run");
-    return given ? Object.fromEntries(given) : null;
+    const stored = lnAddress.read().get("run");
+    return stored ? Object.fromEntries(stored) : null;
   }
   const nats = (v) => (v < 9.995 ? v.toFixed(2) : v < 99.95 ? v.toFixed(1) : v.toFixed(0));
   const percent = (p) => (p >= 0.995 && p < 1 ? "> 99%" : p < 0.005 ? "< 1%" : `${Math.round(100 * p)}%`);
   const spoken = (c) => ({ " ": "space", "\n": "new line" })[c] ?? `“${c}”`;
-  const listed = (words) => words.length < 2 ? words.join("")
-    : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+  const listed = (names) => names.length < 2 ? names.join("")
+    : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 
   return (root, { settings = {}, live = false, weights }) => {
     made++;
@@ -62,8 +62,8 @@ const lnTransformer = (() => {
     let state = allowed((addressed && read()) || {}, first);
 
     const row = (name, i) => `<fieldset class="ln-transformer-row ln-segments"><legend><span class="ln-transformer-hush">Norm</span> ${name}</legend>`
-      + Object.entries(SWITCH).map(([letter, text]) => `<label class="ln-transformer-${letter}"><input
-        type="radio" name="${mine}-${i}" value="${letter}" data-norm="${i}"
+      + Object.entries(SWITCH).map(([key, text]) => `<label class="ln-transformer-${key}"><input
+        type="radio" name="${mine}-${i}" value="${key}" data-norm="${i}"
         autocomplete="off"><span>${text}</span></label>`).join("") + "</fieldset>";
     const pick = (part, values, label) => `<label>${label} <select class="ln-select" data-part="${part}"
       autocomplete="off">${Object.entries(values).sort(([p], [q]) => p - q).map(([v, text]) =>
@@ -89,7 +89,7 @@ const lnTransformer = (() => {
         <div class="ln-transformer-norms">
           ${NORMS.map(row).join("")}
           <fieldset class="ln-transformer-row ln-transformer-all ln-segments"><legend>All five</legend>${Object.entries(SWITCH).map(
-            ([letter, text]) => `<button type="button" class="ln-button" data-all="${letter}"
+            ([key, text]) => `<button type="button" class="ln-button" data-all="${key}"
               aria-label="${text}, all five norms">${text}</button>`).join("")}</fieldset>
           <p class="ln-transformer-score"><strong data-part="loss">–</strong> <span data-part="loss-says">nats
             per character on your sentence</span></p>
@@ -123,7 +123,7 @@ const lnTransformer = (() => {
 
     // The model, in a Worker.
     const background = lnBackground(lnTransformerEngine, lnTransformerWorker, received);
-    const { ask } = background;
+    const { send } = background;
 
     let model = null, id = 0, waiting = false, owed = false, closed = false;
     let view = null, wrote = ["", ""], done = false, soon = 0, challenge = null, pending = null;
@@ -151,15 +151,15 @@ const lnTransformer = (() => {
       if (!model) return;
       if (waiting) { owed = true; return; }
       [waiting, owed] = [true, false];
-      const said = sentence(), { chars } = said;
+      const reading = sentence(), { chars } = reading;
       id++;
-      pending = { chars, norms: state.norms, said };
-      ask({ id, tokens: chars.map((c) => model.characters.indexOf(c)), norms: state.norms,
+      pending = { chars, norms: state.norms, reading };
+      send({ id, tokens: chars.map((c) => model.characters.indexOf(c)), norms: state.norms,
         how: { temperature: Number(state.heat), seed: Number(state.seed) }, count: COUNT });
     }
     function received(m) {
       if (closed || m.id !== id) return;
-      if (m.seen) {
+      if (m.current) {
         waiting = false;
         if (owed) return request();
         view = { ...pending, ...m };
@@ -170,16 +170,16 @@ const lnTransformer = (() => {
         return;
       }
       if (m.tokens) {
-        wrote[m.usual ? 1 : 0] += m.tokens.map((t) => model.characters[t]).join("");
-        if (m.done && (m.usual || allOn())) done = true;
-        soon ||= setTimeout(texts, done ? 0 : TELL); // not each few characters: others want to draw
+        wrote[m.baseline ? 1 : 0] += m.tokens.map((t) => model.characters[t]).join("");
+        if (m.done && (m.baseline || allOn())) done = true;
+        soon ||= setTimeout(texts, done ? 0 : TEXT_INTERVAL); // not each few characters: others want to draw
       }
     }
     const allOn = () => view.norms === "lllll";
 
     // What is to be seen.
     let colors = null; // of this theme
-    function look() {
+    function themeColors() {
       const css = getComputedStyle(root), v = (name) => css.getPropertyValue(name).trim();
       return colors ??= { ink: v("--ln-transformer-ink"), soft: v("--ln-transformer-soft"), zero: v("--ln-transformer-zero"),
         negative: v("--ln-negative"), positive: v("--ln-positive"), bar: v("--ln-gray"),
@@ -187,29 +187,29 @@ const lnTransformer = (() => {
     }
     function draw() {
       if (!view) return;
-      const { seen, usual, chars, said } = view, T = chars.length;
+      const { current, baseline, chars, reading } = view, T = chars.length;
       picture(); // first: it asks how wide it is, which is known as long as nothing has changed
-      $("count").textContent = `${said.empty ? 0 : T} of ${model.settings.length} characters`;
+      $("count").textContent = `${reading.empty ? 0 : T} of ${model.settings.length} characters`;
       const notes = [];
-      if (said.out.length) {
-        notes.push(`Left out, because it is not in the training text: ${listed(said.out.map(spoken))}.`);
+      if (reading.out.length) {
+        notes.push(`Left out, because it is not in the training text: ${listed(reading.out.map(spoken))}.`);
       }
-      if (said.changed.length) {
-        notes.push(`${listed(said.changed.map((c) => `${spoken(c)} is read as `
+      if (reading.changed.length) {
+        notes.push(`${listed(reading.changed.map((c) => `${spoken(c)} is read as `
           + `${spoken(READ_AS[c])}`))}.`);
       }
-      if (said.dropped) notes.push(`The model reads only the last ${model.settings.length} characters.`);
-      if (said.empty) notes.push("The sentence is empty, so the model starts after a line break.");
+      if (reading.dropped) notes.push(`The model reads only the last ${model.settings.length} characters.`);
+      if (reading.empty) notes.push("The sentence is empty, so the model starts after a line break.");
       if ($("left-out").textContent !== notes.join(" ")) $("left-out").textContent = notes.join(" ");
       $("left-out").hidden = !notes.length;
       texts();
       cost();
-      next(seen, usual);
+      next(current, baseline);
       speak();
     }
     function texts() {
       soon = clearTimeout(soon);
-      const before = view.said.empty ? "" : view.chars.slice(-14).join("");
+      const before = view.reading.empty ? "" : view.chars.slice(-14).join("");
       for (const k of [0, 1]) {
         const [first, rest] = $(`wrote-${k}`).childNodes;
         if (first.textContent !== before) first.textContent = before;
@@ -220,16 +220,17 @@ const lnTransformer = (() => {
       if (done) speak();
     }
     function cost() {
-      const { seen, usual, norms } = view, at = (v) => `${(100 * Math.min(RULER, v)) / RULER}%`;
-      const known = seen.loss === seen.loss; // a single character has no loss
-      $("loss").textContent = known ? nats(seen.loss) : "–";
+      const { current, baseline, norms } = view,
+        toPercent = (v) => `${(100 * Math.min(RULER, v)) / RULER}%`;
+      const known = current.loss === current.loss; // a single character has no loss
+      $("loss").textContent = known ? nats(current.loss) : "–";
       $("loss-says").textContent = `nats per character on your sentence${
-        known && !allOn() ? `; ${nats(usual.loss)} with all norms on` : ""}`;
-      for (const [name, value] of [["now", seen.loss], ["usual", usual.loss],
+        known && !allOn() ? `; ${nats(baseline.loss)} with all norms on` : ""}`;
+      for (const [name, value] of [["now", current.loss], ["usual", baseline.loss],
         ["blind", Math.log(model.characters.length)]]) {
-        $(name).style.left = at(known ? value : 0);
+        $(name).style.left = toPercent(known ? value : 0);
       }
-      root.querySelector(".ln-transformer-ruler").classList.toggle("ln-transformer-beyond", seen.loss > RULER);
+      root.querySelector(".ln-transformer-ruler").classList.toggle("ln-transformer-beyond", current.loss > RULER);
       const seeds = model.recorded?.[norms], span = (v) => [Math.min(...v), Math.max(...v)].map(nats);
       $("recorded").textContent = seeds
         ? `On validation text, ${seeds.length} seeds: ${span(seeds).join(" to ")} nats per character.`
@@ -237,62 +238,65 @@ const lnTransformer = (() => {
       $("recorded").textContent += ` The mark shows a uniform guess, ${
         nats(Math.log(model.characters.length))}.`;
     }
-    function next(seen, usual) {
-      const order = Array.from(seen.chances.keys()).sort((p, q) => seen.chances[q] - seen.chances[p]);
+    function next(current, baseline) {
+      const order = Array.from(current.chances.keys()).sort((p, q) =>
+        current.chances[q] - current.chances[p]);
       $("next").innerHTML = order.slice(0, SHOWN).map((k) => `<li><b>${
         safe({ " ": "space", "\n": "line" }[model.characters[k]] ?? model.characters[k])}</b><span
-        class="ln-transformer-chance"><i style="width:${100 * seen.chances[k]}%"></i>${allOn() ? ""
-        : `<u style="left:${100 * usual.chances[k]}%"></u>`}</span><span>${
-        percent(seen.chances[k])}</span></li>`).join("");
+        class="ln-transformer-chance"><i style="width:${100 * current.chances[k]}%"></i>${allOn() ? ""
+        : `<u style="left:${100 * baseline.chances[k]}%"></u>`}</span><span>${
+        percent(current.chances[k])}</span></li>`).join("");
       $("tick").style.visibility = allOn() ? "hidden" : "visible";
     }
     let shown = null;
     function picture() {
-      const { seen, chars, norms } = view, T = chars.length, l = Number(state.look);
-      const at = Math.min(T - 1, Number(state.at)), slider = $("at");
+      const { current, chars, norms } = view, T = chars.length, l = Number(state.look);
+      const position = Math.min(T - 1, Number(state.at)), slider = $("at");
       slider.max = T - 1;
-      slider.value = at;
+      slider.value = position;
       slider.disabled = T < 2;
-      slider.setAttribute("aria-valuetext", `${at + 1} of ${T}: ${spoken(chars[at])}`);
-      const { before, after } = seen.stream[l];
-      shown = lnTransformerPictures.stream($("canvas"), look(),
-        { chars, before, after, at, frozen: model.deviations[l] });
-      const [b, a] = shown.map(({ found }) => found), { short } = lnTransformerPictures;
+      slider.setAttribute("aria-valuetext", `${position + 1} of ${T}: ${spoken(chars[position])}`);
+      const { before, after } = current.stream[l];
+      shown = lnTransformerPictures.stream($("canvas"), themeColors(),
+        { chars, before, after, at: position, frozen: model.deviations[l] });
+      const [b, a] = shown.map(({ stats }) => stats), { short } = lnTransformerPictures;
       const span = (rows) => [Math.min, Math.max].map((f) => short(f(...rows.map((r) => r.std))));
       const out = b.outliers.slice(0, 4).map(({ k, times }) => `${k} (${short(times)} times the median RMS)`);
       const what = `The standard deviation (std) of a character is between ${
         span(b.rows).join(" and ")} before the norm and between ${
         span(a.rows).join(" and ")} after it. ${out.length
         ? `Outlier features: ${listed(out)}.` : "No feature is an outlier."}`;
-      $("says").textContent = `${what} Character ${at + 1}, ${spoken(chars[at])}: mean ${
-        b.rows[at].mean.toFixed(2).replace("-", "−")}, std ${short(b.rows[at].std)}; `
-        + `after the norm, std ${short(a.rows[at].std)}. The line marks the constant of “frozen”, `
+      $("says").textContent = `${what} Character ${position + 1}, ${spoken(chars[position])}: mean ${
+        b.rows[position].mean.toFixed(2).replace("-", "−")}, std ${short(b.rows[position].std)}; `
+        + `after the norm, std ${short(a.rows[position].std)}. The line marks the constant of “frozen”, `
         + `${short(model.deviations[l])}.`;
       $("canvas").setAttribute("aria-label", `The residual stream at norm ${NORMS[l]}, ${SWITCH[norms[l]]}: ${T} `
         + "characters by 64 features, before and after the norm, described by the sentences below.");
       if ($("numbers").open) table();
     }
     function table() {
-      const { chars, seen } = view, [b, a] = shown.map(({ found }) => found.rows);
+      const { chars, current } = view, [b, a] = shown.map(({ stats }) => stats.rows);
       const f = (v) => v.toFixed(2).replace("-", "−");
       $("table").innerHTML = `<table><caption>The residual stream at norm ${NORMS[state.look]}</caption><thead><tr>${
         ["character", "loss (nats)", "mean before", "std before", "mean after", "std after"]
           .map((h) => `<th scope="col">${h}</th>`).join("")}</tr></thead><tbody>${
         chars.map((c, t) => `<tr><th scope="row">${safe(spoken(c))}</th><td>${
-          t ? f(seen.nats[t - 1]) : "–"}</td>${[b[t].mean, b[t].std, a[t].mean, a[t].std]
+          t ? f(current.nats[t - 1]) : "–"}</td>${[b[t].mean, b[t].std, a[t].mean, a[t].std]
           .map((v) => `<td>${f(v)}</td>`).join("")}</tr>`).join("")}</tbody></table>`;
     }
     let quiet = 0;
     function speak() {
       clearTimeout(quiet);
       quiet = setTimeout(() => {
-        const { seen, usual } = view, k = seen.chances.indexOf(Math.max(...seen.chances));
-        const cost = seen.loss === seen.loss ? `The loss on your sentence is ${nats(seen.loss)} nats per `
-          + `character${allOn() ? "" : `; ${nats(usual.loss)} with all norms on`}. ` : "";
-        const said = `${cost}The most probable next character is ${spoken(model.characters[k])}, ${
-          percent(seen.chances[k])}. `
+        const { current, baseline } = view, k =
+          current.chances.indexOf(Math.max(...current.chances));
+        const cost = current.loss === current.loss ?
+          `The loss on your sentence is ${nats(current.loss)} nats per `
+          + `character${allOn() ? "" : `; ${nats(baseline.loss)} with all norms on`}. ` : "";
+        const message = `${cost}The most probable next character is ${spoken(model.characters[k])}, ${
+          percent(current.chances[k])}. `
           + `The model continues: ${wrote[0].replace(/\s+/g, " ")}`;
-        if ($("status").textContent !== said) $("status").textContent = said;
+        if ($("status").textContent !== message) $("status").textContent = message;
       }, SPEAK);
     }
 
@@ -306,8 +310,8 @@ const lnTransformer = (() => {
       $("look").value = state.look;
       $("again").disabled = state.heat === "0";
     }
-    function change(given) {
-      state = allowed(given, state);
+    function change(values) {
+      state = allowed(values, state);
       show();
       request();
     }
@@ -324,10 +328,10 @@ const lnTransformer = (() => {
       for (const button of root.querySelectorAll("[data-challenge]")) {
         button.setAttribute("aria-pressed", String(Number(button.dataset.challenge) === i));
       }
-      const asked = c.asks === "loss" ? "By how much will the loss on your sentence rise?"
+      const question = c.asks === "loss" ? "By how much will the loss on your sentence rise?"
         : "How confident will the model be about the next characters?";
       $("ask").hidden = false;
-      $("ask").replaceChildren(element(`<div><p><b>${c.name}.</b> ${c.what} ${asked}</p>
+      $("ask").replaceChildren(element(`<div><p><b>${c.name}.</b> ${c.what} ${question}</p>
         <p class="ln-transformer-outcomes">${Object.entries(OUTCOMES[c.asks]).map(([key, text]) =>
           `<button type="button" class="ln-button" data-outcome="${key}">${text}</button>`).join("")}</p></div>`));
     }
@@ -340,16 +344,17 @@ const lnTransformer = (() => {
       change({ norms: challenge.norms });
     }
     function finish() {
-      const { seen, usual } = view, { asks, predicted } = challenge;
-      const more = asks === "loss" ? seen.loss - usual.loss : seen.entropy - usual.entropy;
+      const { current, baseline } = view, { asks, predicted } = challenge;
+      const more = asks === "loss" ?
+        current.loss - baseline.loss : current.entropy - baseline.entropy;
       const outcome = asks === "loss" ? (more < ALIKE ? "hardly" : more < MUCH ? "some" : "much")
         : more < -ALIKE ? "more" : more < ALIKE ? "alike" : "less";
-      const what = OUTCOMES[asks], told = asks === "loss"
-        ? `The loss goes from ${nats(usual.loss)} to ${nats(seen.loss)} nats per character.`
-        : `The entropy of its predictions goes from ${nats(usual.entropy)} to ${nats(seen.entropy)} nats, and the loss `
-          + `from ${nats(usual.loss)} to ${nats(seen.loss)}.`;
+      const what = OUTCOMES[asks], explanation = asks === "loss"
+        ? `The loss goes from ${nats(baseline.loss)} to ${nats(current.loss)} nats per character.`
+        : `The entropy of its predictions goes from ${nats(baseline.entropy)} to ${nats(current.entropy)} nats, and the loss `
+          + `from ${nats(baseline.loss)} to ${nats(current.loss)}.`;
       $("ask").append(element(`<p class="ln-transformer-why" role="status"><b>${outcome === predicted
-        ? "As you predicted" : "Not as you predicted"}: ${what[outcome]}.</b> ${told}
+        ? "As you predicted" : "Not as you predicted"}: ${what[outcome]}.</b> ${explanation}
         ${challenge.why}</p>`));
       challenge = { ...challenge, predicted: null, told: true };
     }
@@ -404,9 +409,9 @@ const lnTransformer = (() => {
       if (!shown || (event.type === "pointermove" && event.pointerType !== "mouse")) return;
       const y = event.clientY - $("canvas").getBoundingClientRect().top;
       for (const { room } of shown) {
-        const at = Math.floor((y - room.top) / room.row);
-        if (y >= room.top && y < room.bottom && String(at) !== state.at) {
-          state.at = String(at);
+        const row = Math.floor((y - room.top) / room.row);
+        if (y >= room.top && y < room.bottom && String(row) !== state.at) {
+          state.at = String(row);
           picture();
         }
       }
@@ -440,7 +445,7 @@ const lnTransformer = (() => {
     Promise.resolve(typeof weights === "function" ? weights() : weights).then((loaded) => {
       if (closed) return;
       model = { ...loaded, characters: Array.from(loaded.characters) };
-      ask({ weights: loaded });
+      send({ weights: loaded });
       request();
     }, (error) => {
       $("left-out").hidden = false;

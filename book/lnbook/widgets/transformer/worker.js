@@ -3,10 +3,10 @@
 const lnTransformerWorker = (engine, post) => {
   "use strict";
   const SLICE = 15; // ms of writing between two looks at what else is asked
-  let model = null, asked = 0;
-  let kept = { tokens: "" }; // what was read last with all norms on: a switch leaves it as it is
+  let model = null, latestId = 0;
+  let cache = { tokens: "" }; // what was read last with all norms on: a switch leaves it as it is
 
-  function look(tokens, norms) {
+  function read(tokens, norms) {
     const V = model.characters.length, { logits, stream } = model.read(tokens, norms);
     const { nats, entropy } = engine.costs(logits, tokens, V);
     const mean = (values) => (values.length ? values.reduce((a, b) => a + b) / values.length : NaN);
@@ -19,13 +19,13 @@ const lnTransformerWorker = (engine, post) => {
   }
 
   function write(id, texts) {
-    if (id !== asked || !texts.length) return;
+    if (id !== latestId || !texts.length) return;
     const [text, ...rest] = texts, end = performance.now() + SLICE, tokens = [];
     do {
       tokens.push(text.next());
       text.left--;
     } while (text.left && performance.now() < end);
-    post({ id, usual: text.usual, tokens, done: !text.left });
+    post({ id, baseline: text.baseline, tokens, done: !text.left });
     const left = text.left ? texts : rest;
     setTimeout(() => write(id, left));
   }
@@ -33,16 +33,16 @@ const lnTransformerWorker = (engine, post) => {
   return ({ weights, id, tokens, norms, how, count }) => {
     if (weights) model = new engine.Model(weights);
     if (!tokens) return;
-    asked = id;
-    const usual = "l".repeat(norms.length), same = norms === usual;
-    const seen = look(tokens, norms);
-    if (kept.tokens !== tokens.join()) {
-      kept = { tokens: tokens.join(), seen: same ? seen : look(tokens, usual) };
+    latestId = id;
+    const baseline = "l".repeat(norms.length), same = norms === baseline;
+    const current = read(tokens, norms);
+    if (cache.tokens !== tokens.join()) {
+      cache = { tokens: tokens.join(), current: same ? current : read(tokens, baseline) };
     }
-    post({ id, seen, usual: kept.seen });
+    post({ id, current, baseline: cache.current });
     const text = (which, name) => (
-      { usual: name, left: count, next: model.writer(tokens, which, how) });
-    setTimeout(() => id === asked
-      && write(id, [text(norms, false), ...(same ? [] : [text(usual, true)])]));
+      { baseline: name, left: count, next: model.writer(tokens, which, how) });
+    setTimeout(() => id === latestId
+      && write(id, [text(norms, false), ...(same ? [] : [text(baseline, true)])]));
   };
 };

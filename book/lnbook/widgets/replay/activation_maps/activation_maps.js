@@ -18,21 +18,21 @@ const lnActivationMaps = (() => {
 
   async function unpack(base64) {
     const [data, all] = await lnCanvas.unpack(base64);
-    let at = SIDE * SIDE;
+    let offset = SIDE * SIDE;
     for (const { layers } of data.arms) for (const { channels, side, statistics } of layers) {
-      for (const one of Object.values(statistics)) {
-        const whole = new Int8Array(all.buffer, all.byteOffset + at, data.passes.length * channels * side * side);
+      for (const statistic of Object.values(statistics)) {
+        const whole = new Int8Array(all.buffer, all.byteOffset + offset, data.passes.length * channels * side * side);
         for (let k = 0; k < whole.length; k++) if (k % side) whole[k] += whole[k - 1];
-        at += whole.length;
+        offset += whole.length;
         const size = channels * side * side;
-        one.map = (point, channel) => { // of one channel, or the mean of all
-          const found = new Float32Array(side * side), from = point * size;
+        statistic.map = (point, channel) => { // of one channel, or the mean of all
+          const values = new Float32Array(side * side), from = point * size;
           const [first, last] = channel ? [channel - 1, channel] : [0, channels];
-          const part = one.step[point] / (last - first);
+          const part = statistic.step[point] / (last - first);
           for (let c = first; c < last; c++) {
-            for (let k = 0; k < found.length; k++) found[k] += part * whole[from + c * found.length + k];
+            for (let k = 0; k < values.length; k++) values[k] += part * whole[from + c * values.length + k];
           }
-          return found;
+          return values;
         };
       }
     }
@@ -86,7 +86,7 @@ const lnActivationMaps = (() => {
 
     const dye = new Uint32Array(256), shade = new Uint32Array(256); // from low to high; from paper to ink
     let colors, saying = 0;
-    function look() {
+    function readColors() {
       const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
       colors = { card: v("card"), line: v("line"), ink: v("ink") };
       const [paper, low, high, ink] = ["card", "negative", "positive", "ink"].map((name) => parts(v(name)));
@@ -124,16 +124,17 @@ const lnActivationMaps = (() => {
 
     const before = (arm) => state.before && state.statistic !== "on"
       && `before_${state.statistic}` in arm.layers[state.layer].statistics;
-    function of(arm) { // the statistic that is shown, and the scale's distance around a middle
+    function currentStatistic(arm) { // the statistic that is shown, and the scale's distance around a middle
       const { statistics, side } = arm.layers[state.layer], lead = before(arm) ? "before_" : "";
-      const one = statistics[lead + state.statistic], spread = statistics[`${lead}deviation`];
+      const values = statistics[lead + state.statistic],
+        spread = statistics[`${lead}deviation`];
       const color = (channel, map) => {
         const rest = ends(map, side)[1];
-        const usual = state.statistic === "mean" ? ends(spread.map(state.point, channel), side)[1] : 0;
-        const full = STATISTICS[state.statistic].full(usual, rest) || 1;
+        const deviation = state.statistic === "mean" ? ends(spread.map(state.point, channel), side)[1] : 0;
+        const full = STATISTICS[state.statistic].full(deviation, rest) || 1;
         return (v) => 128 + 127 * (v - rest) / full;
       };
-      return { one, side, color };
+      return { values, side, color };
     }
 
     function draw() {
@@ -146,16 +147,17 @@ const lnActivationMaps = (() => {
       put(pen, ink, inner, (v) => v, shade, 0, 0, size);
       frame(pen, size, inner);
       panels.forEach((panel, k) => {
-        const arm = data.arms[k], { one, side, color } = of(arm), { channels } = arm.layers[state.layer];
+        const arm = data.arms[k], { values, side, color } = currentStatistic(arm), { channels } = arm.layers[state.layer];
         const canvas = panel.querySelector(".ln-activation-maps-map"), [large, wide] = sheet(canvas);
-        const shown = one.map(state.point, state.channel);
+        const shown = values.map(state.point, state.channel);
         put(large, shown, side, color(state.channel, shown), dye, 0, 0, wide);
         frame(large, wide, side);
         const strip = panel.querySelector(".ln-activation-maps-small"), step = strip.clientWidth / ROW, gap = 2;
         const [small] = sheet(strip, Math.round(step * channels / ROW));
         for (let c = 1; c <= channels; c++) {
-          const of = one.map(state.point, c), x = ((c - 1) % ROW) * step, y = Math.floor((c - 1) / ROW) * step;
-          put(small, of, side, color(c, of), dye, x + gap, y + gap, step - 2 * gap);
+          const channelMap = values.map(state.point, c),
+            x = ((c - 1) % ROW) * step, y = Math.floor((c - 1) / ROW) * step;
+          put(small, channelMap, side, color(c, channelMap), dye, x + gap, y + gap, step - 2 * gap);
           if (c === state.channel) {
             small.strokeStyle = colors.ink;
             small.lineWidth = 2;
@@ -165,8 +167,8 @@ const lnActivationMaps = (() => {
       });
     }
 
-    function words() {
-      const { statistic, point, channel, layer } = state, told = STATISTICS[statistic];
+    function updateTexts() {
+      const { statistic, point, channel, layer } = state, format = STATISTICS[statistic];
       const { channels } = data.arms[0].layers[layer], passes = data.passes[point];
       const training = passes ? `after ${passes} pass${passes === 1 ? "" : "es"}` : "before the first update";
       const which = channel ? `channel ${channel} of ${channels}` : `mean of all ${channels}`;
@@ -178,20 +180,20 @@ const lnActivationMaps = (() => {
       $("point").setAttribute("aria-valuetext", training);
       $("channel").setAttribute("aria-valuetext", which);
       for (const input of chosen("before")) input.disabled = statistic === "on";
-      [$("low").textContent, $("high").textContent] = told.ends;
-      const signed = (v) => `${v < 0 ? "−" : "+"}${Math.abs(told.factor * v).toFixed(told.digits)}`;
-      const said = panels.map((panel, k) => {
-        const arm = data.arms[k], { one, side } = of(arm);
-        const whole = one.apart[point], map = one.map(point, channel);
+      [$("low").textContent, $("high").textContent] = format.ends;
+      const signed = (v) => `${v < 0 ? "−" : "+"}${Math.abs(format.factor * v).toFixed(format.digits)}`;
+      const descriptions = panels.map((panel, k) => {
+        const arm = data.arms[k], { values, side } = currentStatistic(arm);
+        const whole = values.apart[point], map = values.map(point, channel);
         const [border, rest, low, high] = channel ? ends(map, side) : whole;
-        const difference = `${signed(border - rest)}${told.unit && ` ${told.unit}`}`;
+        const difference = `${signed(border - rest)}${format.unit && ` ${format.unit}`}`;
         const interval = channel ? "" : ` (${signed(low)} to ${signed(high)})`;
-        $("border", panel).textContent = `border ${told.write(border)}`;
-        $("rest", panel).textContent = `interior ${told.write(rest)}`;
+        $("border", panel).textContent = `border ${format.write(border)}`;
+        $("rest", panel).textContent = `interior ${format.write(rest)}`;
         $("apart", panel).textContent = difference + interval;
-        const text = `${arm.name.toLowerCase()} ${told.write(border)} at the border, ${told.write(rest)} in the interior`;
+        const text = `${arm.name.toLowerCase()} ${format.write(border)} at the border, ${format.write(rest)} in the interior`;
         panel.querySelector(".ln-activation-maps-map").setAttribute("aria-label",
-          `Map of the ${told.label}, ${which}, ${text}`);
+          `Map of the ${format.label}, ${which}, ${text}`);
         return text;
       });
       const share = ends(data.ink, SIDE)[0] / 255;
@@ -204,7 +206,7 @@ const lnActivationMaps = (() => {
         mean: "mean of a unit's summed input", deviation: "standard deviation of a unit's summed input" }[statistic];
       const around = statistic === "on" ? "" : state.before ? ", before the norm" : ", after the norm";
       const text = `${data.pictures}${cut}, layer ${layer + 1}, ${which}, ${training}: ${what}${around}. `
-        + `${said.join("; ")}.`.replace(/^n/, "N");
+        + `${descriptions.join("; ")}.`.replace(/^n/, "N");
       $("says").textContent = text;
       clearTimeout(saying);
       saying = setTimeout(() => { $("status").textContent = text; }, SPEAK);
@@ -212,17 +214,17 @@ const lnActivationMaps = (() => {
     function go(next) {
       Object.assign(state, next);
       state.channel = Math.min(state.channel, data.arms[0].layers[state.layer].channels);
-      words();
+      updateTexts();
       draw();
     }
-    let asked = 0;
+    let request = 0;
     async function fetch(next) { // other pictures: their file first
-      const mine = ++asked, { pictures, cut } = { ...state, ...next };
+      const mine = ++request, { pictures, cut } = { ...state, ...next };
       Object.assign(state, next);
       try {
-        const found = await load(`${pictures}-${cut}`);
-        if (mine !== asked) return;
-        data = found;
+        const loaded = await load(`${pictures}-${cut}`);
+        if (mine !== request) return;
+        data = loaded;
         go({});
       } catch (error) {
         $("says").textContent = `These maps cannot be read: ${error.message}.`;
@@ -239,21 +241,21 @@ const lnActivationMaps = (() => {
     }
     for (const canvas of root.querySelectorAll(".ln-activation-maps-small")) { // a short way; the slider is the other
       canvas.addEventListener("click", ({ offsetX, offsetY }) => {
-        const step = canvas.clientWidth / ROW, at = (v) => Math.floor(v / step);
-        const channel = 1 + Math.min(ROW - 1, at(offsetX)) + ROW * at(offsetY);
+        const step = canvas.clientWidth / ROW, toIndex = (v) => Math.floor(v / step);
+        const channel = 1 + Math.min(ROW - 1, toIndex(offsetX)) + ROW * toIndex(offsetY);
         go({ channel: channel === state.channel ? 0 : channel });
       });
     }
 
-    const redraw = () => { look(); go({}); };
+    const redraw = () => { readColors(); go({}); };
     const leave = lnCanvas.follow(root, redraw);
     root.dataset.ready = "yes";
     return leave;
   }
 
   return (root, placed) => {
-    const found = {};
-    const load = (name) => (found[name] ??= placed(name).then(unpack));
+    const promises = {};
+    const load = (name) => (promises[name] ??= placed(name).then(unpack));
     return lnCanvas.open(
       root, load("mnist-0"), (first) => build(root, load, first), "The maps cannot be read",
     );

@@ -11,26 +11,26 @@ const lnAttention = (() => {
     const [P, Q, N] = [data.updates.length, data.questions.length, data.names];
     const count = data.arms.length * P * Q * N * 2, T = (all.length - count) / (data.arms.length * P * Q);
     const shares = new Uint16Array(all.slice(0, count).buffer);
-    const chances = (arm, point, asked) => Array.from(shares.subarray(((arm * P + point) * Q + asked) * N).subarray(0, N), (v) => v / CHANCE);
-    const attention = (arm, point, asked) => {
-      const from = count + ((arm * P + point) * Q + asked) * T;
-      return Array.from(all.subarray(from, from + data.questions[asked].passage.length), (v) => (v / 255) ** 2);
+    const chances = (arm, point, question) => Array.from(shares.subarray(((arm * P + point) * Q + question) * N).subarray(0, N), (v) => v / CHANCE);
+    const attention = (arm, point, question) => {
+      const from = count + ((arm * P + point) * Q + question) * T;
+      return Array.from(all.subarray(from, from + data.questions[question].passage.length), (v) => (v / 255) ** 2);
     };
     return { ...data, chances, attention };
   }
 
   const number = (v) => v.toLocaleString("en-US");
   const percent = (v) => `${(100 * v).toFixed(0)}\u00a0%`;
-  const letter = (k) => String.fromCharCode(65 + k);
+  const toLetter = (k) => String.fromCharCode(65 + k);
   const named = (word) => (/^@e\d+$/.test(word) ? Number(word.slice(2)) : null);
   const escape = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
   const plain = (text) => escape(text).replace("...", "[…]");
-  const chip = (k, right) => `<b class="ln-attention-name${k === right ? " ln-attention-right" : ""}">${letter(k)}</b>`;
+  const chip = (k, right) => `<b class="ln-attention-name${k === right ? " ln-attention-right" : ""}">${toLetter(k)}</b>`;
 
   /* Words with blanks between them as a printer sets them: none before a comma, none within quotes. */
-  function set(words, html) {
+  function set(spans, html) {
     let text = "", open = false, tight = true;
-    words.forEach((word, k) => {
+    spans.forEach((word, k) => {
       const close = word === '"' && open;
       text += (tight || close || /^[,.;:?!)\]]$/.test(word) ? "" : " ") + html(word, k);
       if (word === '"') open = !open;
@@ -67,9 +67,9 @@ const lnAttention = (() => {
     let saying = 0, set_for = null;
 
     /* Another question: its words, and a bar for each of its names. */
-    function ask() {
+    function showQuestion() {
       const { passage, query, right } = data.questions[state.asked];
-      const there = [...new Set(passage.map(named).filter((k) => k !== null))].sort((a, b) => a - b);
+      const present = [...new Set(passage.map(named).filter((k) => k !== null))].sort((a, b) => a - b);
       const word = (text, k) => {
         const name = named(text);
         return `<span data-word="${k}">${name === null ? plain(text) : chip(name, right)}</span>`;
@@ -81,21 +81,21 @@ const lnAttention = (() => {
       });
       for (const figure of figures) {
         $("passage", figure).innerHTML = set(passage, word);
-        $("chances", figure).innerHTML = there.map((k) => `<li data-name="${k}">${chip(k, right)}
+        $("chances", figure).innerHTML = present.map((k) => `<li data-name="${k}">${chip(k, right)}
           <span class="ln-attention-track"><i></i></span><span data-part="chance"></span></li>`).join("");
       }
       set_for = state.asked;
     }
     function draw() {
       const { point, asked } = state, updates = `${number(data.updates[point])} updates`;
-      if (set_for !== asked) ask();
+      if (set_for !== asked) showQuestion();
       const { passage, right, verse } = data.questions[asked];
       $("point-told").textContent = updates;
       $("point").value = point;
       $("point").setAttribute("aria-valuetext", updates);
       $("asked").value = asked;
-      const said = figures.map((figure, place) => {
-        const arm = state.arms[place], { name, color, line, errors } = data.arms[arm];
+      const descriptions = figures.map((figure, index) => {
+        const arm = state.arms[index], { name, color, line, errors } = data.arms[arm];
         figure.style.setProperty("--tone", `var(--ln-${color})`);
         figure.dataset.line = line;
         const attention = data.attention(arm, point, asked), chances = data.chances(arm, point, asked);
@@ -110,16 +110,16 @@ const lnAttention = (() => {
         const answer = chances.indexOf(Math.max(...chances)), held = answer === right ? "correct" : "wrong";
         const on = passage.reduce((sum, word, k) => sum + (named(word) === right ? attention[k] : 0), 0);
         figure.dataset.held = held;
-        $("answer", figure).innerHTML = `predicts ${letter(answer)}: <b>${held}</b> · validation error ${percent(errors[point])}`;
-        return `${name[0].toLowerCase()}${name.slice(1)}, ${letter(answer)} (${percent(chances[answer])}), ${held}, with ${percent(on)} of its attention on ${letter(right)}`;
+        $("answer", figure).innerHTML = `predicts ${toLetter(answer)}: <b>${held}</b> · validation error ${percent(errors[point])}`;
+        return `${name[0].toLowerCase()}${name.slice(1)}, ${toLetter(answer)} (${percent(chances[answer])}), ${held}, with ${percent(on)} of its attention on ${toLetter(right)}`;
       });
-      const told = `After ${updates}, answers for ${verse}, where ${letter(right)} is missing: ${said.join("; ")}.`;
-      $("says").textContent = told;
+      const sentence = `After ${updates}, answers for ${verse}, where ${toLetter(right)} is missing: ${descriptions.join("; ")}.`;
+      $("says").textContent = sentence;
       clearTimeout(saying);
-      if (!train.on()) saying = setTimeout(() => { $("status").textContent = told; }, SPEAK);
+      if (!train.on()) saying = setTimeout(() => { $("status").textContent = sentence; }, SPEAK);
     }
     const train = lnCanvas.train($("play"), $("point"), {
-      last, time: POINT, at: () => state.point, rest: draw,
+      last, time: POINT, current: () => state.point, rest: draw,
       go: (point) => {
         state.point = point;
         draw();
@@ -129,9 +129,9 @@ const lnAttention = (() => {
       state.asked = Number(event.target.value);
       draw();
     });
-    figures.forEach((figure, place) => {
+    figures.forEach((figure, index) => {
       figure.querySelector("select").addEventListener("change", (event) => {
-        state.arms[place] = Number(event.target.value);
+        state.arms[index] = Number(event.target.value);
         draw();
       });
     });

@@ -2,18 +2,18 @@
 (() => {
   "use strict";
   const HOME = document.currentScript.src.replace(/[^/]*$/, "");
-  const asked = {};
-  window.lnCaptionRankingData = (name, content) => asked[name].done(content);
+  const requests = {};
+  window.lnCaptionRankingData = (name, content) => requests[name].done(content);
   // Each file calls lnCaptionRankingData with its name; fetch would fail on file://.
-  const load = (name) => (asked[name] ??= (() => {
-    const script = document.createElement("script"), one = {};
-    one.promise = new Promise((done, fail) => {
-      one.done = done;
+  const load = (name) => (requests[name] ??= (() => {
+    const script = document.createElement("script"), request = {};
+    request.promise = new Promise((done, fail) => {
+      request.done = done;
       script.onerror = () => fail(new Error(`the file ${script.src} is missing`));
     });
     script.src = `${HOME}${name}.js`;
     document.head.append(script);
-    return one;
+    return request;
   })()).promise;
   for (const root of document.querySelectorAll(".ln-caption-ranking")) {
     lnCaptionRanking(root, { load, ...JSON.parse(root.dataset.options) });

@@ -31,9 +31,9 @@ const lnCaptionRanking = (() => {
 
   return (root, { picture, point, load, live = false }) => {
     const mine = `ln-caption-ranking-${++made}`, addressed = !live && made === 1; // one on a page has the address
-    const { features, Network, order, place } = lnCaptionRankingEngine;
+    const { features, Network, order, rankOf } = lnCaptionRankingEngine;
     const $ = (name) => root.querySelector(`[data-part="${name}"]`);
-    let told = null, scene = { ...EMPTY }, at = point, chosen = -1, closed = false;
+    let data = null, scene = { ...EMPTY }, at = point, chosen = -1, closed = false;
     let quiet = 0, saving = 0, whole = false; // whole: the picture as it is
     const networks = {}; // of each point: by norm, and how well they do on all pictures
 
@@ -81,40 +81,40 @@ const lnCaptionRanking = (() => {
 
     // The state in the address: #scene, the point, and a picture or objects in pixels.
     function values() {
-      const { w, h, boxes, own } = scene, given = [["at", at]];
-      if (own !== null) given.push(["picture", own]);
+      const { w, h, boxes, own } = scene, pairs = [["at", at]];
+      if (own !== null) pairs.push(["picture", own]);
       if (!whole) {
-        const named = boxes.map(([c, ...box]) => [told.categories[c], ...box]);
-        given.push(["size", `${w}x${h}`], ["boxes", named.join(";")]);
+        const named = boxes.map(([c, ...box]) => [data.categories[c], ...box]);
+        pairs.push(["size", `${w}x${h}`], ["boxes", named.join(";")]);
       }
-      return given;
+      return pairs;
     }
     function save() {
-      if (!addressed || !told) return;
+      if (!addressed || !data) return;
       clearTimeout(saving);
       saving = setTimeout(() => lnAddress.save("scene", values()), PAUSE);
     }
-    const placeOf = (text, count) => (/^\d{1,4}$/.test(text ?? "") && Number(text) < count
+    const parseIndex = (text, count) => (/^\d{1,4}$/.test(text ?? "") && Number(text) < count
       ? Number(text) : null);
     /* A box whose object is known and that lies within the canvas; else nothing. */
     function boxOf(text, w, h) {
-      const [name, ...numbers] = text.split(","), c = told.categories.indexOf(name);
+      const [name, ...numbers] = text.split(","), c = data.categories.indexOf(name);
       const [x1, y1, x2, y2] = numbers.map(Number);
       return c >= 0 && numbers.length === 4 && 0 <= x1 && x1 < x2 && x2 <= w && 0 <= y1 && y1 < y2
         && y2 <= h ? [[c, x1, y1, x2, y2]] : [];
     }
     /* Take what the address says; what cannot be is left as it is. Say whether it says anything. */
     function arrive() {
-      const given = addressed ? lnAddress.read().get("scene") : null;
-      if (!given) return false;
-      at = placeOf(given.get("at"), told.updates.length) ?? point;
-      const own = placeOf(given.get("picture"), told.pictures.length);
-      const size = /^(\d{2,4})x(\d{2,4})$/.exec(given.get("size") ?? "");
+      const values = addressed ? lnAddress.read().get("scene") : null;
+      if (!values) return false;
+      at = parseIndex(values.get("at"), data.updates.length) ?? point;
+      const own = parseIndex(values.get("picture"), data.pictures.length);
+      const size = /^(\d{2,4})x(\d{2,4})$/.exec(values.get("size") ?? "");
       whole = !size;
       chosen = -1;
       if (size) {
         const [w, h] = [Number(size[1]), Number(size[2])];
-        const boxes = (given.get("boxes") ?? "").split(";").slice(0, MOST)
+        const boxes = (values.get("boxes") ?? "").split(";").slice(0, MOST)
           .flatMap((text) => boxOf(text, w, h));
         scene = { w, h, boxes, own };
       } else take(own ?? picture);
@@ -122,27 +122,27 @@ const lnCaptionRanking = (() => {
     }
 
     // The canvas.
-    const name = (c) => CALLED[told.categories[c]] ?? told.categories[c];
+    const name = (c) => CALLED[data.categories[c]] ?? data.categories[c];
     function stage() {
       const { w, h, boxes } = scene, stage = $("stage"), percent = (v, of) => `${(100 * v) / of}%`;
       stage.style.setProperty("--ratio", w / h);
       while (stage.children.length > boxes.length) stage.lastChild.remove();
       boxes.forEach(([c, x1, y1, x2, y2], k) => {
-        const one = stage.children[k] ?? stage.appendChild(element(`<button type="button"
+        const marker = stage.children[k] ?? stage.appendChild(element(`<button type="button"
           class="ln-caption-ranking-object"><svg viewBox="0 0 24 24" preserveAspectRatio="none" aria-hidden="true"
           ><path fill-rule="evenodd"/></svg><span></span><i aria-hidden="true"></i></button>`));
         const area = (x2 - x1) * (y2 - y1);
-        Object.assign(one.style, { left: percent(x1, w), top: percent(y1, h),
+        Object.assign(marker.style, { left: percent(x1, w), top: percent(y1, h),
           width: percent(x2 - x1, w), height: percent(y2 - y1, h),
           zIndex: 1 + boxes.filter(([, a, b, d, e]) => (d - a) * (e - b) > area).length });
-        one.classList.toggle("ln-caption-ranking-tiny", (x2 - x1) / w < TINY || (y2 - y1) / h < TINY);
-        one.dataset.object = k;
-        one.setAttribute("aria-pressed", String(k === chosen));
-        one.setAttribute("aria-label", `${name(c)}, ${Math.round((100 * (x1 + x2)) / 2 / w)}% from the `
+        marker.classList.toggle("ln-caption-ranking-tiny", (x2 - x1) / w < TINY || (y2 - y1) / h < TINY);
+        marker.dataset.object = k;
+        marker.setAttribute("aria-pressed", String(k === chosen));
+        marker.setAttribute("aria-label", `${name(c)}, ${Math.round((100 * (x1 + x2)) / 2 / w)}% from the `
           + `left, ${Math.round((100 * (y1 + y2)) / 2 / h)}% from the top, ${
             Math.round((100 * (x2 - x1)) / w)}% wide`);
-        one.querySelector("path").setAttribute("d", LN_SCENE_GLYPHS[told.categories[c]] ?? "");
-        one.querySelector("span").textContent = name(c);
+        marker.querySelector("path").setAttribute("d", LN_SCENE_GLYPHS[data.categories[c]] ?? "");
+        marker.querySelector("span").textContent = name(c);
       });
       $("which").innerHTML = boxes.length ? boxes.map(([c], k) => `<option value="${k}"${
         k === chosen ? " selected" : ""}>${k + 1}: ${name(c)}</option>`).join("")
@@ -167,13 +167,13 @@ const lnCaptionRanking = (() => {
       draw();
       save();
     }
-    function scale(k, by) {
-      const [, x1, y1, x2, y2] = scene.boxes[k], dx = ((by - 1) * (x2 - x1)) / 2;
-      const dy = ((by - 1) * (y2 - y1)) / 2;
+    function scale(k, factor) {
+      const [, x1, y1, x2, y2] = scene.boxes[k], dx = ((factor - 1) * (x2 - x1)) / 2;
+      const dy = ((factor - 1) * (y2 - y1)) / 2;
       put(k, x1 - dx, y1 - dy, x2 + dx, y2 + dy);
     }
     function add(c) {
-      const { w, h, boxes } = scene, [wide, tall] = SIZES[told.categories[c]] ?? [0.25, 0.3];
+      const { w, h, boxes } = scene, [wide, tall] = SIZES[data.categories[c]] ?? [0.25, 0.3];
       const shift = 0.06 * ((boxes.length % 5) - 2); // not all on one spot
       const x = (0.5 + shift) * w - (wide * w) / 2, y = (0.55 + shift) * h - (tall * h) / 2;
       scene = { ...scene, boxes: [...boxes, [c, 0, 0, 1, 1]] };
@@ -189,7 +189,7 @@ const lnCaptionRanking = (() => {
       ($("stage").children[chosen] ?? $("more")).focus();
     }
     function take(k) {
-      const [, w, h, boxes] = told.pictures[k];
+      const [, w, h, boxes] = data.pictures[k];
       scene = { w, h, boxes, own: k };
       chosen = -1;
       whole = true;
@@ -199,45 +199,45 @@ const lnCaptionRanking = (() => {
     // The captions.
     const recall = (share) => `${Math.round(100 * share)}\u00a0%`;
     function draw() {
-      if (!told) return;
+      if (!data) return;
       stage();
-      $("updates").textContent = told.updates[at].toLocaleString("en");
-      $("at").setAttribute("aria-valuetext", `${told.updates[at]} updates`);
-      const both = networks[at];
-      if (!both) return;
-      const x = features(scene, told.categories.length), said = [];
+      $("updates").textContent = data.updates[at].toLocaleString("en");
+      $("at").setAttribute("aria-valuetext", `${data.updates[at]} updates`);
+      const pair = networks[at];
+      if (!pair) return;
+      const x = features(scene, data.categories.length), descriptions = [];
       for (const norm of Object.keys(NORMS)) {
-        const penalties = both[norm].penalties(x), own = scene.own;
-        const found = own === null ? null : place(penalties, own);
+        const penalties = pair[norm].penalties(x), own = scene.own;
+        const rank = own === null ? null : rankOf(penalties, own);
         $(`own-${norm}`).innerHTML = own === null ? "your own scene" : "correct caption: "
-          + `<b>rank ${found}</b>`;
+          + `<b>rank ${rank}</b>`;
         const first = order(penalties).slice(0, FIRST);
         const item = (c, k) => `<li value="${k}"${c === own ? ' class="ln-caption-ranking-right"' : ""}>${
-          c === own ? "<b>✓ correct:</b> " : ""}${safe(told.pictures[c][4])}<i style="width:${
+          c === own ? "<b>✓ correct:</b> " : ""}${safe(data.pictures[c][4])}<i style="width:${
           (100 * penalties[c]).toFixed(1)}%"></i></li>`;
         $(`list-${norm}`).innerHTML = first.map((c, k) => item(c, k + 1)).join("")
-          + (own === null || first.includes(own) ? "" : item(own, found));
-        said.push(`${NORMS[norm]}: ${own === null ? "" : `correct caption at rank ${found}, `}top caption “${
-          told.pictures[first[0]][4]}”`);
+          + (own === null || first.includes(own) ? "" : item(own, rank));
+        descriptions.push(`${NORMS[norm]}: ${own === null ? "" : `correct caption at rank ${rank}, `}top caption “${
+          data.pictures[first[0]][4]}”`);
       }
-      if (both.shares) {
-        $("all").textContent = `All ${told.pictures.length} test images: the correct caption is in the `
-          + `top ten (R@10) for ${recall(both.shares.none)} without normalization and for ${
-            recall(both.shares.layer)} with layer norm. The bar under a caption is its penalty.`;
+      if (pair.shares) {
+        $("all").textContent = `All ${data.pictures.length} test images: the correct caption is in the `
+          + `top ten (R@10) for ${recall(pair.shares.none)} without normalization and for ${
+            recall(pair.shares.layer)} with layer norm. The bar under a caption is its penalty.`;
       }
       clearTimeout(quiet);
-      quiet = setTimeout(() => { $("status").textContent = `${said.join(". ")}.`; }, SPEAK);
+      quiet = setTimeout(() => { $("status").textContent = `${descriptions.join(". ")}.`; }, SPEAK);
     }
     /* In how many of all pictures the own caption is among the first ten: in slices. */
     function tally(k, from = 0, hits = { none: 0, layer: 0 }) {
       if (closed) return;
-      const end = performance.now() + SLICE, count = told.pictures.length;
+      const end = performance.now() + SLICE, count = data.pictures.length;
       let at = from;
       for (; at < count && performance.now() < end; at++) {
-        const [, w, h, boxes] = told.pictures[at];
-        const x = features({ w, h, boxes }, told.categories.length);
+        const [, w, h, boxes] = data.pictures[at];
+        const x = features({ w, h, boxes }, data.categories.length);
         for (const norm of Object.keys(NORMS)) {
-          hits[norm] += place(networks[k][norm].penalties(x), at) <= FIRST;
+          hits[norm] += rankOf(networks[k][norm].penalties(x), at) <= FIRST;
         }
       }
       if (at < count) setTimeout(() => tally(k, at, hits));
@@ -250,9 +250,9 @@ const lnCaptionRanking = (() => {
       at = k;
       draw();
       if (networks[k]) return;
-      const found = await load(`networks-${k}`);
-      networks[k] ??= Object.fromEntries(Object.entries(found)
-        .map(([norm, kept]) => [norm, new Network(kept)]));
+      const packed = await load(`networks-${k}`);
+      networks[k] ??= Object.fromEntries(Object.entries(packed)
+        .map(([norm, content]) => [norm, new Network(content)]));
       if (closed || at !== k) return;
       draw();
       root.dataset.ready = "yes";
@@ -270,13 +270,13 @@ const lnCaptionRanking = (() => {
     };
     root.addEventListener("click", ({ target, clientX, clientY }) => {
       const { picture, tool, new: added, part } = target.closest("button")?.dataset ?? target.dataset;
-      if (!told) return;
+      if (!data) return;
       if (picture) {
         take(Number(picture));
         save();
       } else if (part === "copy") {
         lnCanvas.copy(lnAddress.link("scene", values()), $("copy"), $("link"));
-      } else if (added) add(told.categories.indexOf(added));
+      } else if (added) add(data.categories.indexOf(added));
       else if (tool === "remove") remove(chosen);
       else if (tool) scale(chosen, tool === "grow" ? GROW : 1 / GROW);
       else if (part === "empty") {
@@ -286,7 +286,7 @@ const lnCaptionRanking = (() => {
         draw();
         save();
       } else if (part === "lot") {
-        const few = told.pictures.flatMap(([, , , boxes], k) => (
+        const few = data.pictures.flatMap(([, , , boxes], k) => (
           boxes.length > 1 && boxes.length <= SMALL && k !== scene.own ? [k] : []));
         take(few[Math.floor(Math.random() * few.length)]);
         save();
@@ -329,13 +329,13 @@ const lnCaptionRanking = (() => {
     });
     let held = null;
     $("stage").addEventListener("pointerdown", (event) => {
-      const one = event.target.closest(".ln-caption-ranking-object");
-      if (!one || event.button) return;
-      const k = Number(one.dataset.object);
+      const marker = event.target.closest(".ln-caption-ranking-object");
+      if (!marker || event.button) return;
+      const k = Number(marker.dataset.object);
       choose(k);
       held = { k, box: scene.boxes[k], x: event.clientX, y: event.clientY,
         grip: event.target.localName === "i" };
-      one.setPointerCapture(event.pointerId);
+      marker.setPointerCapture(event.pointerId);
     });
     $("stage").addEventListener("pointermove", ({ clientX, clientY }) => {
       if (!held) return;
@@ -350,17 +350,17 @@ const lnCaptionRanking = (() => {
 
     load("pictures").then((loaded) => {
       if (closed) return null;
-      told = loaded;
-      $("credit").textContent = told.credit;
-      $("more").append(...told.categories.map((c, k) => [CALLED[c] ?? c, k]).sort(([a], [b]) =>
+      data = loaded;
+      $("credit").textContent = data.credit;
+      $("more").append(...data.categories.map((c, k) => [CALLED[c] ?? c, k]).sort(([a], [b]) =>
         (a < b ? -1 : 1)).map(([text, k]) => new Option(text, k)));
-      $("at").max = told.updates.length - 1;
+      $("at").max = data.updates.length - 1;
       if (!arrive()) take(picture);
       $("at").value = at;
       return move(at);
     }).catch(failed);
     const moved = () => {
-      if (!told || !arrive()) return;
+      if (!data || !arrive()) return;
       $("at").value = at;
       move(at).catch(failed);
     };

@@ -3,7 +3,7 @@ const lnDraw = (() => {
   "use strict";
   const SIDE = 28, PIXELS = SIDE * SIDE, FOG = 7.5; // the canvas before the first glimpse: 1/2
   const GLIMPSE = 700, POINT = 550; // ms under play
-  const LOOK = 0.45; // share of it in which the window moves; then it paints
+  const MOVE_SHARE = 0.45; // share of it in which the window moves; then it paints
   const SPEAK = 700; // ms of rest before the sentence is said
   const INK = 0.92; // of the full color in a pixel that is surely white
   const MARGIN = 2.5; // pixels of an image around it, where windows go, too
@@ -16,17 +16,18 @@ const lnDraw = (() => {
     const count = data.arms.length * P * 2 * N * T * PIXELS;
     const shades = all.subarray(0, count);
     const steps = new Int16Array(all.slice(count).buffer);
-    const at = (arm, point, kind, kinds, image) => ((arm * P + point) * kinds + kind) * N + image;
+    const recordIndex = (arm, point, kind, kinds, image) =>
+      ((arm * P + point) * kinds + kind) * N + image;
     for (let k = 0; k < count; k++) { // from what a glimpse changed to what is there after it
       if (Math.floor(k / PIXELS) % T) shades[k] = (shades[k] + shades[k - PIXELS]) % 16;
     }
     const canvas = (arm, point, dreams, image, glimpse) => {
       if (!glimpse) return new Float32Array(PIXELS).fill(FOG);
-      const from = (at(arm, point, Number(dreams), 2, image) * T + glimpse - 1) * PIXELS;
+      const from = (recordIndex(arm, point, Number(dreams), 2, image) * T + glimpse - 1) * PIXELS;
       return Float32Array.from(shades.subarray(from, from + PIXELS));
     };
     const view = (arm, point, kind, image, glimpse) => {
-      const from = (at(arm, point, kind, 3, image) * T + Math.max(0, glimpse - 1)) * 4;
+      const from = (recordIndex(arm, point, kind, 3, image) * T + Math.max(0, glimpse - 1)) * 4;
       return Array.from(steps.subarray(from, from + 4), (v) => v / data.steps);
     };
     const bits = data.bits.map((text) => {
@@ -41,8 +42,8 @@ const lnDraw = (() => {
   const number = (v) => v.toLocaleString("en-US");
   const smooth = (v) => { const x = Math.min(1, Math.max(0, v)); return x * x * (3 - 2 * x); };
   const mean = (a, b, share) => a.map((v, k) => v + share * (b[k] - v));
-  const listed = (words) => words.length < 2 ? words.join("")
-    : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+  const listed = (names) => names.length < 2 ? names.join("")
+    : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 
   function build(root, data) {
     const mine = `ln-draw-${++made}`, T = data.glimpses, last = data.updates.length - 1;
@@ -90,14 +91,14 @@ const lnDraw = (() => {
     const dye = new Uint32Array(256), LEVELS = 255 / 15; // a color for each shade, and between
     const tile = Object.assign(document.createElement("canvas"), { width: SIDE, height: SIDE });
     const tiled = tile.getContext("2d"), pixels = tiled.createImageData(SIDE, SIDE);
-    const whole = new Uint32Array(pixels.data.buffer), one = new Uint8Array(dye.buffer);
-    function look() {
+    const whole = new Uint32Array(pixels.data.buffer), bytes = new Uint8Array(dye.buffer);
+    function readColors() {
       const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
       colors = { card: v("card"), line: v("line"), read: v("first"), write: v("second"), ink: v("ink") };
       const paper = parts(colors.card), ink = parts(colors.ink);
       for (let k = 0; k < 256; k++) {
-        for (let c = 0; c < 3; c++) one[4 * k + c] = paper[c] + (k / 255) * INK * (ink[c] - paper[c]);
-        one[4 * k + 3] = 255;
+        for (let c = 0; c < 3; c++) bytes[4 * k + c] = paper[c] + (k / 255) * INK * (ink[c] - paper[c]);
+        bytes[4 * k + 3] = 255;
       }
     }
     function put(pen, shades, x, y, size) {
@@ -129,7 +130,7 @@ const lnDraw = (() => {
       }
       const dot = Math.min(2.2, Math.max(1, size / 130));
       for (let k = 0; k < filters * filters; k++) {
-        const at = [left + ((k % filters) * wide) / (filters - 1),
+        const point = [left + ((k % filters) * wide) / (filters - 1),
           top + (Math.floor(k / filters) * wide) / (filters - 1)];
         for (const [radius, tone] of [[dot + 1.2, colors.card], [dot, color]]) {
           pen.fillStyle = tone;
@@ -155,13 +156,15 @@ const lnDraw = (() => {
       canvas: data.canvas(arm, point, dreams, image, glimpse),
       read: data.view(arm, point, 0, image, glimpse),
       write: data.view(arm, point, dreams ? 2 : 1, image, glimpse),
-      there: glimpse ? 1 : 0,
+      present: glimpse ? 1 : 0,
     }));
     const between = (from, to, share) => to.map((b, k) => {
-      const a = from[k], moved = smooth(share / LOOK), done = smooth((share - LOOK) / (1 - LOOK));
-      return { canvas: mean(a.canvas, b.canvas, done), there: a.there + moved * (b.there - a.there),
-        read: mean(a.there ? a.read : b.read, b.read, moved),
-        write: mean(a.there ? a.write : b.write, b.write, moved) };
+      const a = from[k], moved = smooth(share / MOVE_SHARE),
+        done = smooth((share - MOVE_SHARE) / (1 - MOVE_SHARE));
+      return { canvas: mean(a.canvas, b.canvas, done),
+        present: a.present + moved * (b.present - a.present),
+        read: mean(a.present ? a.read : b.read, b.read, moved),
+        write: mean(a.present ? a.write : b.write, b.write, moved) };
     });
 
     let shown = null, going = 0, saying = 0;
@@ -169,10 +172,10 @@ const lnDraw = (() => {
       shown = what;
       const { dreams, image: shot } = state;
       figures.forEach((figure, arm) => {
-        const { canvas, read, write, there } = what[arm];
+        const { canvas, read, write, present } = what[arm];
         const [large, side] = sheet(figure.querySelector(".ln-draw-canvas"));
         image(large, canvas, side);
-        if (there) frame(large, write, data.sizes[1], colors.write, side);
+        if (present) frame(large, write, data.sizes[1], colors.write, side);
         const [tiny, edge] = sheet(figure.querySelector(".ln-draw-read"));
         if (!dreams) {
           image(tiny, data.bits[shot], edge);
@@ -200,7 +203,7 @@ const lnDraw = (() => {
       }
     }
 
-    function words() {
+    function updateTexts() {
       const { dreams, image, glimpse, point } = state, updates = number(data.updates[point]);
       $("glimpse-told").textContent = `${glimpse} of ${T}`;
       $("point-told").textContent = `${updates} updates`;
@@ -233,11 +236,11 @@ const lnDraw = (() => {
       const what = dreams ? `sample ${image + 1}` : `digit ${data.digits[image]}`;
       const done = data.arms.filter((arm) => arm.bounds[point] !== null).map((arm) =>
         `${arm.bounds[point].toFixed(1)} (${arm.name.toLowerCase()})`);
-      const said = `After ${updates} updates and ${glimpse} of ${T} glimpses, ${what}: ${named.join("; ")}. `
+      const sentence = `After ${updates} updates and ${glimpse} of ${T} glimpses, ${what}: ${named.join("; ")}. `
         + `Bound on test images, in nats: ${listed(done)}.`;
-      $("says").textContent = said;
+      $("says").textContent = sentence;
       clearTimeout(saying);
-      if (!player.on()) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
+      if (!player.on()) saying = setTimeout(() => { $("status").textContent = sentence; }, SPEAK);
     }
     function thumbs() {
       small.forEach((label, k) => {
@@ -250,7 +253,7 @@ const lnDraw = (() => {
     /* Go to a state: at once, or in so many ms. */
     function go(next, time = 0) {
       Object.assign(state, next);
-      words();
+      updateTexts();
       cancelAnimationFrame(going);
       const from = shown, to = scene(state), begin = performance.now();
       if (!time || !from || calm.matches) return draw(to);
@@ -261,7 +264,7 @@ const lnDraw = (() => {
       });
     }
     const player = lnCanvas.players(root, { glimpse: "Draw", point: "Train" }, {
-      go, rest: words,
+      go, rest: updateTexts,
       start(name, end) {
         const most = name === "glimpse" ? T : last, time = name === "glimpse" ? GLIMPSE : POINT;
         let timer = null;
@@ -287,13 +290,13 @@ const lnDraw = (() => {
     for (const canvas of root.querySelectorAll(".ln-draw-strip")) { // a short way; the slider is the other
       canvas.addEventListener("click", (event) => {
         player.stop();
-        const at = Math.floor((event.offsetX / canvas.clientWidth) * T);
-        go({ glimpse: 1 + Math.min(T - 1, Math.max(0, at)) });
+        const fraction = Math.floor((event.offsetX / canvas.clientWidth) * T);
+        go({ glimpse: 1 + Math.min(T - 1, Math.max(0, fraction)) });
       });
     }
 
     function redraw() {
-      look();
+      readColors();
       thumbs();
       go({});
     }

@@ -16,12 +16,12 @@ const lnHandwriting = (() => {
     const N = data.points, P = data.updates.length, lines = data.arms.length * P;
     const numbers = new Int16Array(all.slice(0, 6 * lines * N).buffer);
     const line = (arm, point) => {
-      const at = (arm * P + point) * N, x = [], y = [];
+      const start = (arm * P + point) * N, x = [], y = [];
       for (let t = 0; t < N; t++) {
-        x.push((t ? x[t - 1] : 0) + numbers[2 * (at + t)]);
-        y.push((t ? y[t - 1] : 0) + numbers[2 * (at + t) + 1]);
+        x.push((t ? x[t - 1] : 0) + numbers[2 * (start + t)]);
+        y.push((t ? y[t - 1] : 0) + numbers[2 * (start + t) + 1]);
       }
-      const from = 2 * lines * N + at, lifted = 6 * lines * N + at;
+      const from = 2 * lines * N + start, lifted = 6 * lines * N + start;
       return { x, y, window: Array.from(numbers.subarray(from, from + N), (v) => v / PER),
         lifted: all.subarray(lifted, lifted + N) };
     };
@@ -51,7 +51,7 @@ const lnHandwriting = (() => {
     const figures = [...root.querySelectorAll(".ln-handwriting-arm")];
 
     let colors;
-    function look() {
+    function readColors() {
       const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
       colors = { ink: v("ink"), line: v("line"), soft: v("gray"), lit: v("second"), card: v("card") };
     }
@@ -61,34 +61,34 @@ const lnHandwriting = (() => {
     function text(canvas, arm) {
       const [pen, width] = lnCanvas.sheet(canvas, TEXT), { window } = data.line(arm, state.point);
       const cell = Math.min(WIDE, width / letters.length), size = Math.min(21, 1.35 * cell);
-      const at = state.pen ? window[state.pen - 1] : 0, base = 27;
+      const position = state.pen ? window[state.pen - 1] : 0, base = 27;
       const stayed = letters.map(() => 0);
       for (let t = 0; t < state.pen; t++) stayed[Math.round(window[t])]++;
       if (state.pen) {
         pen.globalAlpha = 0.3;
         pen.fillStyle = colors.lit;
         pen.beginPath();
-        pen.roundRect((at + 0.05) * cell, 6, 0.9 * cell, 29, 5);
+        pen.roundRect((position + 0.05) * cell, 6, 0.9 * cell, 29, 5);
         pen.fill();
         pen.globalAlpha = 1;
       }
-      letters.forEach((letter, u) => {
+      letters.forEach((character, u) => {
         const x = (u + 0.5) * cell, near = state.pen && Math.round(at) === u;
         pen.font = `${near ? 700 : 400} ${size}px ui-monospace, SFMono-Regular, Menlo, monospace`;
         pen.textAlign = "center";
         pen.fillStyle = near ? colors.ink : colors.soft;
-        pen.fillText(letter === " " ? "␣" : letter, x, base);
+        pen.fillText(character === " " ? "␣" : character, x, base);
         const high = Math.min(1, stayed[u] / FULL) * 16;
         lnCanvas.box(pen, u * cell + 1, TEXT - 3, cell - 2, 1, colors.line);
         lnCanvas.box(pen, u * cell + 1, TEXT - 3 - high, cell - 2, high, tone(arm), 0.75);
       });
-      canvas.setAttribute("aria-label", `The text, ${data.arms[arm].name}: ${place(arm)}`);
+      canvas.setAttribute("aria-label", `The text, ${data.arms[arm].name}: ${describeWindow(arm)}`);
     }
-    const place = (arm) => {
+    const describeWindow = (arm) => {
       if (!state.pen) return "the window has not started";
       const u = Math.round(data.line(arm, state.point).window[state.pen - 1]);
-      const letter = letters[u] === " " ? "a space" : `“${letters[u]}”`;
-      return `the window is at ${letter}, character ${u + 1} of ${letters.length}`;
+      const character = letters[u] === " " ? "a space" : `“${letters[u]}”`;
+      return `the window is at ${character}, character ${u + 1} of ${letters.length}`;
     };
 
     /* The ink so far, in a frame that holds the whole line. */
@@ -137,7 +137,7 @@ const lnHandwriting = (() => {
       });
     }
     let saying = 0;
-    function words() {
+    function updateTexts() {
       const after = number(data.updates[state.point]);
       $("pen-told").textContent = `point ${state.pen} of ${N}`;
       $("point-told").textContent = `${after} updates`;
@@ -150,19 +150,19 @@ const lnHandwriting = (() => {
         return loss === null ? "diverged" : `${loss.toFixed(2).replace("-", "−")} nats per point`;
       });
       figures.forEach((figure, arm) => { $("loss", figure).textContent = losses[arm]; });
-      const said = `After ${after} updates, point ${state.pen} of ${N}: ` + data.arms.map((arm, k) =>
-        `${arm.name.toLowerCase()}, ${losses[k]}, ${place(k)}`).join("; ") + ".";
-      $("says").textContent = said;
+      const sentence = `After ${after} updates, point ${state.pen} of ${N}: ` + data.arms.map((arm, k) =>
+        `${arm.name.toLowerCase()}, ${losses[k]}, ${describeWindow(k)}`).join("; ") + ".";
+      $("says").textContent = sentence;
       clearTimeout(saying);
-      if (!player.on()) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
+      if (!player.on()) saying = setTimeout(() => { $("status").textContent = sentence; }, SPEAK);
     }
     function go(next) {
       Object.assign(state, next);
-      words();
+      updateTexts();
       draw();
     }
     const player = lnCanvas.players(root, { pen: "Write", point: "Train" }, {
-      go, rest: words,
+      go, rest: updateTexts,
       start(name, end) {
         const most = name === "pen" ? N : last;
         let timer = null, frame = null;
@@ -189,7 +189,7 @@ const lnHandwriting = (() => {
     });
 
     function redraw() {
-      look();
+      readColors();
       go({});
     }
     const leave = lnCanvas.follow(root, redraw);

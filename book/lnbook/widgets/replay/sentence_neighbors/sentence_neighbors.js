@@ -13,8 +13,8 @@ const lnSentenceNeighbors = (() => {
     const [data, all] = await lnCanvas.unpack(base64);
     const [P, N, K] = [data.updates.length, data.texts.length, data.count];
     const count = data.arms.length * P * N * 2;
-    const places = new Int8Array(all.slice(0, count).buffer), near = new Uint16Array(all.slice(count).buffer);
-    const map = (arm, point) => Float32Array.from(places.subarray((arm * P + point) * N * 2, (arm * P + point + 1) * N * 2));
+    const positions = new Int8Array(all.slice(0, count).buffer), near = new Uint16Array(all.slice(count).buffer);
+    const map = (arm, point) => Float32Array.from(positions.subarray((arm * P + point) * N * 2, (arm * P + point + 1) * N * 2));
     const nearest = (arm, point, sentence) => {
       const from = ((arm * P + point) * N + sentence) * K;
       return Array.from(near.subarray(from, from + K));
@@ -59,12 +59,12 @@ const lnSentenceNeighbors = (() => {
     const figures = [...root.querySelectorAll(".ln-sentence-neighbors-arm")];
 
     let colors, shown = null, going = 0, saying = 0, under = null;
-    function look() {
+    function readColors() {
       const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
       colors = { card: v("card"), ink: v("ink"), gray: v("gray"), mark: v("second"),
         tones: data.arms.map((arm) => v(arm.color)) };
     }
-    const at = (map, k, size) => [0.5 + map[2 * k] / (2 * EDGE * ROOM), HIGH / 2 - map[2 * k + 1] / (2 * EDGE * ROOM)].map((v) => v * size);
+    const toPixels = (map, k, size) => [0.5 + map[2 * k] / (2 * EDGE * ROOM), HIGH / 2 - map[2 * k + 1] / (2 * EDGE * ROOM)].map((v) => v * size);
     function dot(pen, [x, y], radius, color, alpha = 1) {
       pen.globalAlpha = alpha;
       pen.fillStyle = color;
@@ -79,10 +79,10 @@ const lnSentenceNeighbors = (() => {
       figures.forEach((figure, arm) => {
         const canvas = figure.querySelector(".ln-sentence-neighbors-map");
         const [pen, size] = lnCanvas.sheet(canvas, HIGH * canvas.clientWidth), map = maps[arm];
-        const small = size < 220 ? 0.75 : 1, tone = colors.tones[arm], here = at(map, state.sentence, size);
-        for (let k = 0; k < data.texts.length; k++) if (!marked.has(k)) dot(pen, at(map, k, size), 1.9 * small, colors.gray, 0.45);
+        const small = size < 220 ? 0.75 : 1, tone = colors.tones[arm], here = toPixels(map, state.sentence, size);
+        for (let k = 0; k < data.texts.length; k++) if (!marked.has(k)) dot(pen, toPixels(map, k, size), 1.9 * small, colors.gray, 0.45);
         for (const k of marked) { // by its form, too: a square
-          const [x, y] = at(map, k, size), wide = 4.6 * small;
+          const [x, y] = toPixels(map, k, size), wide = 4.6 * small;
           lnCanvas.box(pen, x - wide / 2, y - wide / 2, wide, wide, colors.mark, 0.85);
         }
         const near = data.nearest(arm, state.point, state.sentence);
@@ -92,20 +92,20 @@ const lnSentenceNeighbors = (() => {
         for (const k of near) {
           pen.beginPath();
           pen.moveTo(...here);
-          pen.lineTo(...at(map, k, size));
+          pen.lineTo(...toPixels(map, k, size));
           pen.stroke();
         }
         for (const k of near) {
-          dot(pen, at(map, k, size), 5.5 * small, colors.card);
-          dot(pen, at(map, k, size), 4.2 * small, tone);
+          dot(pen, toPixels(map, k, size), 5.5 * small, colors.card);
+          dot(pen, toPixels(map, k, size), 4.2 * small, tone);
         }
         dot(pen, here, 8.5 * small, colors.card);
         dot(pen, here, 7 * small, colors.ink);
         dot(pen, here, 3 * small, colors.card);
-        if (under?.arm === arm) told(pen, at(map, under.sentence, size), data.texts[under.sentence], size);
+        if (under?.arm === arm) drawLabel(pen, toPixels(map, under.sentence, size), data.texts[under.sentence], size);
       });
     }
-    function told(pen, [x, y], text, size) { // what the pointer is on
+    function drawLabel(pen, [x, y], text, size) { // what the pointer is on
       pen.font = "12px system-ui, sans-serif";
       const wide = Math.min(size - 4, pen.measureText(text).width + 12), high = 20;
       const left = Math.max(2, Math.min(size - wide - 2, x - wide / 2)), top = y > 34 ? y - 30 : y + 12;
@@ -116,7 +116,7 @@ const lnSentenceNeighbors = (() => {
       pen.fillText(text, left + 6, top + 14, wide - 12);
     }
 
-    function words() {
+    function updateTexts() {
       const { point, sentence, mark } = state, updates = `${number(data.updates[point])} updates`;
       const text = data.texts[sentence], { says, luck } = data.alike[mark];
       $("point-told").textContent = updates;
@@ -129,9 +129,9 @@ const lnSentenceNeighbors = (() => {
         $("loss", figure).textContent = losses[point] === null ? "diverged" : `${losses[point].toFixed(2)} nats per word`;
         $("to", figure).textContent = text;
         figure.querySelectorAll("li button").forEach((button, k) => {
-          const found = lists[arm][k];
-          button.textContent = data.texts[found];
-          button.classList.toggle("ln-sentence-neighbors-shared", lists.some((list, other) => other !== arm && list.includes(found)));
+          const neighbor = lists[arm][k];
+          button.textContent = data.texts[neighbor];
+          button.classList.toggle("ln-sentence-neighbors-shared", lists.some((list, otherArm) => otherArm !== arm && list.includes(neighbor)));
         });
         const share = percent(alike[mark][point]);
         $("alike", figure).textContent = `Of the neighbors of ${says}, ${share} are of this kind (chance level: ${percent(luck)}).`;
@@ -140,19 +140,19 @@ const lnSentenceNeighbors = (() => {
           + lists[arm].map((k) => `“${data.texts[k]}”`).join(", "));
       });
       const firsts = arms.map((arm) => `“${data.texts[lists[arm][0]]}” (${data.arms[arm].name.toLowerCase()})`);
-      const end = arms.length - 1, both = lists[0].filter((k) => lists[end].includes(k)).length;
-      const common = end ? ` ${both} of ${data.count} are the same with ${data.arms[0].name.toLowerCase()} and ${data.arms[end].name.toLowerCase()}.` : "";
+      const end = arms.length - 1, shared = lists[0].filter((k) => lists[end].includes(k)).length;
+      const common = end ? ` ${shared} of ${data.count} are the same with ${data.arms[0].name.toLowerCase()} and ${data.arms[end].name.toLowerCase()}.` : "";
       const alike = data.arms.map((arm) => percent(arm.alike[mark][point])).join(", ");
-      const said = `After ${updates}, the nearest neighbor of “${text}” is ${firsts.join(", ")}.${common} `
+      const message = `After ${updates}, the nearest neighbor of “${text}” is ${firsts.join(", ")}.${common} `
         + `Of the neighbors of ${says}, ${alike} are of this kind; chance level is ${percent(luck)}.`;
-      $("says").textContent = said;
+      $("says").textContent = message;
       clearTimeout(saying);
-      if (!train.on()) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
+      if (!train.on()) saying = setTimeout(() => { $("status").textContent = message; }, SPEAK);
     }
     /* Go to a state: at once, or in so many ms. */
     function go(next, time = 0) {
       Object.assign(state, next);
-      words();
+      updateTexts();
       cancelAnimationFrame(going);
       const from = shown, to = arms.map((arm) => data.map(arm, state.point)), begin = performance.now();
       if (!time || !from || calm.matches) return draw(to);
@@ -163,7 +163,7 @@ const lnSentenceNeighbors = (() => {
       });
     }
     const train = lnCanvas.train($("play"), $("point"), {
-      last, time: POINT, at: () => state.point, go: (point, time) => go({ point }, time), rest: words,
+      last, time: POINT, current: () => state.point, go: (point, time) => go({ point }, time), rest: updateTexts,
     });
     $("sentence").addEventListener("change", (event) => go({ sentence: Number(event.target.value) }));
     $("any").addEventListener("click", () => go({ sentence: Math.floor(Math.random() * data.texts.length) }));
@@ -172,21 +172,21 @@ const lnSentenceNeighbors = (() => {
     }
     figures.forEach((figure, arm) => {
       const canvas = figure.querySelector(".ln-sentence-neighbors-map");
-      const found = ({ offsetX, offsetY }) => {
+      const sentenceAt = ({ offsetX, offsetY }) => {
         let best = null, least = NEAR ** 2;
         for (let k = 0; k < data.texts.length; k++) {
-          const [x, y] = at(shown[arm], k, canvas.clientWidth), away = (x - offsetX) ** 2 + (y - offsetY) ** 2;
+          const [x, y] = toPixels(shown[arm], k, canvas.clientWidth), away = (x - offsetX) ** 2 + (y - offsetY) ** 2;
           if (away < least) [best, least] = [k, away];
         }
         return best;
       };
       canvas.addEventListener("click", (event) => {
-        const sentence = found(event);
+        const sentence = sentenceAt(event);
         if (sentence !== null) go({ sentence });
       });
       canvas.addEventListener("pointermove", (event) => {
         if (event.pointerType !== "mouse" || train.on()) return;
-        const sentence = found(event);
+        const sentence = sentenceAt(event);
         canvas.style.cursor = sentence === null ? "" : "pointer";
         under = sentence === null ? null : { arm, sentence };
         draw(shown);
@@ -203,7 +203,7 @@ const lnSentenceNeighbors = (() => {
     });
 
     function redraw() {
-      look();
+      readColors();
       go({});
     }
     const leave = lnCanvas.follow(root, redraw);

@@ -198,7 +198,7 @@ def test_the_arrow_keys_read_every_box_and_to_leave_shows_the_whole(page, name):
     place, flow = FLOWS[name]
     root = page.locator(".ln-diagram-flow").nth(place)
     texts = root.locator(".ln-diagram-said")
-    assert texts.inner_text() == text(flow.said)
+    assert texts.inner_text() == text(flow.description)
     root.locator("svg [tabindex='0']").focus()
     lines = [box.text for box in flow.boxes.values() if box.text]
     for line in lines:
@@ -210,7 +210,7 @@ def test_the_arrow_keys_read_every_box_and_to_leave_shows_the_whole(page, name):
     page.keyboard.press("Home")
     assert texts.inner_text() == text(lines[0])
     page.evaluate("document.activeElement.blur()")
-    assert texts.inner_text() == text(flow.said)
+    assert texts.inner_text() == text(flow.description)
 
 
 def text(line):

@@ -16,7 +16,7 @@ from lnbook.show import NormTable
 from lnbook.widgets import base
 from lnbook.widgets.norm_table import WEB
 from lnbook.widgets.norm_table.state import EPS, TEST_TIME, State
-from lnbook.widgets.norm_table.words import WORDS
+from lnbook.widgets.norm_table.words import MESSAGES
 from lnlib import norms
 
 ROOT = Path(__file__).parents[3]
@@ -316,7 +316,7 @@ def assert_page_is_right(reader):
     assert snapshot["said"]["text"] == python.text
     assert snapshot["said"]["work"] == python.work
     assert snapshot["said"]["warning"] == python.warning
-    assert snapshot["said"]["about"] == WORDS["about"][state.norm]
+    assert snapshot["said"]["about"] == MESSAGES["about"][state.norm]
 
 
 # Normalization sets.

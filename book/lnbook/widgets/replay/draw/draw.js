@@ -135,7 +135,7 @@ const lnDraw = (() => {
         for (const [radius, tone] of [[dot + 1.2, colors.card], [dot, color]]) {
           pen.fillStyle = tone;
           pen.beginPath();
-          pen.arc(...at, radius, 0, 7);
+          pen.arc(...point, radius, 0, 7);
           pen.fill();
         }
       }

@@ -73,7 +73,7 @@ const lnHandwriting = (() => {
         pen.globalAlpha = 1;
       }
       letters.forEach((character, u) => {
-        const x = (u + 0.5) * cell, near = state.pen && Math.round(at) === u;
+        const x = (u + 0.5) * cell, near = state.pen && Math.round(position) === u;
         pen.font = `${near ? 700 : 400} ${size}px ui-monospace, SFMono-Regular, Menlo, monospace`;
         pen.textAlign = "center";
         pen.fillStyle = near ? colors.ink : colors.soft;

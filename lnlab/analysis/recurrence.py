@@ -1,8 +1,8 @@
-"""A simple recurrent network over many steps: its states, its gradient, padding, statistics.
+"""A simple recurrent network over many steps: states, gradients, padding and statistics.
 
 Networks are those of :func:`lnlib.cells.rnn_step`, eq. 4 of Ba, Kiros & Hinton (2016) and its
-relatives: ``params`` and the options ``form``, ``nonlinearity`` and ``eps`` are as there. Inputs
-run over the steps first, ``(T, B, I)``.
+variants, with the same ``params`` and options ``form``, ``nonlinearity`` and ``eps``. The first
+axis of inputs is the step, ``(T, B, I)``.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from lnlib.norms._statistics import standardize, standardize_backward
 
 
 def orthogonal(inputs: int, hidden: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Draw parameters with an orthogonal ``W_hh``: ``W_hh h`` is as long as ``h``.
+    """Return random parameters with an orthogonal ``W_hh``, which preserves the norm of ``h``.
 
     Args:
-        inputs: Features of one step, I.
-        hidden: Units, H.
-        rng: Draws the numbers.
+        inputs: Number of features per step, I.
+        hidden: Number of units, H.
+        rng: Generator for the parameters.
 
     Returns:
-        ``W_ih`` of shape ``(H, I)``, entries of deviation 1 / sqrt(I), and ``W_hh``, ``(H, H)``.
+        ``W_ih`` of shape ``(H, I)``, with entries of std 1 / sqrt(I), and ``W_hh``, ``(H, H)``.
     """
     W_ih = rng.normal(size=(hidden, inputs)) / np.sqrt(inputs)
     W_hh, _ = np.linalg.qr(rng.normal(size=(hidden, hidden)))
@@ -41,10 +41,10 @@ def states(x: np.ndarray, h: np.ndarray, params: cells.Params, **options: Any) -
         x: Inputs, shape ``(T, B, I)``.
         h: State before the first step, shape ``(B, H)``.
         params: As for :func:`lnlib.cells.rnn_step`.
-        **options: Likewise.
+        **options: As for :func:`lnlib.cells.rnn_step`.
 
     Returns:
-        The state before the first step and after each, shape ``(T + 1, B, H)``.
+        The state before the first step and after each step, shape ``(T + 1, B, H)``.
     """
     result = [h]
     for step in x:
@@ -130,22 +130,22 @@ def padded_states(
     leave_out: bool = False,
     **options: Any,
 ) -> np.ndarray:
-    """Run sequences of unequal length from state 0.
+    """Run sequences of different lengths, with zeros as the initial state.
 
     Args:
-        x: Inputs with their padding, shape ``(T, B, I)``.
-        lengths: Of each sequence, the longest first; T at most.
+        x: Padded inputs, shape ``(T, B, I)``.
+        lengths: Length of each sequence, at most T, in descending order.
         params: As for :func:`lnlib.cells.rnn_step`.
-        leave_out: At each step take the sequences alone that have not ended, as a packed batch
-            does; else every row goes on through its padding.
+        leave_out: Whether each step has only the sequences that have not ended, as in a packed
+            batch; otherwise, all sequences continue through their padding.
         **options: As for :func:`lnlib.cells.rnn_step`.
 
     Returns:
         The state after each step, shape ``(T, B, H)``; NaN where a sequence was left out.
 
     Raises:
-        ValueError: If ``lengths`` are not as many as sequences, or a shorter stands before a
-            longer.
+        ValueError: If the number of ``lengths`` differs from that of sequences, or they are not in
+            descending order.
     """
     steps, rows, _ = x.shape
     longest_first = sorted(lengths, reverse=True)

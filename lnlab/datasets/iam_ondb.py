@@ -1,16 +1,17 @@
-"""IAM-OnDB, lines written on a whiteboard: the data of the paper's section 6.5, for who has them.
+"""IAM-OnDB, lines written on a whiteboard: the data of the paper's section 6.5.
 
-They may be used for research after registration, and may not be passed on, so that nothing is
-downloaded here. Expected is a folder as its archives are unpacked, from
-https://fki.tic.heia-fr.ch/databases/iam-on-line-handwriting-database:
+The data set may be used for research after registration and may not be redistributed, so it is not
+downloaded here. Unpack its archives from
+https://fki.tic.heia-fr.ch/databases/iam-on-line-handwriting-database into a folder, which then
+contains:
 
-- ``lineStrokes/a01/a01-000/a01-000u-01.xml`` and so on, a line each: the pen's way, stroke by
-  stroke, y downwards;
-- ``ascii/a01/a01-000/a01-000u.txt`` and so on (in ``transcriptions/`` or here), with the corrected
-  text of all lines behind ``CSR:``;
-- ``trainset.txt``, ``testset_v.txt``, ``testset_f.txt`` of its task 1, each with names of texts,
-  ``a01-000u``, one a line. The second are for validation here, the third for test; no writer is
-  in two of them.
+- ``lineStrokes/a01/a01-000/a01-000u-01.xml`` and so on, one file per line, with the strokes of the
+  pen and y downward;
+- ``ascii/a01/a01-000/a01-000u.txt`` and so on (in ``transcriptions/`` or directly in the folder),
+  with the corrected text of all lines after ``CSR:``;
+- ``trainset.txt``, ``testset_v.txt`` and ``testset_f.txt`` of its task 1, each with names of texts
+  such as ``a01-000u``, one per line. Here, the second set is for validation and the third for
+  testing; no writer is in two sets.
 
 Liwicki & Bunke (2005).
 """
@@ -34,7 +35,7 @@ BREAK = "%%%%%%%%%%%"  # in some texts, for the end of a line
 
 
 def _find(folder: str | os.PathLike | None) -> Path:
-    """Return the folder of the data set, or say how to come by it."""
+    """Return the folder of the data set, or raise an error that says how to get it."""
     named = os.environ.get("LNLIB_DATA")
     lacking = ["lineStrokes", *SETS.values()]
     where: Path | str = f"the folder {NAME} in what LNLIB_DATA names"

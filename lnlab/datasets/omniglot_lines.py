@@ -1,14 +1,15 @@
-"""Pen lines with their text, which stand in for IAM-OnDB: what section 6.5 is run on.
+"""Lines of pen strokes with their text, which replace IAM-OnDB as the data of section 6.5.
 
-The letters are real: the pen's way over the 26 letters of the Latin alphabet, each by 20 drawers,
-from Omniglot. The lines are composed: letters of one drawer, one behind the other, as running words
-say. 16 drawers have 2,000 lines for training and 160 for validation, two others 160 for validation,
-the last two 160 for test.
+The letters are real: pen trajectories of the 26 letters of the Latin alphabet, each by 20 writers,
+from Omniglot. The lines are composed of the letters of one writer in the order of a text. 16
+writers have 2,000 lines for training and 160 for validation, two others have 160 for validation,
+and the last two have 160 for testing.
 
-There are two such sets, and either is taken. ``lines.npz``, on which the book's runs are recorded,
-was composed once and cannot be downloaded; its words are from novels. ``prepared_lines.npz`` is
-composed here of what can be, Omniglot's file at a fixed commit and tiny Shakespeare, by
-:func:`compose`: another set of the same kind. A record has the SHA-256 of the one it was made on.
+There are two such sets, and either can be used. ``lines.npz``, on which the book's runs were
+recorded, was composed once and cannot be downloaded; its words are from novels.
+``prepared_lines.npz`` is composed here by :func:`compose` from files that can be downloaded,
+Omniglot's file at a fixed commit and tiny Shakespeare: it is another set of the same kind. A record
+has the SHA-256 of the set that was used.
 
 Omniglot is by Brenden Lake (github.com/brendenlake/omniglot, copyright 2015, MIT License); Lake,
 Salakhutdinov & Tenenbaum (2015). The texts are in the public domain.

@@ -169,8 +169,8 @@ class Run(Classification):
         cases, needed = len(data.x_train), settings.train_cases + settings.val_cases
         if data.x_train.shape[1] != SIDE * SIDE:
             raise ValueError(
-                f"Run: data must be pictures of {SIDE} x {SIDE} pixels, {data.name} has "
-                f"{data.x_train.shape[1]} numbers a case"
+                f"Run: data must be images of {SIDE} x {SIDE} pixels, {data.name} has "
+                f"{data.x_train.shape[1]} features per example"
             )
         if needed > cases:
             raise ValueError(

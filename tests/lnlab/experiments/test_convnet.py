@@ -106,5 +106,5 @@ def test_validation_cases_are_the_last_of_training_and_none_of_those_trained_on(
     assert run.cases == {"train": 48, "test": 20, "val": 12}
     with pytest.raises(ValueError, match=r"at most 70 together, .* got 71; choose fewer"):
         Run(dataclasses.replace(Settings(**SMALL), train_cases=59), data)
-    with pytest.raises(ValueError, match=r"pictures of 28 x 28 pixels, tiny has 64 numbers"):
+    with pytest.raises(ValueError, match=r"images of 28 x 28 pixels, tiny has 64 features"):
         Run(Settings(**SMALL), dataclasses.replace(data, name="tiny", x_train=np.zeros((90, 64))))

@@ -57,7 +57,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
                 caption = column.locator("[data-part='answer']").inner_text()
                 error = header["arms"][arm]["errors"][point]
                 assert caption.startswith(f"predicts {chr(65 + answer)}: {held}")
-                assert f"{100 * error:.0f}\u00a0%" in caption
+                assert f"{100 * error:.0f}%" in caption
                 bars = column.locator("li").all_inner_texts()
                 assert [bar.split()[0] for bar in bars] == [chr(65 + k) for k in present]
                 for k, bar in zip(present, bars, strict=True):
@@ -67,7 +67,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
                 name = header["arms"][arm]["name"]
                 begins = f"{name[0].lower()}{name[1:]}, {chr(65 + answer)} ("
                 assert begins in says
-                chance, on = map(float, re.findall(r"(\d+)\u00a0%", says.partition(begins)[2])[:2])
+                chance, on = map(float, re.findall(r"(\d+)%", says.partition(begins)[2])[:2])
                 assert chance == pytest.approx(100 * chances[arm, point, chosen, answer], abs=0.51)
                 looks = column.evaluate(COLUMN)
                 assert looks["line"] == header["arms"][arm]["line"]

@@ -20,7 +20,7 @@ const lnAttention = (() => {
   }
 
   const number = (v) => v.toLocaleString("en-US");
-  const percent = (v) => `${(100 * v).toFixed(0)}\u00a0%`;
+  const percent = (v) => `${(100 * v).toFixed(0)}%`;
   const toLetter = (k) => String.fromCharCode(65 + k);
   const named = (word) => (/^@e\d+$/.test(word) ? Number(word.slice(2)) : null);
   const escape = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);

@@ -197,7 +197,7 @@ const lnCaptionRanking = (() => {
     }
 
     // The captions.
-    const recall = (share) => `${Math.round(100 * share)}\u00a0%`;
+    const recall = (share) => `${Math.round(100 * share)}%`;
     function draw() {
       if (!data) return;
       stage();

@@ -23,7 +23,7 @@ const lnSentenceNeighbors = (() => {
   }
 
   const number = (v) => v.toLocaleString("en-US");
-  const percent = (v) => `${(100 * v).toFixed(0)}\u00a0%`;
+  const percent = (v) => `${(100 * v).toFixed(0)}%`;
   const smooth = (v) => v * v * (3 - 2 * v);
   const escape = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 

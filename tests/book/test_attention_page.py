@@ -61,7 +61,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
                 bars = column.locator("li").all_inner_texts()
                 assert [bar.split()[0] for bar in bars] == [chr(65 + k) for k in present]
                 for k, bar in zip(present, bars, strict=True):
-                    percent = float(bar.replace("\u00a0", " ").split()[1])
+                    percent = float(bar.split()[1].rstrip("%"))
                     assert percent == pytest.approx(100 * chances[arm, point, chosen, k], abs=0.51)
                     assert ("✓" in bar) == (k == one["right"])
                 name = header["arms"][arm]["name"]

@@ -138,9 +138,7 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     for _ in range(6):
         page.keyboard.press("ArrowLeft")
     page.wait_for_function("document.querySelector('[data-part=updates]').textContent === '76'")
-    page.wait_for_function(
-        "document.querySelector('[data-part=all]').textContent.includes('42%')"
-    )
+    page.wait_for_function("document.querySelector('[data-part=all]').textContent.includes('42%')")
     agrees(page, 2, w, h, placed, 68)
     counted = page.locator("[data-part='all']").inner_text().replace("\u00a0", " ")
     assert "for 32% without normalization and for 42% with" in counted

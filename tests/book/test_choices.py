@@ -151,5 +151,5 @@ def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_beh
     assert not line.locator("li").first.is_visible()
     line.locator("summary").focus()
     page.keyboard.press("Enter")
-    assert "beside" in line.locator("li").last.inner_text()
+    assert "additional" in line.locator("li").last.inner_text()
     assert count.is_visible()

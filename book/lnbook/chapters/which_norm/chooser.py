@@ -78,7 +78,17 @@ LINES = (
     _line("Norm",
           "That of the checkpoint. Layer norm without a bias and RMS norm load each other's "
           "weights without an error, but compute different functions.",
-          "#normalization-in-well-known-models", weights="loaded"),
+          "#normalization-in-well-known-models", weights="loaded", data="text image rnn table"),
+    _line("Norm",
+          "That of the checkpoint. If it is batch norm, keep it in eval mode (frozen), because the "
+          "statistics of a small batch are too noisy.",
+          "troubleshooting#batch-norm-with-batch-size-2-freeze-batchnorm",
+          weights="loaded", data="conv", batch="small"),
+    _line("Norm",
+          "That of the checkpoint. Batch norm computes a different function in eval mode, so test "
+          "the model there.",
+          "normalization_axes#running-statistics-training-and-inference",
+          weights="loaded", data="conv", batch="large"),
     _line("Norm",
           "RMS norm or layer norm, whichever is faster on your hardware.",
           "rms_norm#why-do-language-models-use-rmsnorm", weights="new", data="text"),
@@ -87,12 +97,23 @@ LINES = (
           "#normalization-in-well-known-models", weights="new", data="image"),
     _line("Norm",
           "Group norm. The output of batch norm would depend on the rest of a small batch.",
-          "normalization_axes#dependence-on-the-batch", weights="new", data="conv", batch="small"),
+          "normalization_axes#dependence-on-the-batch",
+          weights="new", data="conv", sequence="one", batch="small"),
     _line("Norm",
           "Batch norm. It computes a different function in eval mode, so test the model "
           "there.",
           "normalization_axes#running-statistics-training-and-inference",
-          weights="new", data="conv", batch="large"),
+          weights="new", data="conv", sequence="one", batch="large"),
+    _line("Norm",
+          "Layer norm over the channels of each position, which neither the padding nor the rest "
+          "of the batch can affect.",
+          "normalization_axes#padding-changes-the-output",
+          weights="new", data="conv", sequence="padded"),
+    _line("Norm",
+          "Layer norm over the channels of each position, which neither later steps nor the rest "
+          "of the batch can affect.",
+          "normalization_axes#streaming-causal-models-and-time-series",
+          weights="new", data="conv", sequence="streamed"),
     _line("Norm",
           "Try both. On digits read row by row, LayerNormLSTM and LayerNormGRU needed fewer "
           "updates than nn.LSTM and nn.GRU; pixel by pixel, they ended with a higher error.",
@@ -119,8 +140,8 @@ LINES = (
           "Channels come first in images, so specify the axes.",
           "normalization_axes#axes-of-sequences-and-images", data="conv", sequence="one"),
     _line("Axes",
-          "Height and width too, so padding affects the result. Mask it, or normalize the "
-          "channels at each position.",
+          "The channels at each position. A mean over height and width, or over time, would "
+          "include the padding unless it is masked.",
           "normalization_axes#padding-changes-the-output", data="conv", sequence="padded"),
     _line("Axes",
           "The channels at each position, because a mean over time would need the future.",

@@ -252,7 +252,7 @@ def cli_args(name: str, value: Any) -> list[str]:
     """Return a flag and its value as command-line words, which :func:`parse_word` reads back.
 
     Example:
-        >>> words("gain", -1e-5), words("hidden", (20, 10)), words("held_out", True)
+        >>> cli_args("gain", -1e-5), cli_args("hidden", (20, 10)), cli_args("held_out", True)
         (['--gain=-1e-05'], ['--hidden', '20', '10'], ['--held-out'])
     """
     if isinstance(value, bool):

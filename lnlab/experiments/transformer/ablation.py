@@ -25,37 +25,37 @@ class Changed(nn.Module):
 
     Args:
         norm: The layer norm.
-        change: Returns the output, given the norm, its input and ``deviation``.
-        deviation: Constant standard deviation of the input, for a frozen norm.
+        change: Returns the output, given the norm, its input and ``std``.
+        std: Constant standard deviation of the input, for a frozen norm.
     """
 
     def __init__(
         self,
         norm: LayerNorm,
         change: Callable[[LayerNorm, Tensor, Tensor], Tensor],
-        deviation: Tensor,
+        std: Tensor,
     ) -> None:
         super().__init__()
-        self.norm, self.change, self.deviation = norm, change, deviation
+        self.norm, self.change, self.std = norm, change, std
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the replacement of ``norm(x)``."""
-        return self.change(self.norm, x, self.deviation)
+        return self.change(self.norm, x, self.std)
 
 
-def _gain_and_bias(norm: LayerNorm, x: Tensor, deviation: Tensor) -> Tensor:
+def _gain_and_bias(norm: LayerNorm, x: Tensor, std: Tensor) -> Tensor:
     return norm.weight * x + norm.bias
 
 
-def _rms(norm: LayerNorm, x: Tensor, deviation: Tensor) -> Tensor:
+def _rms(norm: LayerNorm, x: Tensor, std: Tensor) -> Tensor:
     return F.rms_norm(x, norm.normalized_shape, norm.weight, norm.eps) + norm.bias
 
 
-def _frozen(norm: LayerNorm, x: Tensor, deviation: Tensor) -> Tensor:
-    return norm.weight * (x - x.mean(-1, keepdim=True)) / deviation + norm.bias
+def _frozen(norm: LayerNorm, x: Tensor, std: Tensor) -> Tensor:
+    return norm.weight * (x - x.mean(-1, keepdim=True)) / std + norm.bias
 
 
-def _sums_as_they_come(norm: LayerNorm, x: Tensor, deviation: Tensor) -> Tensor:
+def _sums_as_they_come(norm: LayerNorm, x: Tensor, std: Tensor) -> Tensor:
     # The straightforward implementation, which ignores the dtype.
     centered = x - x.mean(-1, keepdim=True)
     var = (centered * centered).mean(-1, keepdim=True)
@@ -91,7 +91,7 @@ SWITCHES: dict[str, Callable[[LayerNorm, Tensor, Tensor], Tensor] | None] = {
     "on": None,
     "rms": _rms,
     "frozen": _frozen,
-    "off": lambda norm, x, deviation: x,
+    "off": lambda norm, x, std: x,
 }
 
 
@@ -116,16 +116,16 @@ def switched(model: Transformer, switches: Sequence[str], frozen: Tensor) -> Tra
             f"got {', '.join(map(repr, switches)) or 'none'}"
         )
     made = copy.deepcopy(model)
-    for name, switch, deviation in zip(names, switches, frozen, strict=True):
+    for name, switch, std in zip(names, switches, frozen, strict=True):
         if change := SWITCHES[switch]:
-            _put(made, name, change, deviation)
+            _put(made, name, change, std)
     return made
 
 
-def _put(made: Transformer, path: str, change: Callable, deviation: Tensor) -> None:
+def _put(made: Transformer, path: str, change: Callable, std: Tensor) -> None:
     owner, _, field = path.rpartition(".")
     norm = made.get_submodule(path)
-    setattr(made.get_submodule(owner), field, Changed(norm, change, deviation))
+    setattr(made.get_submodule(owner), field, Changed(norm, change, std))
 
 
 def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:
@@ -157,10 +157,10 @@ def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:
         "frozen": _frozen,
         "frozen_but_last": _frozen,
         "float16_sums": _sums_as_they_come,
-    }.get(name, lambda norm, x, deviation: x)
-    for path, deviation in zip(norms(made), frozen, strict=True):
+    }.get(name, lambda norm, x, std: x)
+    for path, std in zip(norms(made), frozen, strict=True):
         is_last = path == "last_norm"
         if (name.endswith("but_last") and is_last) or (name == "last" and not is_last):
             continue
-        _put(made, path, change, deviation)
+        _put(made, path, change, std)
     return made.half() if name == "float16_sums" else made

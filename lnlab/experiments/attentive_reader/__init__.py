@@ -77,6 +77,10 @@ CANDIDATES = {
 # Second protocol: the two best rates of the sweep, the same for both arms. At 3e-4, its lowest,
 # neither is better than counting names after 4 epochs, and the paper's 8e-5 is lower still.
 RELEASED_RATES = (3e-3, 1e-3)
+# Second protocol at the paper's sizes, on a GPU; its rate needs many more updates than these.
+WIDE = {name: PAPER[name] for name in (*RELEASED, "hidden", "word_size", "batch_size")}
+WIDE |= {"epochs": 40, "first_epoch_points": 8, "pictures": 0}
+WIDE_RATES = (1e-3, 3e-4)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,6 +219,11 @@ def _one_at_a_time() -> Iterator[Grid]:
                     arm = {"norm": (norm,), "gain": (None,)}
                     rate = {"learning_rate": (RELEASED_RATES[which],)}
                     yield Grid((seed,), {**LEVELED, **RELEASED, **arm, **rate})
+    for seed in range(3):
+        for rate in WIDE_RATES:
+            yield Grid(
+                (seed,), {**WIDE, **ARMS, "start": RELEASED["start"], "learning_rate": (rate,)}
+            )
 
 
 GRIDS = (

@@ -69,7 +69,8 @@ class Experiment:
             are run by default: a list, or a function of the settings before it.
         defaults: Default values on the command line that differ from the dataclass's, and the
             number of ``seeds``.
-        on_gpu: The same on a GPU.
+        main: Settings of the book's main runs that differ from these defaults.
+        on_gpu: Default values on the command line on a GPU.
         scales: Maps the name of a preset other than ``laptop``, such as ``paper``, to its settings.
         skip_combination: Returns whether to leave out a run, from its settings and those of all
             runs that were requested.
@@ -96,6 +97,7 @@ class Experiment:
     arrays: Mapping[str, str] = dataclasses.field(default_factory=dict)
     sweep_axes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     defaults: Mapping[str, Any] = dataclasses.field(default_factory=lambda: {"seeds": 3})
+    main: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     on_gpu: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     scales: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     skip_combination: Callable[[dict[str, Any], list[dict[str, Any]]], bool] = lambda run, runs: (
@@ -112,7 +114,7 @@ class Experiment:
         """Check that the description is consistent."""
         fields = set(field_specs(self.settings))
         required = {"data", "epochs", "first_epoch_points", *self._key(), *self.sweep_axes}
-        required |= {*self.defaults, *self.on_gpu} - {"seeds"}
+        required |= {*self.defaults, *self.main, *self.on_gpu} - {"seeds"}
         for grid in (*self.grids, *self.planned):
             required |= {*grid.overrides, *(grid.on_gpu or ())} - {"seeds"}
         for scale in self.scales.values():
@@ -183,6 +185,12 @@ class Experiment:
         start = ["python", "-m", "lnlab", "replay", self.name]
         step_flag = cli_args("step", step) if self.steps else []
         return [*start, *itertools.chain(*flags), "--seeds", str(seed), *step_flag]
+
+    @property
+    def main_command(self) -> str:
+        """The command that records the book's main runs."""
+        flags = itertools.chain(*(cli_args(name, value) for name, value in self.main.items()))
+        return " ".join(["python -m lnlab replay", self.name, *flags])
 
     def settings_of(self, overrides: Mapping[str, Any], *, on_gpu: bool = False) -> list[Settings]:
         """Return the settings of all runs: the Cartesian product of the sweep axes.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lnlab import comparison
+from lnlab import comparison, experiments
 from lnlab import records as record
 from lnlab.claims.scale import relative
 
@@ -154,7 +154,7 @@ class Claim:
     @property
     def commands(self) -> list[str]:
         """The commands that record the runs."""
-        return [f"python -m lnlab replay {name}" for name in self.experiments]
+        return [experiments.find(name).main_command for name in self.experiments]
 
 
 @dataclass(frozen=True)

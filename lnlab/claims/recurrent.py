@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from lnlab.claims.trained import (
 )
 from lnlab.experiments._arms import Arm, arms
 from lnlab.experiments._curves import TARGETS, smoothed
-from lnlab.experiments._task import CHOSEN, LAYER, NONE, curve
+from lnlab.experiments._task import CHOSEN, LAYER, MEASURING_SETTINGS, NONE, curve
 from lnlab.experiments.order_embeddings import PAPER_RATE
 
 ALMOST_TWICE = 0.6  # the highest ratio of updates that counts as "almost twice as fast"
@@ -46,6 +47,8 @@ _GAINS = {
 }
 #: Settings that are changed in groups with longer sequences or smaller batches.
 LONGER_OR_SMALLER = {"batch_size", "length", "glimpses", "passages"}
+#: Settings that may differ between such a group and the one that it is compared with.
+NOT_COMPARED = {"epochs", *MEASURING_SETTINGS}
 
 
 # Sections 1 and 7: all recurrent experiments.
@@ -97,11 +100,28 @@ def long_and_small(records: Records) -> list[Finding]:
     """
     results = []
     for name in RECURRENT:
-        main, *others = run_groups(records, name) or [None]
-        for group in others:
+        groups = run_groups(records, name)
+        for group in groups:
             if group.changed.keys() & LONGER_OR_SMALLER:
-                results += _compare_ratios(main, group)
+                results += _compare_ratios(_usual(groups, group), group)
     return results + _digits_by_pixel(records)
+
+
+def _usual(groups: Sequence[RunGroup], group: RunGroup) -> RunGroup:
+    """Return the group with the usual lengths and batches that is measured as the given one is.
+
+    If there is none, return the main group.
+    """
+
+    def measuring(group: RunGroup) -> dict[str, Any]:
+        return {k: group.changed.get(k) for k in ("lines", "updates_an_epoch")}
+
+    usual = [
+        other
+        for other in groups
+        if measuring(other) == measuring(group) and other.changed.keys() <= NOT_COMPARED
+    ]
+    return (usual or groups)[0]
 
 
 def _compare_ratios(main: RunGroup, group: RunGroup) -> list[Finding]:

@@ -23,7 +23,8 @@ _ARM_SETTINGS = {
     "norm", "start", "gain", "learning_rate", "initialization", "input_scale", "eps", "momentum",
 }  # fmt: skip
 _OUTPUT_SETTINGS = {"keep", "pictures"}  # further outputs of a run, in its record
-_MEASURING_SETTINGS = {"first_epoch_points", "judge_every", "maps"}  # what is measured, and when
+# What is measured, and when.
+MEASURING_SETTINGS = {"first_epoch_points", "judge_every", "lines", "maps", "updates_an_epoch"}
 NONE, CHOSEN, LAYER = "none", "none, tuned initialization", "layer"
 #: Arms of most experiments: no norm, with PyTorch's or a tuned initialization, and layer norm.
 STARTS: Mapping[str, Mapping[str, Any]] = {
@@ -51,7 +52,7 @@ def describe_non_default_config(changed: Mapping[str, Any]) -> str:
         'batch size 4, without constant'
     """
     texts = []
-    for name in [name for name in changed if name not in _MEASURING_SETTINGS] or changed:
+    for name in [name for name in changed if name not in MEASURING_SETTINGS] or changed:
         label, value = name.replace("_", " "), changed[name]
         if value is None or value is False:
             texts.append(f"without {label}")

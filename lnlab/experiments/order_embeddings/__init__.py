@@ -143,6 +143,7 @@ EXPERIMENT = Experiment(
     primary_metric="val_image_recall_10",
     sweep_axes={"norm": NORMS, "learning_rate": (None,)},
     defaults={"seeds": 5, "clip": PAPER_CLIP},
+    main={"first_epoch_points": BOOK["first_epoch_points"]},
     scales={"paper": PAPER},
     grids=(
         Grid(range(5), {"learning_rate": RATES, **BOOK}),  # the lowest rate is the paper's

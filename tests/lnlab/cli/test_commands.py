@@ -15,6 +15,7 @@ from hypothesis import settings as tries
 from hypothesis import strategies as st
 
 from lnlab import config, experiments, records, runner
+from lnlab.claims.trained import TASKS
 from lnlab.cli import invocation, main
 from lnlab.experiments.sequence import run as sequence
 from lnlab.experiments.weights import run as weights
@@ -133,6 +134,13 @@ def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(e
         assert old.options.get("step", "auto") in ("auto", *described.steps)
         assert new.settings == old.settings == [chosen]
         assert new.seeds == old.seeds == [record["seed"]]
+
+
+@pytest.mark.parametrize("experiment", TASKS)
+def test_the_command_of_a_claim_records_the_runs_that_it_is_about(experiment):
+    claimed = invocation(shlex.split(experiments.find(experiment).main_command)[3:]).settings
+    runs = [{"settings": chosen.as_dict(), "seed": 0} for chosen in claimed]
+    assert [changed for changed, _ in TASKS[experiment].run_groups(runs)] == [{}]
 
 
 def test_two_settings_never_share_a_record():

@@ -42,7 +42,7 @@ def follow(
     variance of the batch (divided by B - 1), as in ``torch.nn.BatchNorm1d``.
 
     Args:
-        value: The value to normalize; in training, it replaces the first example of each batch.
+        value: The value to normalize; in training, it replaces the first example in each batch.
         batches: Values of the feature, each of shape ``(B,)`` with B at least 2, because the
             unbiased variance of one value is not defined.
         momentum: Weight of the newest batch.

@@ -60,7 +60,7 @@ TUTORIALS = (
           "by definition", "MNIST; 784-1000-1000-10", "mnist", ("mnist",),
           feedforward.robust),
     Claim("variable-lengths", "tutorials", "handles variable-length sequences naturally",
-          "Padding and the other sequences of a batch do not change the real steps of a sequence.",
+          "Padding and the other sequences in a batch do not change the real steps of a sequence.",
           "by definition", "a network of 64 units, four lengths", "recurrent_networks",
           evaluate=padding),
     Claim("gains-at-128", "tutorials", "gains in both training loss and test error",

@@ -39,7 +39,7 @@ class Settings(config.Settings):
         norm: Norm after each convolution, defined by the axes over which it normalizes: ``layer``,
             channels and positions; ``channel``, the channels at each position; ``group``, positions
             and a quarter of the channels; ``instance``, the positions of each channel; ``batch``,
-            positions and examples of the batch.
+            positions and examples in the batch.
         data: Data set; ``fashion_small`` has 10,000 images of Fashion-MNIST.
         channels: Number of output channels of each of the three convolutions; the last two have
             stride 2.

@@ -139,7 +139,7 @@ class Run(mnist.Run):
 
         That is the variance of the gradient of a batch, summed over the parameters, divided by the
         squared norm of the mean gradient. The gradient of a batch is that of its mean NLL in
-        training mode; with batch norm, it is not a mean over the examples of the batch.
+        training mode; with batch norm, it is not a mean over the examples in the batch.
 
         Returns:
             The ratio and the norm of the mean gradient; both are NaN if the norm is too small to be

@@ -50,7 +50,7 @@ def bytes_per_token(norm: str, dtype: str, width: int) -> dict[str, tuple[float,
 def total(
     norm: str, dtype: str, width: int, blocks: int, tokens: int
 ) -> dict[str, tuple[float, float]]:
-    """Return :func:`bytes_per_token` for all norms of a transformer and all tokens of a batch."""
+    """Return :func:`bytes_per_token` for all norms of a transformer and all tokens in a batch."""
     count = PER_BLOCK * blocks * tokens
     return {
         way: (a * count, b * count) for way, (a, b) in bytes_per_token(norm, dtype, width).items()

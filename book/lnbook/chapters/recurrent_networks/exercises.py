@@ -71,7 +71,7 @@ EXERCISES = {
                 _other_step(swapped=True)
             ),
         },
-        right="This is eq. 4 for all sequences of a batch at once.",
+        right="This is eq. 4 for all sequences in a batch at once.",
     ),
     "steps-to-a-thousand": Value(
         73,

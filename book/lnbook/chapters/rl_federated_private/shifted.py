@@ -106,7 +106,7 @@ def shifted(x: Tensor, shift: str, strength: float) -> Tensor:
 
 
 def split(labels: Tensor, batches: str) -> list[Tensor]:
-    """Return the indices of the images of each test batch.
+    """Return the indices of the images in each test batch.
 
     Args:
         labels: Of the test images.

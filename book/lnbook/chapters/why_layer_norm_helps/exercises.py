@@ -130,7 +130,7 @@ EXERCISES = {
             "this is batch norm: one mean per feature over all sequences and positions.": _over(
                 (0, 1)
             ),
-            "this mixes the sequences of the batch.": _over(0),
+            "this mixes the sequences in the batch.": _over(0),
             "this is one mean for a whole sequence, so later positions enter it.": _over((1, 2)),
             "that variance is divided by H - 1; layer norm divides by H.": _over(-1, ddof=1),
         },

@@ -27,7 +27,7 @@ MESSAGES = {
         "total.",
         "batch norm": "{Cell} shares its mean {mean} with the same feature of {others}; {means} in "
         "total.",
-        TEST_TIME: "{Cell} has the running mean {mean} of its feature, which no example of this "
+        TEST_TIME: "{Cell} has the running mean {mean} of its feature, which no example in this "
         "batch changes; {means} in total.",
         "RMS norm": "{Cell} shares its root mean square {std} with {others} of example {i}; {means}"
         " in total.",

@@ -118,7 +118,7 @@ COST = """([all, norms]) => all.map((tokens) => {
 # loss rises, or what becomes of the entropy. Of other sentences the page says what it finds.
 EXPECTED = {
     "All RMS": "hardly", "Norm 1 off": "some", "Norm 3 off": "much", "All frozen": "some",
-    "Last norm off": "more", "All off": "much",
+    "Final norm off": "more", "All off": "much",
 }  # fmt: skip
 LETTERS = dict(
     zip(EXPECTED, ("rrrrr", "ollll", "lloll", "fffff", "llllo", "ooooo"), strict=True)

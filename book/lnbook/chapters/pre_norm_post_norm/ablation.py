@@ -14,13 +14,13 @@ ABLATED = {
     "remove norms": {
         "removed": "all",
         "gain_and_bias": "all but gain and bias",
-        "but_last": "all but the last",
-        "last": "only the last",
+        "but_last": "all but the final one",
+        "last": "only the final one",
     },
     "replace norms": {
         "rms": "RMSNorm",
         "frozen": "frozen std",
-        "frozen_but_last": "frozen except the last",
+        "frozen_but_last": "all but the final one frozen",
     },
     "change eps": {
         "eps_thousandth": "eps 1e-3",

@@ -105,7 +105,7 @@ EXERCISES = {
         },
         right="Queries and keys are each 6 times as large. With scores that large, the softmax "
         "selects a single character.",
-        otherwise="by what factor does a query grow, and by what factor a key?",
+        otherwise="by what factor does a query grow, and by what factor does a key grow?",
     ),
     "fraction-due-to-the-mean": Function(
         _mean_share,

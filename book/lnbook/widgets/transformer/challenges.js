@@ -17,8 +17,8 @@ const LN_TRANSFORMER_CHALLENGES = [
     name: "Norm 3 off", norms: "lloll", asks: "loss",
     what: "The third norm is removed: the one before the attention of the second block.",
     why: "Here the standard deviation was between 2 and 17 in the sentences that we tried. Queries and "
-      + "keys grow with it, and attention scores with its square: the softmax saturates, and each "
-      + "head attends to a single character.",
+      + "keys grow in proportion to it, and attention scores to its square: the softmax saturates, "
+      + "and each head attends to a single character.",
   },
   {
     name: "All frozen", norms: "fffff", asks: "loss",
@@ -27,17 +27,16 @@ const LN_TRANSFORMER_CHALLENGES = [
       + "letters within words. How much that matters depends on the sentence.",
   },
   {
-    name: "Last norm off", norms: "llllo", asks: "confidence",
-    what: "The last norm, before the output layer, is removed. What happens to the text?",
+    name: "Final norm off", norms: "llllo", asks: "confidence",
+    what: "The final norm, before the output layer, is removed. What happens to the text?",
     why: "The logits become several times as large, which acts like a low temperature: the model "
-      + "gives its most probable character nearly all the probability. The text still consists of "
-      + "words, but repeats itself; and where the model is wrong it is overconfident, which the loss "
-      + "punishes.",
+      + "gives one character nearly all of the probability. The text still consists of words, but "
+      + "it repeats itself. Where the model is wrong, it is overconfident, so the loss is large.",
   },
   {
     name: "All off", norms: "ooooo", asks: "loss",
     what: "All five norms are removed.",
-    why: "Each block amplifies the output of the block before, which is already too large. The weights are "
-      + "unchanged, but they were trained for normalized inputs, with a standard deviation of 1.",
+    why: "Each block amplifies the output of the previous block, which is already too large. The "
+      + "weights are unchanged, but they were trained for normalized inputs.",
   },
 ];

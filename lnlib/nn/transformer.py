@@ -39,7 +39,7 @@ class Transformer(nn.Module):
         length: Most tokens of a text; each position has an embedding.
         norm: ``layer``, ``rms``, ``tanh`` (dynamic tanh) or ``none``.
         place: ``pre``, ``post`` or ``sandwich``.
-        last_norm: Whether there is a final norm before the output. ``None``: in ``pre`` and ``sandwich``.
+        last_norm: Whether there is a final norm. ``None``: in ``pre`` and ``sandwich``.
         qk_norm: Norm of each query and key of a head: ``none``, ``layer`` or ``rms``.
         initialization: Of the matrices. ``normal``: N(0, 0.02²) at any width; ``gpt2``: N(0, s²)
             with s = 0.02 √(768 / width), at which a matrix magnifies as GPT-2 small's does at its

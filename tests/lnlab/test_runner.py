@@ -1,5 +1,7 @@
 """Many runs: what is run again, what the bar and the first line promise, what a signal leaves."""
 
+import datetime
+import itertools
 import math
 import os
 import signal
@@ -11,7 +13,8 @@ import time
 import pytest
 import torch
 
-from lnlab import checkpoint, records, runner
+import lnlib
+from lnlab import checkpoint, records, runner, training
 from lnlab.cli import main
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist.run import Settings
@@ -20,30 +23,23 @@ from lnlab.runner import record_runs
 SMALL = {"batch_size": 16, "data": "digits", "hidden": (24,)}
 
 
-def test_again_on_the_command_line_of_runs_drops_a_bad_checkpoint(tmp_path, capsys):
+def test_a_record_says_when_and_on_what_it_was_made_and_how_long_that_took(tmp_path, monkeypatch):
+    """Every look at the clock takes 100 s, so that no two points have one time."""
+    clock = itertools.count(0, 100)
+    monkeypatch.setattr(training.time, "perf_counter", lambda: float(next(clock)))
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     chosen = [Settings(norm="none", epochs=1, **SMALL)]
-    options = {"out": tmp_path, "device": "cpu", "step": "plain"}
-    bad = tmp_path / "mnist" / ".checkpoints" / f"{mnist.EXPERIMENT.stem(chosen[0], 0)}.pt"
-    bad.parent.mkdir(parents=True)
-    bad.write_bytes(b"bad")
-    with pytest.raises(RuntimeError, match=r"seed0.pt cannot be used: .*; add --again to"):
-        record_runs(mnist.EXPERIMENT, chosen, [0], **options)
-    (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], again=True, **options)
-    assert records.read(path)["seed"] == 0
-    assert "this run starts over" in capsys.readouterr().err
-    assert not list(bad.parent.iterdir())
-
-
-def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path):
-    folder, ended = tmp_path / "mnist", 2**22 + 1  # beyond the largest process number
-    (folder / ".checkpoints").mkdir(parents=True)
-    left = [folder / f"{name}.{ended}.part" for name in ("a.json", "a.npz", ".checkpoints/a.pt")]
-    for part in left:
-        part.write_bytes(b"half")
-        os.utime(part, (1, 1))
-    chosen = [Settings(norm="none", epochs=1, **SMALL)]
-    record_runs(mnist.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu", step="plain")
-    assert not any(part.exists() for part in left)
+    (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu", step="plain")
+    record = records.read(path)
+    made, seconds = record["provenance"], record["curves"]["wall_s"]
+    assert len(set(seconds)) == len(seconds) == len(record["curves"]["epoch"])
+    assert made["wall_s"] == seconds[-1] == max(seconds)
+    date = datetime.datetime.fromisoformat(made["date"])
+    assert before <= date <= datetime.datetime.now(datetime.UTC)
+    assert (made["lnlib"], made["torch"]) == (lnlib.__version__, torch.__version__)
+    assert made["threads"] == torch.get_num_threads()
+    assert made["device"].startswith("CPU: ")
+    assert record["data"]["cases"] == {"train": 1437, "test": 360}
 
 
 class Bar:

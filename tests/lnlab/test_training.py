@@ -1,11 +1,8 @@
 """The loop: where it measures, what it keeps, how it goes on after a break."""
 
 import dataclasses
-import errno
 import io
-import itertools
 import math
-import os
 import random
 
 import pytest
@@ -42,23 +39,6 @@ def test_measuring_points_are_dense_at_the_start_and_end_with_the_epoch():
     assert points[-1] == 13_750
     assert len(points) == 20
     assert points == sorted(set(points))
-
-
-def test_measuring_points_of_a_tiny_epoch_fall_together():
-    assert measuring_points(3, 20) == [1, 2, 3]
-
-
-def test_points_run_from_the_start_to_the_last_epoch(digits):
-    epochs = [p["epoch"] for p in run(digits)]
-    assert epochs[0] == 0
-    assert epochs[-3:] == [1, 2, 3]
-    assert len(epochs) == 1 + 4 + 2
-
-
-def test_a_finished_run_can_be_lengthened(digits, tmp_path):
-    file = tmp_path / "run.pt"
-    list(run(digits, epochs=1, checkpoint=file))
-    assert without_time(run(digits, epochs=3, checkpoint=file)) == without_time(run(digits))
 
 
 def test_a_checkpoint_that_is_further_than_asked_gives_the_points_asked_for(digits, tmp_path):
@@ -104,18 +84,6 @@ def test_the_end_is_measured_where_it_is_and_nowhere_else(
         assert ends(digits, epochs, file, again=True) == whole
         assert "this run starts over" in capsys.readouterr().err
     assert ends(digits, epochs, file) == whole
-
-
-def test_wall_time_adds_up_over_a_break(digits, tmp_path, monkeypatch):
-    file = tmp_path / "run.pt"
-
-    def times(epochs):
-        ticks = itertools.count(100)  # a second each time that the clock is read
-        monkeypatch.setattr(training.time, "perf_counter", lambda: next(ticks))
-        return [p["wall_s"] for p in run(digits, epochs=epochs, checkpoint=file)]
-
-    assert times(1) == [1, 2, 3, 4, 5]
-    assert times(3) == [1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize("breaks", [(3, 7), (3, 5, 17), (23, 30)])
@@ -202,12 +170,6 @@ def test_of_200_flipped_bits_in_a_checkpoint_none_is_accepted(digits, tmp_path, 
     assert checkpoint.load(file, replay, 3).epochs == 1
 
 
-@pytest.mark.parametrize("saved_points", [0, 1, 20, 100, 5000, -1])
-def test_a_checkpoint_cut_short_is_refused(digits, tmp_path, saved, saved_points):
-    (tmp_path / "run.pt").write_bytes(saved[0][:saved_points])
-    refuse(digits, tmp_path / "run.pt", "its checksum does not match")
-
-
 @pytest.mark.parametrize("content", [b"not a checkpoint", b"\x1b[2J" * 100])
 def test_a_foreign_file_is_refused_and_again_starts_over(digits, tmp_path, capsys, content):
     file = tmp_path / "run.pt"
@@ -226,13 +188,6 @@ def test_a_checkpoint_without_a_checksum_says_that_it_is_old(digits, tmp_path, c
     torch.save({"settings": {}, "model": {}}, file)
     refuse(digits, file, "is of an older lnlib, without a checksum")
     assert_again_starts_over(digits, file, capsys, epochs=1)
-
-
-@pytest.mark.parametrize(("kind", "says"), [("pipe", "is a pipe"), ("folder", "is a folder")])
-def test_what_is_no_file_is_not_waited_for(digits, tmp_path, kind, says):
-    file = tmp_path / "run.pt"
-    {"pipe": os.mkfifo, "folder": os.mkdir}[kind](file)
-    refuse(digits, file, says)
 
 
 def changed(content, change):
@@ -302,24 +257,14 @@ def measured_at(epoch, done=1):
         (put(1.0, "updates"), "its part 'updates' does not fit"),
         # Of the right form, and impossible: 11 updates make an epoch.
         (put(99, "done"), "cannot be at epoch 99, update 0, when it was measured 5 times, last"),
-        (put(-1, "done"), "cannot be at epoch -1, update 0"),
-        (put(0, "done"), "cannot be at epoch 0, update 0"),
+        (put(-1, "done"), "cannot be at epoch -1"),
         (put(11, "updates"), "cannot be at epoch 1, update 11"),
-        (put(-1, "updates"), "cannot be at epoch 1, update -1"),
         (put(3, "updates"), "cannot be at epoch 1, update 3"),  # and no loss
         (put(3, "loss_count"), "cannot be at epoch 1, update 0"),
         (put(math.nan, "loss_sum"), "its loss is nan"),
         (put(0.9, "points", 4, "epoch"), "was measured 5 times, last at epoch 0.9"),
-        (put(2.0, "points", 4, "epoch"), "was measured 5 times, last at epoch 2"),
         (put(math.nan, "points", 1, "epoch"), "cannot be at epoch 1"),
-        (put(0.01, "points", 0, "epoch"), "cannot be at epoch 1"),
-        (measured_at(2.0), "cannot be at epoch 1"),
-        (measured_at(math.nan), "cannot be at epoch 1"),
-        *(
-            (measured_at(epoch, done=0), "cannot be at epoch 0")
-            for epoch in (0.01, 2.0, math.inf, -math.inf, math.nan)
-        ),
-        (put(math.inf, "wall_s"), "cannot have taken inf s"),
+        (measured_at(math.inf, done=0), "cannot be at epoch 0"),
         (put(math.nan, "wall_s"), "cannot have taken nan s"),
         (put(0.0, "wall_s"), "cannot have taken 0.0 s"),
         (put(-1.0, "points", 0, "wall_s"), "cannot have taken"),
@@ -382,42 +327,16 @@ def test_epochs_are_counted_of_a_verified_checkpoint_of_the_run_alone(tmp_path, 
 # Disks that are full.
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_keeps_the_former_checkpoint_and_says_what_is_needed(
-    digits, tmp_path, saved, monkeypatch, number
-):
-    file = tmp_path / "run.pt"
-    file.write_bytes(saved[0])
-
-    def full(_):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "fsync", full)
-    size = f"{len(saved[0]):,}"[:-4]  # but for some hundred bytes
-    with pytest.raises(OSError, match=rf"cannot write {file}: .*{size},\d+ bytes are needed"):
-        list(tiny(digits, file))
-    assert file.read_bytes() == saved[0]
-    assert list(tmp_path.iterdir()) == [file]
+def test_a_measure_without_a_unit_is_refused(digits, monkeypatch):
+    measure = Run.measure
+    monkeypatch.setattr(Run, "measure", lambda self: measure(self) | {"luck": 1.0})
+    with pytest.raises(TypeError, match=r"mnist: what is measured must be among .* got luck"):
+        next(tiny(digits, None))
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(digits):
     with pytest.raises(Diverged, match="a smaller learning rate is the likely cure"):
         list(run(digits, norm="none", learning_rate=1e20))
-
-
-def test_a_run_that_may_explode_goes_on_to_its_end(digits, tmp_path):
-    replay = Run(Settings(norm="none", epochs=3, learning_rate=1e20, **SMALL), digits)
-    replay.allow_divergence = True
-    points = list(train(replay, epochs=3, first_epoch_points=2, checkpoint=tmp_path / "run.pt"))
-    assert [point["epoch"] for point in points[-2:]] == [2, 3]
-    assert math.isnan(points[-1]["batch_nll"])
-    assert math.isnan(points[-1]["test_nll"])
-    again = Run(Settings(norm="none", epochs=3, learning_rate=1e20, **SMALL), digits)
-    again.allow_divergence = True
-    saved_points = list(
-        train(again, epochs=3, first_epoch_points=2, checkpoint=tmp_path / "run.pt")
-    )
-    assert without_time(saved_points) == without_time(points)
 
 
 def test_every_update_is_counted_once_as_taken_or_as_resumed(digits, tmp_path):
@@ -446,8 +365,3 @@ def test_every_update_is_counted_once_as_taken_or_as_resumed(digits, tmp_path):
 def test_asking_for_a_gpu_that_is_not_there_says_so():
     with pytest.raises(ValueError, match="PyTorch sees no GPU"):
         resolve_device("cuda")
-
-
-def test_an_unknown_device_is_refused():
-    with pytest.raises(ValueError, match="device must be auto, cpu, cuda"):
-        resolve_device("gpu please")

@@ -114,14 +114,6 @@ def test_arrays_that_a_cache_holds_move_as_fast_as_those_that_were_measured_ther
     assert Machine(1e12, 1e12, 3.35e12).at_size(*shape).bandwidth == 3.35e12
 
 
-def test_the_share_knows_the_cache():
-    machine = Machine(1e12, 1e12, LARGE[1], copies=(SMALL, LARGE))
-    norm = costs.bytes_moved("layer", "forward", 32, 1024) / SMALL[1]
-    operations, moved = costs.product_work("forward", 32, 1024)
-    expected = norm / max(operations / 1e12, moved / SMALL[1])
-    assert costs.share(machine, "layer", "forward", 32, 1024) == pytest.approx(expected)
-
-
 # Devices.
 
 
@@ -153,21 +145,3 @@ def test_the_formulas_are_the_sum_of_the_messages(way, devices):
 
 
 # Bad input.
-
-
-@pytest.mark.parametrize("function", [costs.flops, costs.bytes_moved, costs.count])
-@pytest.mark.parametrize(
-    ("norm", "which", "message"),
-    [
-        ("group", "forward", "norm must be one of layer, batch, rms, got 'group'"),
-        ("rms", "back", "which must be one of forward, backward, got 'back'"),
-    ],
-)
-def test_an_unknown_norm_or_pass_is_named_with_what_there_is(function, norm, which, message):
-    with pytest.raises(ValueError, match=message):
-        function(norm, which, 2, 3)
-
-
-def test_an_unknown_way_to_exchange_is_refused():
-    with pytest.raises(ValueError, match="way must be ring or doubling, got 'star'"):
-        costs.exchange_time(8, 100, (1e-6, 1e9), "star")

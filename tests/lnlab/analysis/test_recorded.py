@@ -57,19 +57,6 @@ def test_pairs_are_of_the_seeds_that_both_have():
     np.testing.assert_allclose(runs.difference(1.0, LAYER, BATCH, "train_nll"), [-1, -1])
 
 
-def test_groups_among_others_keep_the_seeds_of_all_and_the_rest_stays():
-    runs = read(records())
-    both = runs.among([LAYER, BATCH])
-    assert [*both.groups] == [LAYER, BATCH]
-    assert both.seeds(LAYER) == both.seeds(BATCH) == [0, 2]
-    assert [r["seed"] for r in both.records] == [0, 0, 2, 2]
-    assert runs.seeds(LAYER) == [0, 1, 2]
-    with pytest.raises(ValueError, match="layer, 4, layer, 128 share no seed; record one for all"):
-        read([r for r in records() if r["seed"] or r["settings"]["batch_size"] > 4]).among(
-            [LAYER, LARGE]
-        )
-
-
 def test_epochs_are_a_groups_or_all_runs_if_these_agree():
     runs = read(records())
     assert runs.epochs(LARGE).tolist() == [0.5, 1.0, 2.0] == runs.common().tolist()

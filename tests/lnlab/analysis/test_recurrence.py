@@ -81,14 +81,6 @@ def test_states_sizes_and_gradients_are_those_of_a_loop_with_autograd(form, f):
     np.testing.assert_allclose(run.gradient, lengths / np.linalg.norm(dh), rtol=1e-6)
 
 
-def test_states_begin_where_they_are_told():
-    params, x, h = parameters("paper"), inputs(1, B, INPUTS), inputs(B, H, seed=5)
-    _, expected = network("paper", params)(*map(torch.tensor, (x[0], h)))
-    result = recurrence.states(x, h, params, eps=EPS)
-    np.testing.assert_array_equal(result[0], h)
-    np.testing.assert_allclose(result[1], expected.numpy(), atol=1e-12)
-
-
 LENGTHS = [9, 7, 7, 4, 2]
 
 
@@ -116,12 +108,6 @@ def test_batch_norm_counts_padding_or_leaves_it_out(leave_out):
         _, h = step(torch.tensor(x[t, :n]), h[:n])
         np.testing.assert_allclose(result[t, :n], h.numpy(), atol=1e-9)
         assert np.isnan(result[t, n:]).all()
-
-
-@pytest.mark.parametrize("lengths", [[9, 7, 7, 4], [9, 7, 4, 7, 2], [10, 7, 7, 4, 2]])
-def test_lengths_that_do_not_fit_are_refused(lengths):
-    with pytest.raises(ValueError, match=r"5 numbers up to 9, the longest first, got .*; sort the"):
-        recurrence.padded_states(inputs(9, 5, INPUTS), lengths, parameters("paper"))
 
 
 def test_statistics_over_time_are_those_of_a_loop():

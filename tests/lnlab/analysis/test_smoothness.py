@@ -39,12 +39,6 @@ def test_the_largest_ratio_counts_where_the_curvature_changes():
     assert max(ratios) == ratios[0]  # the nearer, though the gradient changes less there
 
 
-@pytest.mark.parametrize("rates", [[], [0.1, 0.0], [-1.0]])
-def test_rates_that_lead_nowhere_or_uphill_are_refused(rates):
-    with pytest.raises(ValueError, match="along_gradient: rates must be one or more numbers above"):
-        along_gradient(lambda x: (0.0, x), np.ones(2), rates)
-
-
 def test_the_shift_of_a_quadratics_layer_is_the_product_of_its_block_with_the_steps_below(bowl):
     A, b, x = bowl
     step = np.array([0.3, -0.1, 0.2, 5.0, 7.0])

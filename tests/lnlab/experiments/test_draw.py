@@ -269,29 +269,6 @@ def loaded(monkeypatch):
     monkeypatch.setattr(datasets, "load", {DATA.name: DATA}.__getitem__)
 
 
-def test_where_a_run_is_now_to_end_all_images_are_measured(loaded, tmp_path, monkeypatch):
-    def ends(epochs, **more):
-        chosen = Settings(**NON_DEFAULT | {"epochs": epochs})
-        (path,) = record_runs(EXPERIMENT, [chosen], [1], out=tmp_path, device="cpu", **more)
-        return records.read(path)["curves"]["test_bound_of_all"]
-
-    advance = Run.advance
-
-    def broken(self, epoch, *more):
-        if epoch == 2:
-            raise KeyboardInterrupt
-        return advance(self, epoch, *more)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Run, "advance", broken)
-        with pytest.raises(KeyboardInterrupt):
-            ends(4)
-    with pytest.raises(RuntimeError, match=r"is at epoch 2, past --epochs 1,.*; add --again to"):
-        ends(1)
-    for result in (ends(2), ends(1, again=True)):
-        assert [value is None for value in result] == [True] * (len(result) - 1) + [False]
-
-
 def test_a_run_that_explodes_is_recorded_to_its_end(loaded, tmp_path):
     chosen = Settings(**NON_DEFAULT | {"learning_rate": 1e6, "clip": None})
     (path,) = record_runs(EXPERIMENT, [chosen], [0], out=tmp_path, device="cpu")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lnlab import config, experiments, records, runner
-from lnlab.cli import BOOK, invocation, main
+from lnlab.cli import BOOK, main
 
 NAMES = experiments.names()
 
@@ -87,25 +87,6 @@ def test_the_book_is_recorded_a_grid_at_a_time(recorded, tmp_path):
     del recorded[:]
     assert main(["replay", BOOK, "--device", "cpu", "--threads", "2"]) == 0
     assert {call[3] for call in recorded} == {2}
-
-
-def test_on_a_gpu_the_book_is_recorded_longer_and_small_networks_are_left_out(
-    recorded, monkeypatch
-):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    assert main(["replay", BOOK]) == 0
-    assert {call[0] for call in recorded} == {"mnist", "noise"}
-    figure_6, *_ = recorded
-    assert {one.epochs for one in figure_6[1]} == {60}
-    assert figure_6[2] == list(range(10))
-
-
-def test_a_grid_is_what_would_be_typed(tmp_path):
-    typed = "sequence --step row --held-out --learning-rate 3e-4 1e-3 3e-3 1e-2 3e-2 --seeds 0 1 2"
-    result = invocation(["replay", *typed.split(), "--out", str(tmp_path)])
-    grids = list(experiments.find("sequence").book())
-    assert (result.settings, result.seeds) in [(runs, list(seeds)) for runs, seeds in grids]
 
 
 def test_make_replay_records_the_book():

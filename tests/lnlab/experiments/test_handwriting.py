@@ -12,7 +12,7 @@ from torch.distributions import Categorical, MixtureSameFamily, MultivariateNorm
 
 from lnlab.datasets.pen import Line, Lines
 from lnlab.experiments.handwriting import model as models
-from lnlab.experiments.handwriting.run import EXPERIMENT, POOL, Run, Settings
+from lnlab.experiments.handwriting.run import POOL, Run, Settings
 from lnlab.experiments.handwriting.window import WindowLSTM
 from lnlib.nn import LayerNormLSTMCell
 
@@ -196,25 +196,6 @@ def test_no_deviation_is_so_small_or_large_that_the_loss_is_no_number():
     assert models.nll(text, torch.zeros(2, 3)).isfinite().all()
 
 
-def test_drawn_points_have_the_moments_that_were_said(double):
-    text = torch.tensor([[0.4, 0.3, -0.2, 1.0, -1.0, 0.5, 0.1, -0.7, 0.2, 0.3, -0.4, 0.9, -0.5]])
-    count = 40_000
-    points = models.draw(text.expand(count, -1), torch.Generator().manual_seed(3))
-    lift, weight, x, y, log_x, log_y, rho = text[0].split([1, 2, 2, 2, 2, 2, 2])
-    p, rho = weight.softmax(0), 0.999 * rho.tanh()
-    mean = torch.stack(((p * x).sum(), (p * y).sum()))
-    a, b = log_x.exp(), log_y.exp()
-    xx = (p * (a * a + x * x)).sum() - mean[0] ** 2
-    yy = (p * (b * b + y * y)).sum() - mean[1] ** 2
-    xy = (p * (rho * a * b + x * y)).sum() - mean[0] * mean[1]
-    result = torch.cov(points[:, :2].T)
-    # Five standard errors of 40,000 draws, whose deviations are below 2.
-    torch.testing.assert_close(points[:, :2].mean(0), mean, atol=0.05, rtol=0)
-    expected = torch.stack((torch.stack((xx, xy)), torch.stack((xy, yy))))
-    torch.testing.assert_close(result, expected, atol=0.15, rtol=0)
-    assert float(points[:, 2].mean()) == pytest.approx(float(lift.sigmoid()), abs=0.0125)
-
-
 @pytest.mark.parametrize("before", [-1.2, 0.9])
 def test_points_drawn_from_one_gaussian_have_its_deviations_and_correlation(before, double):
     text = torch.tensor([[0.0, 0.0, 2.0, -3.0, 0.4, -0.3, before]]).expand(40_000, -1)
@@ -305,54 +286,6 @@ def test_an_update_is_adams_along_the_shortened_gradient(double):
 
 
 # What is measured.
-
-
-def test_measured_are_the_loss_of_a_point_and_how_far_the_window_is_off():
-    run = Run(Settings(**SMALL | {"lines": 3}), LINES, seed=2)
-    scatter(run.model, by=0.1)
-    run.model.eval()
-    with torch.inference_mode():
-        result = run.measure()
-        for split in ("train", "val_seen", "val_new", "test_new"):
-            pieces = sorted(run.pieces[split], key=lambda p: len(p.strokes))
-            chosen = [pieces[k] for k in np.linspace(0, len(pieces) - 1, 3).astype(int)]
-            noisy = run.batch(chosen, np.random.default_rng(0))
-            losses, off = [], []
-            for k, piece in enumerate(chosen):
-                n = len(piece.strokes)
-                text, share = run.model(noisy.points[: n - 1, k : k + 1], noisy.text[k : k + 1])
-                losses += models.nll(text[:, 0], noisy.points[1:n, k]).tolist()
-                for t, phi in enumerate(share[:, 0, : len(piece.text)].tolist()):
-                    at = sum(u * p for u, p in enumerate(phi)) / sum(phi)
-                    off.append(abs(at - piece.characters[t + 1]))
-            assert result[f"{split}_nll"] == pytest.approx(np.mean(losses), rel=1e-4)
-            assert result[f"{split}_window_distance"] == pytest.approx(np.mean(off), rel=1e-4)
-    assert set(result) <= set(EXPERIMENT.measures)
-
-
-def test_padding_of_shorter_texts_does_not_affect_the_distance_of_the_window():
-    short, *_ = sorted(LINES.splits["val_new"], key=lambda line: len(line.text))
-    long = dataclasses.replace(short, text=short.text + 20 * " ")
-    results = []
-    for companion in (short, long):
-        splits = LINES.splits | {"val_new": (short, companion)}
-        run = Run(Settings(**SMALL | {"lines": 2}), dataclasses.replace(LINES, splits=splits))
-        scatter(run.model, by=0.1)
-        (batch, places) = run.measured["val_new"][0]
-        # Only the first line counts, beside one whose text is as long, or longer.
-        batch.mask[:, 1] = False
-        with torch.inference_mode():
-            results.append(run.measure()["val_new_window_distance"])
-        assert places.written.sum(1).tolist() == [len(short.text), len(companion.text)]
-    assert results[0] == pytest.approx(results[1], rel=1e-5)
-
-
-def test_without_known_characters_only_losses_are_measured():
-    bare = {s: tuple(dataclasses.replace(line, characters=None) for line in lines)
-            for s, lines in LINES.splits.items() if s != "val_seen"}  # fmt: skip
-    run = Run(Settings(**SMALL), dataclasses.replace(LINES, splits=bare))
-    with torch.inference_mode():
-        assert set(run.measure()) == {"train_nll", "val_new_nll", "test_new_nll"}
 
 
 @pytest.mark.parametrize("unknown", [0, -1], ids=["in the first part", "in the last part"])

@@ -96,16 +96,6 @@ def test_a_line_for_the_page_is_what_the_network_wrote_in_small_numbers(recorded
         write(recorded, "a!")
 
 
-def test_a_window_that_never_comes_to_the_end_leaves_the_line_as_long_as_it_may_be(
-    recorded, monkeypatch
-):
-    pen = Pen.of(recorded)
-    with torch.no_grad():
-        pen.model.first.bells.bias[-SMALL["bells"] :] = -9  # its steps
-    monkeypatch.setattr(Pen, "of", lambda record: pen)
-    assert len(write(recorded, "abcabcabc").window) == 9 * POINTS
-
-
 def test_a_line_ends_soon_after_its_window_has_passed_the_text(recorded, monkeypatch):
     pen = Pen.of(recorded)
     points = pen.write("a" * 12, 100).points

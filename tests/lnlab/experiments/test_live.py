@@ -1,10 +1,7 @@
 """What a reader starts: a race that stops and resumes without losing a step, a step's time."""
 
 import pytest
-import torch
 
-from lnbook.chapters.mnist import noise
-from lnbook.show import LiveRun, choice
 from lnlab import datasets, training
 from lnlab.experiments.mnist import live
 from lnlab.experiments.mnist import run as mnist
@@ -34,52 +31,6 @@ def test_a_race_is_the_runs_of_its_norms_and_seeds(small):
             alone = mnist.Run(settings, datasets.load("digits"), seed=seed)
             expected = list(training.train(alone, epochs=2, first_epoch_points=6))
             assert without_time(r[norm][seed] for r in raced) == without_time(expected)
-
-
-def test_a_race_that_is_stopped_and_resumed_is_the_unbroken_one(small):
-    def run(norms):
-        for result in live.race(norms, 2, 64, "cpu", epochs=2):
-            run.seen += 1
-            if run.seen == 4:
-                reader.stop()  # as the button does, in the middle
-            yield result
-
-    run.seen = 0
-    reader = LiveRun(
-        run,
-        lambda results, norms: [],
-        {"norms": choice("Norms", {"both": ("layer", "batch")})},
-        title="A race",
-        describe=lambda results, norms: "",
-    )
-    reader.start()
-    reader.wait()
-    assert (reader.state, len(reader.results)) == ("stopped", 4)
-    reader.resume()
-    reader.wait()
-    assert reader.state == "done"
-    whole = list(live.race(("layer", "batch"), 2, 64, "cpu", epochs=2))
-    for norm in ("layer", "batch"):
-        for seed in (0, 1):
-            broken = [r[norm][seed] for r in reader.results]
-            assert without_time(broken) == without_time(r[norm][seed] for r in whole)
-
-
-def test_the_race_is_drawn_to_its_end():
-    assert noise.RACE_EPOCHS == live.EPOCHS
-
-
-def test_the_processor_is_always_among_the_devices():
-    result = live.devices()
-    assert result["the processor"] == "cpu"
-    assert len(result) == 1 + torch.cuda.device_count()
-
-
-def test_a_gpu_that_is_not_there_is_refused():
-    if torch.cuda.is_available():
-        pytest.skip("needs a machine without a GPU")
-    with pytest.raises(ValueError, match="PyTorch sees no GPU"):
-        next(live.race(("layer",), device="cuda"))
 
 
 def test_each_way_of_a_step_is_timed_beside_the_floor():

@@ -9,8 +9,7 @@ import torch
 from lnlab import datasets
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist import steps
-from lnlab.experiments.mnist.run import HIDDEN, NORMS, Run, Settings
-from lnlib.nn.baselines import BatchNorm
+from lnlab.experiments.mnist.run import HIDDEN, Run, Settings
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +29,6 @@ def test_the_variance_is_that_asked_for_or_the_papers(variance, batch_size, unbi
     assert Settings(norm="batch", variance=variance, batch_size=batch_size).unbiased is unbiased
 
 
-def test_what_has_no_effect_is_named():
-    unused = {norm: Settings(norm=norm).unused for norm in NORMS}
-    of_batch = ("variance", "momentum")
-    assert unused == {
-        "none": (*of_batch, "eps"), "batch": (), "layer": of_batch, "weight": (*of_batch, "eps"),
-    }  # fmt: skip
-
-
 def test_a_step_is_tried_before_anything_else_is_asked_for(monkeypatch):
     called = []
     monkeypatch.setattr(mnist, "resolve_device", "resolved {}".format)
@@ -46,30 +37,6 @@ def test_a_step_is_tried_before_anything_else_is_asked_for(monkeypatch):
     assert called == [("compiled", 1, "resolved cuda:1")]
     Run.check([Settings()], "cuda:1", step="auto")
     assert len(called) == 1  # to choose would start a compiler, even where all is recorded
-
-
-def test_the_step_that_was_asked_for_takes_the_updates(monkeypatch, digits):
-    made = []
-
-    def make(replay):
-        made.append(replay)
-        return lambda x, y: ("compiled", x, y)
-
-    monkeypatch.setattr(steps.compiled, "make", make)
-    monkeypatch.setattr(steps.compiled, "available", lambda: True)
-    replay = Run(Settings(hidden=(8,)), digits, step="compiled")
-    assert replay.update((1, 2)) == ("compiled", 1, 2)
-    assert made == [replay]
-    Run(Settings(hidden=(8,)), digits, step="plain")
-    assert len(made) == 1
-
-
-def test_a_step_is_chosen_for_the_batch_size(monkeypatch, digits):
-    called = []
-    monkeypatch.setattr(steps, "choose", lambda *given: called.append(given) or "plain")
-    replay = Run(Settings(batch_size=7, hidden=(8,)), digits, step="auto")
-    assert called == [("auto", 7, torch.device("cpu"))]
-    assert replay.step == "plain"
 
 
 def test_batches_cover_each_case_once_and_depend_on_seed_and_epoch_alone(digits):
@@ -97,11 +64,6 @@ def test_replay_trains_on_the_first_55000_cases_and_pairs_labels_with_their_case
     inputs, labels = next(replay.batches(0))
     cases = (inputs[:, 0].double() * 55_999).round().long()
     assert torch.equal(cases % 10, labels)
-
-
-def test_batch_norm_refuses_a_training_batch_of_one():
-    with pytest.raises(ValueError, match="at least 2 cases in a batch, got 1"):
-        BatchNorm(3)(torch.zeros(1, 3))
 
 
 def test_replay_refuses_a_negative_seed(digits):

@@ -8,7 +8,9 @@ import pytest
 import torch
 from torch import nn
 
+from lnlab import checkpoint
 from lnlab.experiments.noise.run import CLOUD, NORMS, Run, Settings, forward
+from lnlab.training import Diverged, train
 from lnlib.nn.baselines import BatchNorm
 
 SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points": 2,
@@ -63,18 +65,6 @@ def test_measuring_changes_nothing(digits, norm):
     batch = next(replay.batches(1))
     replay.model.train(), twin.model.train()
     assert torch.equal(replay.update(batch), twin.update(batch))
-
-
-def test_gradient_noise_that_hides_the_gradient_is_not_a_number(digits):
-    replay = trained(digits, "none", updates=0, gradient_batches=2)
-    x, y = replay.x[:4], replay.y[:4]
-    # The same cases with the labels of others: the two gradients point apart.
-    with torch.no_grad():
-        for p in replay.model.parameters():
-            p.zero_()
-    opposite = [(x, torch.zeros_like(y)), (x, torch.ones_like(y))]
-    replay._probes = lambda: iter(opposite)
-    assert all(math.isnan(value) for value in replay.gradient_noise())
 
 
 @pytest.mark.parametrize("variance", ["biased", "unbiased"])
@@ -168,10 +158,25 @@ def test_a_batch_too_large_for_a_measurement_is_refused(digits, wrong, message):
         Run(Settings(**SMALL | {"hidden": (8, 8)} | wrong), digits)
 
 
-def test_the_largest_batches_are_measured_to_the_end(digits):
-    for norm, size in (("batch", 360), ("layer", 400), ("none", 718)):
-        chosen = SMALL | {"hidden": (8, 8), "norm": norm, "batch_size": size}
-        replay = Run(Settings(**chosen), digits)
-        with torch.inference_mode():
-            result = replay.measure()
-        assert all(np.isfinite(v).all() for k, v in result.items() if not k.startswith("gradient"))
+def test_an_array_that_is_not_finite_stops_the_run(digits, monkeypatch):
+    measure = Run.measure
+
+    def broken(self):
+        result = measure(self)
+        result["mean_1"] = result["mean_1"] * math.nan
+        return result
+
+    monkeypatch.setattr(Run, "measure", broken)
+    with pytest.raises(Diverged, match="mean_1 is nan; a smaller learning rate"):
+        list(train(Run(Settings(norm="batch", **SMALL), digits), epochs=1))
+
+
+def test_a_checkpoint_with_an_array_of_another_shape_is_refused(digits, tmp_path):
+    file, chosen = tmp_path / "run.pt", Settings(norm="batch", **SMALL)
+    list(train(Run(chosen, digits), epochs=1, first_epoch_points=1, checkpoint=file))
+    state = checkpoint.read(file)
+    state["points"][1]["mean_1"] = torch.zeros(2)
+    torch.save(state, tmp_path / "raw")
+    file.write_bytes(checkpoint.with_checksum((tmp_path / "raw").read_bytes()))
+    with pytest.raises(checkpoint.BadCheckpoint, match="'points' does not fit"):
+        checkpoint.load(file, Run(chosen, digits), 9)

@@ -14,7 +14,7 @@ import torch
 
 from lnlab import datasets
 from lnlab.experiments.order_embeddings import run as orders
-from lnlab.experiments.order_embeddings.run import EXPERIMENT, Run, Settings
+from lnlab.experiments.order_embeddings.run import Run, Settings
 from lnlab.training import train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -256,18 +256,6 @@ def test_an_odd_setting_acts_as_its_definition_says(changes, few, default_points
         assert results[-1]["ranking_loss"] != pytest.approx(default_points[-1]["ranking_loss"])
 
 
-def test_the_penalties_of_a_split_are_those_of_its_captions_in_their_order(layouts):
-    made = Run(Settings(**SMALL), layouts, seed=0)
-    with torch.inference_mode():
-        result = made.penalties("val")
-        images, captions = made.splits["val"]
-        one = [
-            orders.penalty(made.model.captions([c]), made.model.images(images)) for c in captions
-        ]
-    torch.testing.assert_close(result, torch.cat(one))
-    assert len({len(c) for c in captions}) > 1
-
-
 # What is kept.
 
 
@@ -294,12 +282,3 @@ def test_what_is_kept_ranks_captions_as_the_network_does_and_changes_no_run(layo
         assert {k: point[k] for k in same} == pytest.approx(
             {k: other[k] for k in same}, nan_ok=True
         )
-
-
-def test_a_run_that_keeps_nothing_is_called_and_recorded_as_before():
-    settings = Settings(keep=500)
-    assert EXPERIMENT.stem(settings, 0) == "order_embeddings-layer-rate0.01-keep-500-seed0"
-    assert EXPERIMENT.stem(Settings(), 0) == "order_embeddings-layer-rate0.01-seed0"
-    assert "keep" not in Settings().as_dict()
-    assert settings.as_dict() == Settings().as_dict() | {"keep": 500}
-    assert " --keep 500 --clip none --seeds 0" in " ".join(EXPERIMENT.command(settings, 0))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from lnlab import datasets, experiments, records
-from lnlab.checkpoint import BadCheckpoint, load
 from lnlab.experiments.skip_thoughts import run as skip
 from lnlab.experiments.skip_thoughts import tasks
 from lnlab.runner import record_runs
@@ -117,28 +116,3 @@ def test_a_checkpoint_within_an_epoch_is_saved_by_the_clock(start, tmp_path, mon
     assert run.updates_per_epoch == 35
     within = list(range(3, 35, 3))
     assert saved == [*((0, k) for k in within), (1, 0), *((1, k) for k in within), (2, 0)]
-
-
-def test_a_run_that_is_measured_at_its_end_refuses_a_checkpoint_beyond_it(
-    start, tmp_path, monkeypatch
-):
-    run = start("mnist")
-    monkeypatch.setattr(type(run), "measures_at_end", True)
-    monkeypatch.setattr("lnlab.training.CHECKPOINT_S", 0)
-    file = tmp_path / "run.pt"
-    points = train(run, epochs=3, first_epoch_points=1, checkpoint=file)
-    advance = run.advance
-
-    def broken(epoch, first, last):
-        for k, results in enumerate(advance(epoch, first, last)):
-            if (epoch, k) == (2, 2):
-                raise KeyboardInterrupt
-            yield results
-
-    run.advance = broken
-    with pytest.raises(KeyboardInterrupt):
-        list(points)
-    at = load(file, start("mnist"), 3)
-    assert (at.epochs, at.updates) == (2, 2)
-    with pytest.raises(BadCheckpoint, match=r"is at epoch 2.667, past --epochs 2, .* --epochs 3"):
-        load(file, start("mnist", epochs=2), 2)

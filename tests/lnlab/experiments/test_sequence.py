@@ -6,7 +6,7 @@ import torch
 
 from lnlab import records
 from lnlab.experiments.sequence import run as sequence
-from lnlab.experiments.sequence.run import CELLS, NORMS, STEPS, TUNED, Run, Settings, network
+from lnlab.experiments.sequence.run import CELLS, TUNED, Run, Settings, network
 from lnlab.training import train
 
 SMALL = {"hidden": 12, "batch_size": 48, "first_epoch_points": 2}
@@ -31,15 +31,6 @@ def run(digits, *, epochs=2, checkpoint=None, seed=0, **settings):
     chosen = Settings(epochs=epochs, **(SMALL | settings))
     replay = Run(chosen, digits, seed=seed)
     return train(replay, epochs=epochs, first_epoch_points=2, checkpoint=checkpoint)
-
-
-def test_a_learning_rate_that_is_not_given_is_the_tuned_one():
-    assert set(TUNED) == {(c, n, s) for c in CELLS for n in NORMS for s in STEPS}
-    assert (
-        Settings(cell="rnn", norm="none", step="pixel").learning_rate
-        == (TUNED["rnn", "none", "pixel"])
-    )
-    assert Settings(learning_rate=0.5).learning_rate == 0.5
 
 
 @pytest.mark.parametrize(

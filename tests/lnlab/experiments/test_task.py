@@ -70,14 +70,6 @@ def book(**given):
     return results
 
 
-def test_each_arm_counts_at_the_rate_with_the_lowest_scores():
-    result = TASK.at_best_rates(book())
-    assert list(result) == [NONE, CHOSEN, LAYER]
-    assert result[NONE].rates == pytest.approx({0.1: 5.1, 0.2: (4 + 8 + 8) / 3})
-    assert {name: arm.rate for name, arm in result.items()} == {NONE: 0.1, CHOSEN: 0.1, LAYER: 0.2}
-    assert (result[NONE].at_edge, result[CHOSEN].at_edge) == (True, False)
-
-
 def test_a_rate_that_fewer_seeds_tried_does_not_count():
     result = TASK.at_best_rates([*book(), made(NONE, 0.3, 0, [1, 1, 1, 1, 1])])
     assert (result[NONE].rate, 0.3 in result[NONE].rates) == (0.1, False)
@@ -120,22 +112,6 @@ def test_a_measure_is_taken_where_the_score_is_lowest_and_seed_by_seed():
     np.testing.assert_allclose(first.none, [50, 50])
     np.testing.assert_allclose(first.layer, [60, 70])
     np.testing.assert_allclose(first.difference, [10, 20])
-
-
-def test_the_tables_say_what_was_found():
-    first, second = TASK.text(book(batch_size=8) + book()).split("\n\n")
-    assert first.startswith("Settings: defaults\n")
-    assert second.startswith("Settings: batch size 8\n")
-    assert "  Best loss on validation, bits, mean over seeds, by learning rate:" in first
-    assert "    none                   0.1: -51*  0.2: -66.67  (at the edge)" in first
-    plain, chosen = first.split("and layer norm, each at its rate (*), mean over ")[1:]
-    assert plain.startswith("3 seeds, and their difference (lowest to highest):")
-    line = "    right, %                             50.0     60.0  +10.0 (+0.0 to +20.0)"
-    assert line in plain.splitlines()
-    assert "    right, %                             40.0     60.0  +20.0" in chosen
-    one = TASK.text(book()[:5])
-    assert "mean over 1 seed, and their difference:" in one
-    assert " to " not in one
 
 
 def test_records_that_cannot_be_told_apart_are_refused():

@@ -247,14 +247,6 @@ def test_of_one_seed_and_depth_all_start_from_one_W_and_read_one_order(text):
     assert [k for k, _ in order] == [8, 9, 10, 11]
 
 
-def test_drawing_the_weights_leaves_the_random_numbers_of_others_alone(text):
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    Run(Settings(**SMALL), text, seed=1)
-    assert torch.equal(torch.rand(3), expected)
-
-
 # What is changed in a trained model.
 
 
@@ -334,18 +326,6 @@ def test_sums_in_float16_overflow_where_those_of_the_layer_do_not(trained):
     assert not abs(naive - exact) < 0.1
 
 
-def test_the_norms_of_queries_and_keys_are_not_the_streams(text):
-    made = Run(Settings(**SMALL | {"qk_norm": "layer", "place": "sandwich"}), text)
-    names = list(ablation.norms(made.model))
-    assert len(names) == 2 * 4 + 1
-    assert names[-1] == "last_norm"
-
-
-def test_another_ablation_is_refused(trained):
-    with pytest.raises(ValueError, match=r"ablated: name must be one of removed, .*, got 'all'"):
-        ablation.ablated(trained.model, "all", trained.frozen)
-
-
 # Weights that are kept.
 
 
@@ -361,15 +341,6 @@ def test_a_matrix_is_kept_in_8_bits_to_half_of_its_rows_step(trained):
             assert ((p - q).abs() > 0.4 * step).any(), name
         else:
             torch.testing.assert_close(p.float(), q.float(), rtol=0, atol=0)
-
-
-def test_a_row_of_zeros_is_kept(trained):
-    made = model(trained.settings, len(trained.characters), seed=9)
-    with torch.no_grad():
-        made.token.weight[1] = 0
-    restored = unpack(pack(made), made)
-    assert not restored.token.weight[1].any()
-    assert restored.token.weight.isfinite().all()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import collections
 import itertools
 import json
 import math
-import typing
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from lnlab.experiments.transformer import EXPERIMENT
 from lnlab.experiments.transformer.baselines import baselines
 from lnlab.experiments.transformer.run import Settings
 from lnlab.runner import record_runs
-from lnlib.nn import transformer as modules
 from tests.cases.transformer import SMALL, words
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -43,12 +41,6 @@ def test_the_lines_are_those_of_counting(text):
 
 
 # What is refused, and what is said.
-
-
-def test_the_choices_are_those_of_the_model():
-    for name, known in (("norm", modules.NORMS), ("place", modules.PLACES),
-                        ("initialization", modules.INITIALIZATIONS)):  # fmt: skip
-        assert set(typing.get_args(typing.get_type_hints(Settings)[name])) == set(known)
 
 
 def test_without_a_norm_there_is_one_place():

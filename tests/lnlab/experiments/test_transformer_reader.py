@@ -126,11 +126,6 @@ def test_a_text_that_cannot_be_read_says_why(reader, text, message):
         reader.logits(text)
 
 
-def test_one_character_has_no_loss(reader):
-    with pytest.raises(ValueError, match="loss: text must have two characters or more, got 'a'"):
-        reader.loss("a")
-
-
 @pytest.mark.parametrize("switches", [(), ("on",) * 4, ("on",) * 4 + ("of",)])
 def test_switches_that_are_none_are_refused(reader, switches):
     with pytest.raises(ValueError, match="switches must be 5 of on, rms, frozen, off, one for"):

@@ -1,11 +1,7 @@
 """Which checkpoints are removed, and which are gone on from."""
 
-import errno
-import fcntl
-import json
 import os
 import platform
-import re
 import shutil
 import threading
 
@@ -79,21 +75,6 @@ def test_the_checkpoint_of_a_longer_run_survives_a_copy_with_any_file_times(
     assert trained == []
     assert without_time(runs(tmp_path / "copy", 3, again=True)) == unbroken
     assert trained == [2]
-
-
-@TIMES
-def test_the_checkpoint_of_a_repetition_survives_any_file_times(tmp_path, interrupt, times):
-    path = runs(tmp_path, 3)
-    interrupt(2)
-    with pytest.raises(KeyboardInterrupt):
-        runs(tmp_path, 3, again=True)
-    set_times(tmp_path, **times)
-    trained = interrupt(None)
-    runs(tmp_path, 3)
-    assert checkpoint.path_of(path).exists()
-    runs(tmp_path, 3, again=True)
-    assert trained == [2]
-    assert not checkpoint.path_of(path).exists()
 
 
 @TIMES
@@ -172,31 +153,6 @@ def test_a_record_lists_the_conditions_under_which_its_parts_were_trained(
     assert first["torch"] != "9.9"
 
 
-@pytest.mark.parametrize(("epoch", "updates"), [(1, 4), (1, 10)])
-def test_a_part_that_ends_within_an_epoch_ends_where_it_was_broken_off(
-    tmp_path, monkeypatch, epoch, updates
-):
-    monkeypatch.setattr("lnlab.training.CHECKPOINT_S", 0)
-    save, per_epoch, now = checkpoint.save, [], {"threads": 1}
-    made = records.conditions
-    monkeypatch.setattr(records, "conditions", lambda device: made(device) | now)
-
-    def killed(path, run, at):
-        save(path, run, at)
-        if (at.epochs, at.updates) == (epoch, updates):
-            per_epoch.append(run.updates_per_epoch)
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(checkpoint, "save", killed)
-    with pytest.raises(KeyboardInterrupt):
-        runs(tmp_path, 2, step="plain")
-    monkeypatch.setattr(checkpoint, "save", save)
-    now["threads"] = 7
-    first, last = records.read(runs(tmp_path, 2, step="plain"))["provenance"]["segments"]
-    assert first["epochs"] == pytest.approx(epoch + updates / per_epoch[0])
-    assert (first["threads"], last["threads"], last["epochs"]) == (1, 7, 2)
-
-
 def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp_path, interrupt):
     interrupt(1)
     with pytest.raises(KeyboardInterrupt):
@@ -243,53 +199,6 @@ def test_a_checkpoint_is_removed_only_if_the_record_holds_each_part_of_it(saved,
 # Locks.
 
 
-@pytest.mark.filterwarnings("ignore:flock not supported")
-@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS], ids=os.strerror)
-def test_where_the_file_system_has_no_locks_a_run_is_trained_and_that_is_said(
-    tmp_path, monkeypatch, capsys, number
-):
-    def none(*_, **__):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(fcntl, "flock", none)
-    path = runs(tmp_path, 1)
-    assert records.read(path)["curves"]["epoch"][-1] == 1
-    if number == errno.ENOSYS:  # filelock takes a lock of another kind, with a warning of its own
-        return
-    text = capsys.readouterr().err
-    folder = checkpoint.path_of(path).parent
-    assert f"the file system of {folder} does not support locks ({os.strerror(number)})" in text
-
-
-def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch):
-    def refused(*_, **__):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-    monkeypatch.setattr(checkpoint.FileLock, "acquire", refused)
-    says = "cannot lock .*seed0.lock: Permission denied; ask its owner to delete it, or .* --out"
-    with pytest.raises(OSError, match=says):
-        runs(tmp_path, 1)
-
-
-@pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_a_link_or_a_pipe_in_the_place_of_the_owners_name_is_not_written_to(tmp_path, kind):
-    path, victim = tmp_path / "mnist" / "run.json", tmp_path / "victim"
-    owner = checkpoint.path_of(path).with_name("run.owner")
-    owner.parent.mkdir(parents=True)
-    victim.write_text("mine")
-    owner.symlink_to(victim) if kind == "link" else os.mkfifo(owner)
-    held = threading.Event()
-
-    def hold():
-        with checkpoint.acquire_lock(path, print):
-            assert "process" in owner.read_text()
-            held.set()
-
-    threading.Thread(target=hold, daemon=True).start()
-    assert held.wait(60)
-    assert victim.read_text() == "mine"
-
-
 def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp_path, capsys):
     path = tmp_path / "mnist" / "run.json"
     file = checkpoint.path_of(path).with_name("run.lock")
@@ -318,62 +227,4 @@ def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp
     assert not list(file.parent.iterdir())
 
 
-@pytest.mark.parametrize("umask", [0o002, 0o022, 0o077], ids=oct)
-def test_files_of_a_run_have_the_permissions_that_the_umask_says(tmp_path, monkeypatch, umask):
-    wrong_modes, save = set(), checkpoint.save
-
-    def look(*args):
-        save(*args)
-        wrong_modes.update(
-            p for p in tmp_path.rglob("*") if oct(p.stat().st_mode & 0o777) != wanted(p)
-        )
-
-    def wanted(path):
-        return oct((0o777 if path.is_dir() else 0o666) & ~umask)
-
-    monkeypatch.setattr(checkpoint, "save", look)
-    before = os.umask(umask)
-    try:
-        path = runs(tmp_path, 1)
-    finally:
-        os.umask(before)
-    assert not wrong_modes
-    assert oct(path.stat().st_mode & 0o777) == wanted(path)
-
-
 # Records that are not those of the run.
-
-
-@pytest.mark.parametrize(
-    "harm",
-    [
-        lambda path: path.write_bytes(path.read_bytes()[:-40]),
-        lambda path: edit(path, lambda record: record["curves"].pop("test_nll")),
-        lambda path: edit(path, shorten),
-        lambda path: edit(path, lambda record: record["curves"]["test_nll"].__setitem__(0, 1e999)),
-    ],
-    ids=["cut", "a curve gone", "shorter", "infinite"],
-)
-def test_a_damaged_record_does_not_count_as_recorded(tmp_path, capsys, harm):
-    path = runs(tmp_path, 2)
-    whole = without_time(path)
-    harm(path)
-    capsys.readouterr()
-    with pytest.raises(
-        records.BadRecord, match=rf"{re.escape(path.name)}.*; record the run again with"
-    ):
-        runs(tmp_path, 2)
-    assert "recorded already" not in capsys.readouterr().out
-    assert without_time(runs(tmp_path, 2, again=True)) == whole
-
-
-def shorten(record):
-    for curve in record["curves"].values():
-        if isinstance(curve, list):
-            curve.pop()
-
-
-def edit(path, change):
-    record = json.loads(path.read_text())
-    change(record)
-    path.write_text(json.dumps(record).replace("Infinity", "1e999"))

@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from tqdm import tqdm
 
-from lnlab import distributed, records
+from lnlab import distributed
 from lnlab.training import Diverged
 
 CPU = torch.device("cpu")
@@ -121,13 +121,6 @@ def test_every_run_is_trained_once_and_recorded_once(tmp_path):
     assert game.bar.n == 120, "the bar counts the updates of all ranks"
 
 
-def test_ranks_that_find_no_work_leave(tmp_path):
-    game = Game(tmp_path, runs=1, size=3)
-    game.play(1, 2)
-    assert names(tmp_path) == ["run-0.json"]
-    assert game.message is None
-
-
 def test_a_run_that_fails_is_named_when_the_others_are_done(tmp_path):
     game = Game(tmp_path, runs=6, size=2, fails=("run-1", "run-4"))
     game.play(1)
@@ -191,18 +184,6 @@ def test_a_record_that_does_not_fit_is_the_fault_of_its_run_alone(tmp_path):
     game.play(1)
     assert names(tmp_path) == ["run-1.json"]
     assert re.search("run-0: run-0.json: .*seed does not fit", game.message)
-
-
-def test_a_disk_that_is_full_stops_rank_0_at_once(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(records, "write", full)
-    game = Game(tmp_path, runs=2, size=1)
-    with pytest.raises(OSError, match="No space left"):
-        game.play()
-    assert game.trained == ["run-0.json"]
-    assert not game.written
 
 
 def test_a_rank_that_has_lost_rank_0_ends_in_the_middle_of_its_run(tmp_path, monkeypatch):

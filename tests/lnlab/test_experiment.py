@@ -162,22 +162,6 @@ def test_a_description_that_cannot_work_is_refused(changes, message):
         described(**changes)
 
 
-def test_no_setting_is_called_as_the_option_is():
-    @dataclasses.dataclass(frozen=True)
-    class Stepping(Settings):
-        """One more.
-
-        Args:
-            step: A stride.
-        """
-
-        step: Count = 1
-
-    described(settings=Stepping)
-    with pytest.raises(ValueError, match="no setting may be called step where --step chooses"):
-        described(settings=Stepping, steps=("plain", "fast"))
-
-
 def test_a_number_of_a_layer_has_the_unit_of_all():
     names = ("gap", "error", "epoch", "wall_s", "layer_3", "layer_12", "layer", "gap_3")
     results = {name: described().unit(name) for name in names}

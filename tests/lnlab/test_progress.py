@@ -69,21 +69,6 @@ def test_the_start_of_a_further_run_does_not_change_the_rate(clock):
     assert clock.bar.n == 122
 
 
-def test_the_rate_before_any_print_is_that_since_the_first_update(clock):
-    clock.bar.miniters = clock.bar.mininterval = 50
-    clock.wait(77)
-    clock.train(5, 0.5)
-    assert clock.rate == pytest.approx(2)
-
-
-def test_time_for_measuring_is_in_the_rate(clock):
-    clock.train(1, 1)
-    for _ in range(200):
-        clock.train(9, 0.1)
-        clock.train(1, 9.1)
-    assert clock.rate == pytest.approx(1, rel=0.3)
-
-
 def test_a_bar_that_is_not_shown_counts_nothing_and_fails_nowhere():
     """As every rank but the first has it."""
     bar = Progress(total=10, disable=True)

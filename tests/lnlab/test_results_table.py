@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from lnlab import records as record
 from lnlab.results_table import table, text
 
 
@@ -37,17 +36,6 @@ def test_a_record_without_a_later_setting_is_of_another_kind():
         assert {(row["magnitude"], row["loss"][0]) for row in rows} == {(None, 1), ("fixed", 3)}
         experiment = SimpleNamespace(table=None, primary_metric="loss", unit=lambda name: "nats")
         assert text(experiment, records).startswith("magnitude")
-
-
-def test_the_records_of_the_book_make_a_table():
-    stored = record.read_all("weights")
-    rows = table(stored, ["norm", "optimizer", "scale", "magnitude"], ["train_nll", "turn_2"])
-    assert len(rows) == 17
-    assert {row["seeds"] for row in rows} == {10}
-    (row,) = (r for r in rows if (r["norm"], r["optimizer"]) == ("layer", "adam"))
-    of = {name: row[name] for name in ("norm", "optimizer", "scale")}
-    ends = [r["curves"]["turn_2"][-1] for r in stored if of.items() <= r["settings"].items()]
-    assert row["turn_2"] == pytest.approx((sum(ends) / 10, min(ends), max(ends)))
 
 
 def test_as_text_it_has_a_row_for_each_kind_and_the_measure_that_heads_the_bar():

@@ -1,14 +1,12 @@
 """Small networks before training: what is measured on them, against PyTorch and by hand."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
 from lnlab.analysis import costs
-from lnlab.claims import at_start, computed, ten_seeds
+from lnlab.claims import at_start, ten_seeds
 
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 
@@ -99,21 +97,3 @@ def test_a_curve_that_falls_by_one_factor_is_even_and_one_that_jumps_is_not():
     assert ten_seeds.roughness(run(even)) == pytest.approx(0)
     # From 4 to 2 to 2: the last fall of log 2 is missing. Early points do not count.
     assert ten_seeds.roughness(run([*even[:5], 2.0])) == pytest.approx(np.log(2))
-
-
-def test_what_a_random_network_carries_is_computed_once_for_all_claims(monkeypatch):
-    calls = []
-
-    def carry(x, dh, params, form):
-        calls.append(form)
-        return SimpleNamespace(summed=np.arange(1.0, 4), gradient=np.arange(1.0, 4))
-
-    orthogonal = computed.recurrence.orthogonal
-    monkeypatch.setattr(computed, "recurrence", SimpleNamespace(carry=carry, orthogonal=orthogonal))
-    computed.carried.cache_clear()
-    for evaluate in (at_start.summed_inputs, computed.gradients_through_time,
-                     computed.plain_gradients):  # fmt: skip
-        evaluate(None)
-    computed.carried.cache_clear()
-    # Of each form, scale and seed once with inputs at every step, once with the first alone.
-    assert len(calls) == 2 * 3 * 10 * 2

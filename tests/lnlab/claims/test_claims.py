@@ -1,6 +1,5 @@
 """Claims and their verdicts: from made-up records, whose outcome is known, and from none."""
 
-import hashlib
 import json
 import re
 import shutil
@@ -15,15 +14,13 @@ from lnlab.claims import Finding, numbers, trained
 from lnlab.claims.finding import Claim, ClaimResult, Records
 from lnlab.claims.scale import relative
 from lnlab.cli import main
-from lnlab.experiments import find, mnist
+from lnlab.experiments import find
 
 ROOT = Path(__file__).parents[3]
 EPOCHS = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 POINTS = len(EPOCHS)
 SEEDS = range(3)
-ALL, NO = "3 of 3 seeds", "0 of 3 seeds"
 NOT_YET = f"{comparison.UNTESTABLE}: {comparison.NOT_RECORDED}"
-OPEN = f"{comparison.UNTESTABLE}: {comparison.NOT_MEASURED}"
 OF = {claim.name: claim for claim in (*claims.PAPER, *claims.TUTORIALS)}
 # All curves on which the claims of these experiments rest, and which way is better.
 CURVES = {
@@ -97,22 +94,6 @@ def test_without_runs_or_with_one_seed_a_claim_is_not_yet_recorded(name):
         assert str(verdict(name, book(experiment, (1.0,))).label) == NOT_YET
 
 
-def test_each_arm_counts_at_its_best_rate_and_the_usual_settings_decide():
-    runs = book("draw", (1.0, 1.0, 1.0))
-    runs += [
-        run | {"settings": run["settings"] | {"learning_rate": 0.2},
-               "curves": run["curves"] | {"val_bound": [9.0] * POINTS}}
-        for run in runs
-    ]  # fmt: skip
-    runs += book("draw", (-1.0, -1.0, -1.0), glimpses=16)
-    result = verdict("draw-bound", runs)
-    assert str(result.label) == ALL
-    assert [str(f.label) for f in result.findings if "glimpses 16" in f.what] == [NO, NO]
-    # Other settings alone decide where there are no usual ones.
-    others = [r for r in runs if r["settings"]["glimpses"] == 16]
-    assert str(verdict("draw-bound", others).label) == NO
-
-
 def test_two_runs_of_one_seed_are_refused():
     runs = [run | {"experiment": "mnist", "settings": {
         "norm": norm, "batch_size": size, "learning_rate": 1e-3, "data": "mnist", "epochs": 8}}
@@ -158,54 +139,6 @@ def test_sensitivity_to_the_initial_gain_needs_both_gains_of_both_norms():
     assert verdict("reader-scale", runs).label.reason == comparison.NO_PLATEAU
 
 
-def test_a_claim_says_if_its_rates_were_chosen_on_shorter_runs():
-    short = {c.name for c in claims.PAPER if "shorter runs" in c.caveat}
-    for claim in claims.PAPER:
-        if claim.experiments and claim.experiments[0] in trained.RECURRENT:
-            (name, *others) = claim.experiments
-            used = [] if others else [
-                group.arms[arm] for group in trained.run_groups(Records(), name)[:1]
-                for arm in (trained.NONE, trained.LAYER)
-            ]  # fmt: skip
-            once = any(len(arm.rates) == 1 for arm in used)
-            tested = claim.name != "skip-time" and claim.evaluate(Records())
-            assert not tested or once == (claim.name in short), claim.name
-
-
-def rule(*signs, exact=False):
-    findings = tuple(
-        Finding("x", np.full(3, -float(sign)), "points", exact=exact) for sign in signs
-    )
-    return str(ClaimResult(OF["table-1"], findings, {}).label)
-
-
-def test_measures_that_differ_give_a_range_of_seeds_but_one_exception_refutes_mathematics():
-    assert rule(1, 1) == ALL
-    assert rule(-1, -1) == NO
-    assert rule(1, -1) == "0 to 3 of 3 seeds"
-    assert rule(1, -1, exact=True) == comparison.FAILS
-    cases = Finding("x", np.array([-1.0, 1.0]), "cases", exact=True)
-    assert str(cases.label) == comparison.FAILS
-    secondary = Finding("x", np.ones(3), "points", counts=False)
-    one = ClaimResult(OF["table-1"], (Finding("x", -np.ones(3), "points"), secondary), {})
-    assert str(one.label) == ALL
-    assert str(ClaimResult(OF["skip-month"], (), {}).label) == OPEN
-
-
-def test_labels_are_corrected_for_all_comparisons_that_count_each_once():
-    ten = np.array([-1.0, -2.0, -1.5, -0.5, -1.2, -0.7, -1.1, -0.9, -1.4, -0.2])
-    weak = ten - ten.mean() - 0.42  # alone below 5%
-    one = Finding("weak", weak, "points")
-    secondary = Finding("beside", ten, "points", counts=False)
-
-    def labels(*findings):
-        result = claims.finding.corrected([ClaimResult(OF["table-1"], findings, {})])
-        return [str(f.label) for f in result[0].counting]
-
-    assert labels(one, secondary) == labels(one, one)[:1] == [comparison.SUPPORTED]
-    assert labels(one, Finding("other", weak[::-1], "points")) == [comparison.UNDECIDED] * 2
-
-
 # Tables 2 and 3 as they are printed: a row without the norm, a row with it.
 PRINTED = {
     "PAPER_TABLE_2": (
@@ -223,15 +156,6 @@ PRINTED = {
 def test_the_numbers_of_a_table_are_those_that_the_paper_prints(name):
     pairs = zip(*(line.split() for line in PRINTED[name]), strict=True)
     assert list(getattr(numbers, name).values()) == list(pairs)
-
-
-def test_a_measure_of_which_more_is_better_is_told_with_its_own_sign():
-    finding = Finding("R@1", np.array([-1.0, -2.0, -3.0]), "points", turned=True)
-    assert claims.interval(finding) == "+2 points (+1 to +3, lowest to highest of 3 seeds)"
-    share = Finding("updates", np.array([-0.5, -0.4]), "of its updates")
-    assert (
-        claims.interval(share) == "−45% of its updates (−50 to −40, lowest to highest of 2 seeds)"
-    )
 
 
 NAN, INF = np.nan, np.inf
@@ -335,37 +259,6 @@ def few(tmp_path):
     for path in (record.folder() / "mnist").glob("mnist-*-b4-seed*.json"):
         shutil.copy(path, tmp_path / "mnist")
     return tmp_path
-
-
-def test_a_new_record_changes_the_label(few):
-    (before,) = claims.evaluate(few, [OF["faster-at-4"]])
-    path = few / "mnist" / "mnist-layer-b4-seed1.json"
-    slow = record.read(path)
-    slow["curves"]["train_nll"] = [5.0] * len(slow["curves"]["epoch"])
-    path.write_text(json.dumps(slow))
-    (after,) = claims.evaluate(few, [OF["faster-at-4"]])
-    last = [one.counting[-1] for one in (before, after)]
-    assert np.isfinite(last[0].differences).all()
-    assert np.isinf(last[1].differences).sum() == 1
-
-
-def test_json_names_each_record_behind_a_verdict_with_its_checksum(few):
-    result = claims.as_json(claims.evaluate(few, [OF["faster-at-4"], OF["skip-month"]]))
-    one, other = json.loads(json.dumps(result, allow_nan=False))["claims"]
-    files = {
-        f"mnist/mnist-{norm}-b4-seed{s}.json" for norm in ("batch", "layer") for s in mnist.SEEDS
-    }
-    assert set(one["records"]) == files
-    for name, digest in one["records"].items():
-        assert hashlib.sha256((few / name).read_bytes()).hexdigest() == digest
-    assert [f["counts"] for f in one["findings"]] == [True] * 3 + [False] * 5
-    assert all(f["low"] <= f["mean"] <= f["high"] for f in one["findings"])
-    assert all((f["p"] is None) == (f["p_corrected"] is None) == (not f["counts"])
-               for f in one["findings"])  # fmt: skip
-    assert all(f["p"] <= f["p_corrected"] for f in one["findings"] if f["counts"])
-    assert result["comparisons"] == 3
-    assert (other["label"]["reason"], other["records"]) == (comparison.NOT_MEASURED, {})
-    assert result["counts"] == {one["label"]["text"]: 1, comparison.UNTESTABLE: 1}
 
 
 def test_json_tells_what_was_never_reached_from_what_is_no_number():

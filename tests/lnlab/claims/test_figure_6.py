@@ -1,7 +1,6 @@
 """The table at figure 6: of which runs it is, and what its cells are."""
 
 import numpy as np
-import pytest
 
 from lnlab.claims import figure_6
 
@@ -51,21 +50,3 @@ def test_runs_of_other_lengths_rates_and_batches_do_not_count():
     others = [run("batch", 0, epochs=90), run("layer", 3), run("none", 0, epochs=20, error=0.5),
               run("none", 0, rate=3e-3, error=0.5), run("none", 0, size=4, error=0.5)]  # fmt: skip
     assert of(128, table(others + runs)) == of(128, table(runs + others)) == of(128, table(runs))
-
-
-@pytest.mark.parametrize("missing", NORMS)
-def test_without_runs_of_one_norm_it_says_so(missing):
-    runs = [run(norm, 0) for norm in NORMS if norm != missing]
-    assert of(128, table(runs)) == [
-        ["batches of 128", figure_6.MISSING, figure_6.MISSING, figure_6.MISSING]
-    ]
-
-
-def test_of_one_seed_there_is_no_standard_deviation():
-    assert "±" not in "".join(of(4, table([run(norm, 0, size=4) for norm in NORMS]))[0])
-
-
-def test_two_runs_of_one_seed_are_refused():
-    runs = [run(norm, 0) for norm in NORMS]
-    with pytest.raises(ValueError, match="two with seed 0"):
-        table([*runs, run("layer", 0, error=0.5)])

@@ -209,19 +209,6 @@ def test_the_json_of_the_command_has_the_same_numbers(folder, capsys):
     assert reported["counts"] == {group: groups.count(group) for group in set(groups)}
 
 
-def test_the_printed_claims_have_the_labels_and_sentences_of_their_findings(weighed):
-    recorded = [weighed["later"][name] for name in truth.RECORDED]
-    text = " ".join(claims.text(recorded).split())
-    for one in recorded:
-        assert f"{one.label} {one.claim.section}: {one.claim.statement}" in text
-        assert f"({one.evidence})" in text
-        for finding in one.findings:
-            mark = "- " if finding.counts else ""
-            ending = finding.label if finding.counts or finding.untestable else "additional"
-            assert f"{mark}{finding.what}: {claims.interval(finding)}; {ending}" in text
-    assert f"{len(of_all('later'))} comparisons of ten seeds or more were tested" in text
-
-
 # Claims that are computed: what they measure is replaced by numbers that are known.
 
 TINY = 1e-9  # a change up to this is rounding

@@ -1,6 +1,5 @@
 """What is typed, what is run, and the command in a record."""
 
-import dataclasses
 import functools
 import json
 import re
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 from lnlab import config, experiments, records, runner
 from lnlab.claims.trained import TASKS
 from lnlab.cli import invocation, main
-from lnlab.experiments.sequence import run as sequence
 from lnlab.experiments.weights import run as weights
 
 EXPERIMENTS = experiments.names()
@@ -112,13 +110,6 @@ def test_the_recorded_command_asks_for_the_run_and_nothing_else(experiment, draw
     assert read.options == how | {"again": False}
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_the_command_of_the_usual_settings_asks_for_them(experiment):
-    chosen, how = kind(experiment)(), {"step": "plain", "device": "cpu", "threads": 1}
-    command = recorded_command(experiment, chosen, 0, out=Path("runs"), **how)
-    assert invocation(shlex.split(command)[3:]).settings == [chosen]
-
-
 @pytest.mark.parametrize("experiment", [n for n in EXPERIMENTS if experiments.find(n).grids])
 def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(experiment):
     paths = sorted(records.folder().glob(f"{experiment}/*.json"))
@@ -149,30 +140,6 @@ def test_two_settings_never_share_a_record():
 
 
 # What is run.
-
-
-def test_what_is_not_given_is_the_books_runs(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    result = invocation(["replay", "mnist"])
-    assert [(s.batch_size, s.norm, s.epochs) for s in result.settings] == [
-        (size, norm, 20) for size in (4, 128) for norm in ("layer", "batch", "none")
-    ]
-    assert (result.seeds, result.threads) == ([0, 1, 2], None)
-    assert result.options == {
-        "out": Path("runs"), "device": "auto", "again": False, "step": "auto",
-    }  # fmt: skip
-    assert invocation(["replay", "mnist", "--data", "digits"]).settings[0].hidden == (200, 200)
-    assert [s.norm for s in invocation(["replay", "noise"]).settings] == ["batch", "layer", "none"]
-    result = invocation(["replay", "sequence"])
-    assert [(s.cell, s.norm) for s in result.settings] == [
-        (cell, norm) for cell in sequence.CELLS for norm in ("none", "layer")
-    ]
-    assert result.seeds == [0, 1, 2, 3, 4]
-    result = invocation(["replay", "weights"]).settings
-    assert [(s.optimizer, s.scale) for s in result[::3]] == [
-        ("sgd", 1.0), ("sgd", 0.25), ("sgd", 4.0), ("sgd", 16.0), ("adam", 1.0),
-    ]  # fmt: skip
-    assert len(result) == 15
 
 
 def test_a_gpu_runs_the_whole_of_figure_6(monkeypatch):
@@ -258,15 +225,3 @@ def test_the_papers_scale_gives_its_sizes_where_no_flag_does():
     assert invocation(["replay", "order_embeddings", "--scale", "laptop"]) == invocation(
         ["replay", "order_embeddings"]
     )
-
-
-def test_a_scale_that_is_none_is_refused_with_those_there_are(capsys):
-    with pytest.raises(SystemExit):
-        invocation(["replay", "order_embeddings", "--scale", "cluster"])
-    assert "choose from 'laptop', 'paper'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("scales", [{"paper": {"widht": 3}}, {"paper": {"hidden": 3, "seed": 0}}])
-def test_a_scale_speaks_of_settings_alone(scales):
-    with pytest.raises(ValueError, match=r"settings must have all fields .* (widht|seed) are"):
-        dataclasses.replace(experiments.find("order_embeddings"), scales=scales)

@@ -4,12 +4,10 @@ import re
 
 import pytest
 
-from lnlab import datasets, experiments, messages
+from lnlab import datasets, messages
 from lnlab.cli import main
-from lnlab.config import MAX_POINTS, field_specs
 from lnlab.datasets import fetch
 
-EXPERIMENTS = experiments.names()
 DOWNLOADS = {name.partition("/")[0] for name, entry in fetch.REGISTRY.items() if entry.urls}
 
 
@@ -17,20 +15,13 @@ DOWNLOADS = {name.partition("/")[0] for name, entry in fetch.REGISTRY.items() if
     ("typed", "meant"),
     [
         ("replya mnist", "replay"),
-        ("tabel mnist", "table"),
-        ("claim", "claims"),
         ("replay minst", "mnist"),
         ("replay Order-Embeddings", "order_embeddings"),
-        ("table handwritting", "handwriting"),
         ("data minst", "mnist"),
-        ("data MNIST", "mnist"),
-        ("data tiny-shakespear", "tiny_shakespeare"),
         ("replay mnist --norm layr", "layer"),
         ("replay mnist --norm none Batch", "batch"),
-        ("replay mnist --data digit", "digits"),
         ("replay sequence --cell GRU", "gru"),
         ("replay convnet --scale papr", "paper"),
-        ("replay mnist --step plan", "plain"),
     ],
 )
 def test_a_word_that_is_near_is_suggested(typed, meant, refused):
@@ -71,32 +62,3 @@ def test_the_help_of_data_says_of_each_set_what_is_downloaded_and_its_licence(ca
         assert re.search(r"CC BY|MIT|BSD|PSF|public domain|research", licence)
         # fashion_small is selected from Fashion-MNIST.
         assert bool(re.match(r"\d+ MB", size)) == (name in DOWNLOADS | {"fashion_small"}), name
-
-
-def test_the_help_of_table_says_what_each_experiment_is(capsys):
-    result = listed(help_of("table", capsys=capsys))
-    assert result.keys() >= set(EXPERIMENTS)
-    for name in EXPERIMENTS:
-        assert result[name] == experiments.find(name).about
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_each_experiment_has_the_papers_scale_or_says_why_not(name, refused, capsys):
-    experiment = experiments.find(name)
-    if "paper" in experiment.scales:
-        assert "paper: --" in " ".join(help_of("replay", name, capsys=capsys).split())
-    elif "scale" in field_specs(experiment.settings):
-        text = refused(["replay", name, "--scale", "paper"])
-        assert "--scale must be a positive number" in text
-        assert "the paper does not have this experiment" in text
-    else:
-        text = refused(["replay", name, "--scale", "paper"])
-        assert "the paper does not have this experiment" in text
-        assert experiment.about.startswith("ours")
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-@pytest.mark.parametrize("points", [0, MAX_POINTS + 1, 10**9, 10**30, -1])
-def test_the_points_of_the_first_epoch_are_bounded(name, points, refused):
-    text = refused(["replay", name, f"--first-epoch-points={points}", "--device", "cpu"])
-    assert f"--first-epoch-points must be a whole number from 1 to {MAX_POINTS:,}, got" in text

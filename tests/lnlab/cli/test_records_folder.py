@@ -1,6 +1,5 @@
 """Where records are: `replay` says it, and `table` and `claims` read there without being told."""
 
-import json
 import re
 import shlex
 import shutil
@@ -52,16 +51,6 @@ def test_without_records_of_ones_own_those_of_the_book_are_read_and_named(here, 
     assert capsys.readouterr() == book
     assert main(["table", "noise"]) == 0
     assert "showing records of noise from runs;" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_claims_are_weighed_by_ones_own_records_where_there_are_any(here, capsys):
-    shutil.copytree(records.folder() / "noise", "runs/noise")
-    assert main(["claims", "--json"]) == 0
-    read = capsys.readouterr()
-    files = {name for claim in json.loads(read.out)["claims"] for name in claim["records"]}
-    assert all(name.startswith("noise/") for name in files)
-    assert "showing records of experiments from runs;" in read.err
 
 
 @pytest.mark.slow

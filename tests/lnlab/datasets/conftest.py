@@ -17,15 +17,15 @@ class Mirror:
     """A server of files that remembers which paths were asked for.
 
     ``behavior`` is ``well``, ``not_found``, ``breaking_off`` (after the first half), ``stalling``
-    (after the first half, until ``resume`` is set), ``slow`` or ``slow_header`` (single bytes,
-    until ``resume`` is set), ``parts`` (which sends those that are asked for) or ``wrong_content``.
+    (after the first half, until ``resume`` is set), ``slow`` (single bytes, until
+    ``resume`` is set), ``parts`` (which sends those that are asked for) or ``wrong_content``.
     """
 
     def __init__(self, files: dict[str, bytes], behavior: str):
         self.files, self.behavior = files, behavior
         self.requested: list[str] = []
         self.sent = 0  # bytes, by ``parts``
-        self.halfway, self.resume = threading.Event(), threading.Event()
+        self.resume = threading.Event()
         mirror = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -48,9 +48,6 @@ class Mirror:
             handler.send_error(404)
             return
         body = b"other" if self.behavior == "wrong_content" else self.files[name]
-        if self.behavior == "slow_header":
-            self.send_slowly(handler, b"HTTP/1.1 200 OK\r\n" + b"x" * 10_000)
-            return
         if self.behavior == "parts":
             first, last = map(int, handler.headers["Range"].removeprefix("bytes=").split("-"))
             handler.send_response(206)
@@ -71,7 +68,6 @@ class Mirror:
                 return
             if self.behavior == "stalling":
                 handler.wfile.flush()
-                self.halfway.set()
                 self.resume.wait(60)
             handler.wfile.write(body[half:])
 

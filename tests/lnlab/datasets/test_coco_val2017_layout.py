@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lnlab.datasets import coco_val2017_layout as coco
-from lnlab.datasets import fetch, load
+from lnlab.datasets import load
 
 IDS = [42, 7, 300, 12, 99, 8, 1000]
 BOXES = {42: "1,2,3,4,0 5,6,7,8,79", 7: "0,0,9,9,16", 300: "", 12: "3,3,4,4,2",
@@ -102,23 +102,3 @@ def test_the_data_set_has_4952_images():
     assert str(result) == (
         "3,952 train + 500 val + 500 test images with 5 captions each and 36,781 boxes"
     )
-
-
-@needs_coco
-def test_originals_that_say_what_it_says_make_every_byte_of_it():
-    content = fetch.get(f"{coco.NAME}/coco_layout.jsonl")
-    rows = [json.loads(line) for line in content.splitlines()[1:]]
-    random.Random(1).shuffle(rows)
-    listing = {
-        "images": [{"id": r["id"], "width": r["w"], "height": r["h"]} for r in rows],
-        "annotations": [
-            {"image_id": r["id"], "caption": f" {r['captions'][k]}\n"}
-            for k in range(5)
-            for r in rows
-        ],
-    }
-    lines = [
-        f"/x/{r['id']:012d}.jpg" + "".join(f" {x},{y},{z},{w},{c}" for c, x, y, z, w in r["boxes"])
-        for r in rows
-    ]
-    assert coco.join(json.dumps(listing).encode(), "\n".join(lines).encode()) == content

@@ -24,15 +24,6 @@ def test_digits_has_float32_features_from_0_to_1_and_int64_classes(loaded):
     assert loaded.name == "digits"
 
 
-def test_digits_splits_every_case_once(loaded):
-    source = datasets.load_digits()
-    rows = [(*x, y) for x, y in zip(source.data / 16, source.target, strict=True)]
-    train = [(*x, y) for x, y in zip(loaded.x_train, loaded.y_train, strict=True)]
-    test = [(*x, y) for x, y in zip(loaded.x_test, loaded.y_test, strict=True)]
-
-    assert sorted(train + test) == sorted(rows)
-
-
 def test_digits_tests_every_fifth_case_of_each_class(loaded):
     # Independent of the sort: walk through the classes and count on from one to the next.
     source = datasets.load_digits()

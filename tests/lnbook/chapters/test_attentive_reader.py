@@ -5,14 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from lnbook.chapters.attentive_reader import curves, figures, network, runs
-from lnlab import records as record
+from lnbook.chapters.attentive_reader import figures, network, runs
 from lnlab.experiments.attentive_reader import HEURISTICS, LEVELED, Settings, results
 from tests.cases import oracle, race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 UNREAD = dict(zip(HEURISTICS, (0.9, 0.8, 0.85, 0.6), strict=True))
-LABELS = [look[0] for look in figures.Runs.STYLES.values()]
 
 
 def made(arm, rate, seed, errors, test=0.5, seconds=10.0, **other):
@@ -65,20 +63,6 @@ def known():
     return figures.Runs(sweep() + book() + small, default_task)
 
 
-def test_runs_are_told_apart_by_their_kind_and_by_their_own_best_rate(known):
-    assert list(known.recorded()) == [figures.MAIN, runs.SMALLER]
-    assert all(results.TASK.arms[arm].items() >= own.items() for arm, own in runs.ARMS.items())
-    assert list(runs.ARMS) == list(figures.Runs.STYLES)
-    assert known.missing == [runs.LONGER, runs.SHORT, runs.LONG_RUNS]
-    assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
-    for other, name in (
-        ({"passages": 2}, runs.LONGER),
-        ({"longest": 98}, runs.SHORT),
-        ({"epochs": LEVELED["epochs"]}, runs.LONG_RUNS),
-    ):
-        assert list(figures.Runs(book(**other), results.TASK).kinds) == [name]
-
-
 def test_runs_of_the_public_code_are_no_arm_of_the_other_protocol(known):
     released = [run | {"settings": run["settings"] | {"start": "orthogonal_tied", "dropout": 0.5}}
                 for run in book(batch_size=16)]  # fmt: skip
@@ -95,43 +79,6 @@ def test_long_runs_are_shown_when_both_networks_have_three_seeds():
         (book() + [run for run in long if run["settings"]["norm"] == "none"], [figures.MAIN]),
     ):
         assert list(figures.Runs(records, results.TASK).recorded()) == kinds
-
-
-def test_no_records_are_refused_with_the_command_that_makes_them():
-    with pytest.raises(ValueError, match=r"no records were given; .* replay attentive_reader"):
-        figures.Runs([], results.TASK)
-
-
-def test_each_network_counts_where_its_error_on_validation_is_lowest(known):
-    rows = {row[0]: row[1:] for row in figures.errors(known).rows}
-    assert list(rows) == [*LABELS, *(f"rule: {rule}" for rule in curves.RULES.values())]
-    assert rows["layer norm"] == ["0.2", "41.0 (40.0 to 42.0)", "50.0", "2, 2, 2"]
-    assert rows["no norm, tuned initialization"] == [
-        "0.1",
-        "40.0 (35.0 to 45.0)",
-        "50.0",
-        "1, 1, 1",
-    ]
-    assert rows["rule: most frequent name not in the question"] == ["–", "60.0", "60.0", "–"]
-    rules = {"random name": 90, "last name": 85, "most frequent name": 80}
-    assert figures.rule_errors(known) == pytest.approx(rules | {figures.NOT_IN_QUESTION: 60})
-
-
-def test_rules_that_do_not_read_have_other_errors_where_there_are_two_stories():
-    recorded = figures.Runs(record.read_all("attentive_reader"), results.TASK)
-    tops = {}
-    for kind, any_name, counting in ((figures.MAIN, 79.1, 47.9), (runs.LONGER, 89.9, 76.5)):
-        text = figures.ERRORS.describe(recorded, kind=kind)
-        assert f"random name {any_name}, frequent name {counting}." in text
-        (figure,) = figures.ERRORS.draw(recorded, kind=kind)
-        levels = {
-            trace.name: trace.y[0] for trace in figure.data if trace.line.dash == "longdashdot"
-        }
-        assert list(levels.values()) == pytest.approx([any_name, counting], abs=0.05)
-        low, tops[kind] = figure.layout.yaxis.range
-        assert low < counting
-        assert any_name < tops[kind]
-    assert tops[figures.MAIN] == 84
 
 
 def test_attention_on_names_and_answers_are_those_of_the_record():

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 import lnbook
-from lnbook.chapters.claims import chart, landscape
+from lnbook.chapters.claims import chart
 from lnbook.chapters.claims.chart import KINDS, ClaimChart
-from lnbook.figures import css_filter
 from lnbook.figures.table import badge, mark
-from lnlab import claims, comparison, records
+from lnlab import claims, comparison
 from lnlab.claims import ClaimResult, Finding, numbers
 from lnlab.claims.scale import relative
 from lnlab.comparison import NOT_RECORDED, Evidence
-from lnlab.experiments.order_embeddings import results
 
 BOOK = Path(lnbook.__file__).parents[1]
 
@@ -127,39 +125,10 @@ def test_choices_show_each_line_under_all_and_under_its_own_part_and_evidence(we
             assert f'[name="ln-of-paper-{group}"][value="{value}"]:checked) [data-{group}]' in page
 
 
-def test_parts_are_mathematics_recurrent_networks_and_others(weighed):
-    of = {name: chart.part(one_) for name, one_ in weighed.items()}
-    assert {of["table-1"], of["curvature"], of["variable-lengths"]} == {"exact"}
-    assert {of[n] for n in ("table-2", "draw-twice", "hidden-dynamics", "training-time")} == {
-        "recurrent"
-    }
-    assert {of[n] for n in ("robust", "conv-batch", "covariate-shift", "long-weights")} == {"other"}
-
-
-def test_a_dot_stands_at_the_mean_and_its_bar_goes_from_bound_to_bound():
-    body = ClaimChart([one(-0.5, -0.25, -0.15)], "A").to_html()
-    mark_ = r'<g class="ln-count"><title>.*?</title><line x1="([\d.]+)%" x2="([\d.]+)%"'
-    (ends,) = re.findall(mark_, body)
-    (at,) = re.findall(r'<circle cx="([\d.]+)%"', body)
-    # A share of 1 is 46 percent of the strip from its middle.
-    places = [float(v) for v in (ends[0], at, ends[1])]
-    np.testing.assert_allclose(places, 50 + 46 * np.array([-0.5, -0.3, -0.15]), atol=0.06)
-
-
 def test_a_share_beyond_the_scale_stays_within_the_strip():
     body = ClaimChart([one(30.0, 40.0)], "A").to_html()
     places = [float(v) for v in re.findall(r'(?:cx|x1|x2)="([\d.]+)%"', body)]
     assert 0 <= min(places) <= max(places) <= 100
-
-
-def test_what_was_never_reached_has_no_dot_at_a_mean_and_says_never():
-    body = ClaimChart([one(-0.5, np.inf)], "A").to_html()
-    assert body.count("<circle") == 1
-    assert ">never</text>" in body
-    assert "1 of 2 seeds" in body
-    alone = ClaimChart([one(np.inf, np.inf)], "A").to_html()
-    assert "<circle" not in alone
-    assert "0 of 2 seeds" in alone
 
 
 def test_measures_without_a_share_are_counted_in_words():
@@ -193,39 +162,7 @@ def test_the_sentence_counts_and_the_text_has_a_line_a_claim(weighed):
     assert "JSON" not in shown.to_html()
 
 
-def test_the_style_comes_once_a_page(weighed):
-    few = list(weighed.values())[:2]
-    assert chart.STYLE in ClaimChart(few, "A").to_html()
-    bare = ClaimChart(few, "A", name="few", styled=False).to_html()
-    assert chart.STYLE not in bare
-    assert css_filter.STYLE not in ClaimChart(few, "A").to_html()  # the book's pages load it
-    assert css_filter.STYLE in ClaimChart(few, "A").widget().children[0].value
-    assert '[name="ln-of-few-part"]' in bare  # its own rules remain
-
-
 # Beside what other pages say.
-
-
-def test_of_figure_1_three_recalls_in_percent_are_added_up():
-    (total,) = (row for row in numbers.rows("figure-1", claims.Records()) if "R@1" in row.what)
-    for arm, here in zip(("none", "layer"), total.here, strict=True):
-        rate = {"none": 0.003, "layer": 0.01}[arm]
-        runs = records.read_all("order_embeddings", norm=arm, learning_rate=rate)
-        runs = [run for run in runs if not run["settings"].get("keep")]
-        best = [max(sum(100 * run["curves"][f"val_image_recall_{k}"][point] for k in (1, 5, 10))
-                    for point in range(len(run["curves"]["epoch"]))) for run in runs]  # fmt: skip
-        assert 100 < float(here) < 300
-        assert float(here) == pytest.approx(np.mean(best), abs=0.06)
-
-
-def test_the_numbers_beside_table_2_are_the_means_of_its_experiment():
-    rows = results.rows(records.read_all("order_embeddings"))
-    attributes_of = numbers.rows("table-2", claims.Records())
-    ours = [(f"{row.none.mean():.1f}", f"{row.layer.mean():.1f}") for row in rows]
-    assert [row.here for row in attributes_of] == ours[4:] + ours[
-        :4
-    ]  # captions come first in the paper
-    assert attributes_of[0].paper == ("46.6", "48.5")
 
 
 def test_the_paper_page_asks_for_every_number_and_gets_not_yet_recorded_where_there_is_none(
@@ -244,57 +181,3 @@ def test_the_paper_page_asks_for_every_number_and_gets_not_yet_recorded_where_th
 
 
 # The landscape.
-
-
-def made(norm, seed, smooth, shifts=(0.5, 2.0)):
-    curves = {"epoch": [0, 1], "smoothness": smooth, "shift_1": [shifts[0]] * 2,
-              "shift_2": [shifts[1]] * 2}  # fmt: skip
-    return {"settings": {"norm": norm, "learning_rate": 0.1}, "seed": seed, "curves": curves}
-
-
-def test_the_sentence_has_the_geometric_mean_over_training_and_seeds():
-    runs = landscape.Runs([made("layer", 0, [1.0, 4.0]), made("layer", 1, [16.0, None])])
-    assert landscape.typical(runs, "layer", 0.1, "smoothness") == pytest.approx(4.0)
-    text = landscape.describe(runs, "effective smoothness", 0.1)
-    assert text.endswith("over training and 2 seeds: layer norm 4.")
-    assert landscape.typical(runs, "layer", 0.1, "shift") == pytest.approx(1.0)  # of both layers
-
-
-def test_the_figure_has_a_line_a_norm_and_leaves_out_points_that_a_seed_lacks():
-    runs = landscape.Runs([made("layer", 0, [1.0, 4.0]), made("layer", 1, [16.0, None]),
-                           made("none", 0, [2.0, 3.0])])  # fmt: skip
-    figure = landscape.draw(runs, "effective smoothness", 0.1)
-    drawn = {trace.name: list(trace.x) for trace in figure.data if "edge" not in trace.name}
-    assert drawn == {"layer norm": [0], "no norm": [0, 1]}
-
-
-def test_labels_are_compares_with_p_values_corrected_for_all_comparisons(weighed):
-    tested = claims.comparisons(list(weighed.values()))
-    corrected = comparison.holm([comparison.p_value(f.differences) for f in tested])
-    np.testing.assert_allclose([f.corrected for f in tested], corrected)
-    for finding, p in zip(tested, corrected, strict=True):
-        assert finding.label == comparison.label(finding.differences, p)
-
-
-def test_a_seed_without_a_number_is_not_drawn_as_one_that_was_never_reached():
-    (_, body), *_ = lines(ClaimChart([one(-0.5, np.nan, -0.3)], "x").to_html())
-    drawn = re.search(r"<svg.*?</svg>", body, re.S)[0]
-    assert "never" not in drawn
-    assert ">no number</text>" in drawn
-    (_, body), *_ = lines(ClaimChart([one(np.nan, np.nan)], "x").to_html())
-    assert ">no number</text>" in body
-
-
-def test_no_word_in_a_chart_covers_another(page):
-    """Two seeds of two measures that were never reached: a word in each row."""
-    never = (0.2, np.inf)
-    claim = one(*never).claim
-    findings = tuple(Finding(f"{k}", np.array(never), "of it", np.array(never)) for k in range(3))
-    both = page + ClaimChart([ClaimResult(claim, findings, {})], "Claims", "").to_html()
-    strips = [re.findall(r'<text [^>]*y="(\d+)"', svg) for svg in re.findall("<svg.*?</svg>", both)]
-    several = [sorted(map(int, heights)) for heights in strips if len(heights) > 1]
-    assert several
-    assert min(np.diff(heights).min() for heights in several) >= 12  # pixels, a word's height
-    for svg, heights in zip(re.findall("<svg.*?</svg>", both), strips, strict=True):
-        room = int(re.match(r'<svg height="(\d+)"', svg)[1])
-        assert all(int(y) < room for y in heights)

@@ -2,6 +2,7 @@
 
 import functools
 from statistics import fmean
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -68,3 +69,30 @@ def test_the_table_of_norms_has_rates_and_errors_at_the_end(case):
         assert row[:2] == [label, f"{rate:g}*"]  # of two
         errors = [100 * fmean(oracle.numbers(run, "test_error")[-3:]) for run in of.values()]
         assert parsed(row[-1]) == [pytest.approx(fmean(errors), abs=0.051)]
+
+
+def test_records_without_maps_are_refused():
+    with pytest.raises(ValueError, match=r"must have maps, none has; record them .* --maps"):
+        runs.Runs(records("better"))
+
+
+def test_only_runs_of_the_usual_settings_are_compared():
+    default_runs = [run for run in records("better") if oracle.has_default_settings(run)]
+    assert known("better").compared == default_runs != records("better")
+
+
+@pytest.mark.parametrize("missing", [{"norm": "group"}, {"norm": "none", "initialization": "he"}])
+def test_nothing_is_compared_before_every_arm_is_there_with_several_seeds(missing):
+    def belongs(run):
+        return missing.items() <= run["settings"].items()
+
+    every = known("better").compared
+    alone = next(run["seed"] for run in every if belongs(run))
+    for compared in ([run for run in every if not belongs(run)],
+                     [run for run in every if not belongs(run) or run["seed"] == alone],
+                     []):  # fmt: skip
+        rows = norms.norms(SimpleNamespace(compared=compared), TASK).rows
+        assert [row[0] for row in rows] == list(norms.NAMES.values())
+        assert {row[1] for row in rows} == {norms.MISSING}
+        if compared:
+            assert curves.curves(SimpleNamespace(compared=compared), TASK) is None

@@ -46,10 +46,6 @@ def tensors(norm, scale=1.0, whose="all"):
     return W, torch.tensor(model.b), torch.tensor(figures.cases())
 
 
-def lines(figure):
-    return {trace.name: np.array(trace.y, dtype=float) for trace in figure.data if trace.name}
-
-
 # Steps.
 
 
@@ -69,16 +65,6 @@ def test_a_step_and_the_scaling_move_the_outputs_as_in_pytorch(norm, whose, scal
     plain, b, x = tensors(norm)
     moved = (before - outputs(norm, plain, b, x)).square().mean().sqrt().item()
     assert figures.scaling(norm, scale, whose) == pytest.approx(moved, abs=1e-12)
-
-
-def test_the_lines_are_steps_and_scalings():
-    steps, scalings = map(lines, same_step.draw_step(2, "all"))
-    assert list(steps) == list(scalings) == [look[0] for look in NORMS.values()]
-    at = np.array(same_step.draw_step(2, "all")[0].data[0].x)
-    i = int(np.argmin(np.abs(at - 2)))
-    for norm, (label, *_) in NORMS.items():
-        assert steps[label][i] == pytest.approx(figures.step(norm, 2, "all"), rel=1e-3)
-        assert scalings[label][i] == pytest.approx(figures.scaling(norm, 2, "all"), rel=1e-3)
 
 
 # The Fisher matrix.
@@ -127,15 +113,6 @@ def test_the_rate_is_the_learning_rate_over_the_squared_length(runs):
     weights_run = growing(norm="layer", optimizer="adam")
     assert length.shape == (len(weights_run), len(runs.epochs))
     np.testing.assert_allclose(runs.curves("rate_1", "layer", "adam"), 0.003 / length**2)
-
-
-def test_runs_refuses_nothing_and_unequal_epochs():
-    with pytest.raises(ValueError, match="no records were given"):
-        figures.Runs([])
-    one, two = growing(norm="layer", optimizer="adam")[:2]
-    two["curves"]["epoch"] = [2 * e for e in two["curves"]["epoch"]]
-    with pytest.raises(ValueError, match="at the same epochs"):
-        figures.Runs([one, two])
 
 
 # Gains.

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.fisher_estimation import figures, labels, networks
-from lnbook.show import Explorer, choice, slider
 from lnlib.fisher import trace_estimates
 
 
@@ -68,24 +67,3 @@ def test_a_trace_is_drawn_with_its_error():
     assert networks.draw_trace({"layer": A}, results[:1], "layer").data[1].y == (
         float(f"{results[0]:.4g}"),
     )
-
-
-def test_spectra_are_drawn_and_described():
-    spectra = {"none": {0: np.array([2.0, 1.0])}, "layer": {0: np.array([5.0, 3.0])}}
-    drawn = lines(networks.draw_spectra(spectra, 0))
-    assert list(drawn["layer norm"]) == [5, 3]
-    text = networks.describe_spectra(spectra, 0)
-    assert "2 with no norm and 5 with layer norm" in text
-
-
-def test_every_control_moves_something():
-    controls = {
-        "truth": choice("Truth", figures.TRUTHS),
-        "draws": slider("Labels", figures.SAMPLES),
-    }
-    explorer = Explorer(labels.draw_labels, controls, title="t", describe=labels.describe_labels)
-    start = [f.to_json() for f in explorer.figures(**explorer.start)]
-    for name, control in controls.items():
-        for value in control.values[1:]:
-            params = explorer.start | {name: value}
-            assert [f.to_json() for f in explorer.figures(**params)] != start, (name, value)

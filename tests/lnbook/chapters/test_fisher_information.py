@@ -13,7 +13,6 @@ from lnbook.chapters.fisher_information import (
     models,
     width,
 )
-from lnbook.show import Explorer, choice, slider
 from tests.cases.readouts import check_says
 
 # float64, identities. Measured 2e-15.
@@ -87,16 +86,6 @@ def test_both_sides_of_eq_8_are_those_of_torch(norm, family):
         assert quadratic == pytest.approx(delta @ F @ delta / 2, rel=1e-9, abs=EXACT)
 
 
-def test_directions_make_weights_longer():
-    model = figures.glm("layer", "bernoulli")
-    for along, rows in (("matrix", [0, 1, 2]), ("unit", [0])):
-        delta = figures.direction("layer", "bernoulli", along).reshape(3, 6)
-        ratio = delta[rows, :4] / model.W[rows]
-        np.testing.assert_allclose(ratio, ratio[0, 0], rtol=EXACT)
-        assert not delta[:, 4:].any()
-        assert not np.delete(delta, rows, axis=0).any()
-
-
 def test_the_line_shows_both_sides_and_their_difference():
     args = {"norm": "layer", "family": "poisson", "along": "random"}
     both, sizes = line.draw_line(**args, step=0.4)
@@ -107,14 +96,6 @@ def test_the_line_shows_both_sides_and_their_difference():
     result = lines(sizes)
     at = list(sizes.data[0].x).index(0.4)
     assert result["their difference"][at] == pytest.approx(abs(pair[0] - pair[1]), rel=0.01)
-
-
-def test_where_nothing_moves_the_drawing_says_so():
-    args = {"norm": "batch", "family": "bernoulli", "along": "unit", "step": 0.2}
-    _, sizes = line.draw_line(**args)
-    assert sizes.layout.annotations[0].text == "0 at every step"
-    assert np.isnan(np.concatenate(list(lines(sizes).values()))).all()
-    assert "leaves every prediction as it is" in line.describe_line(**args)
 
 
 def test_a_line_is_described_by_its_numbers():
@@ -173,36 +154,3 @@ def test_widths_show_what_eq_13_misses():
     ends = [f"{100 * result[name][t]:.0f}%" for name in ("whole matrix", "blocks on the diagonal")
             for t in (0, -1)]  # fmt: skip
     check_says(width.describe_widths("bernoulli"), 3, 64, "eq. 13", *ends)
-
-
-EXPLORERS = {
-    "line": (
-        line.draw_line,
-        line.describe_line,
-        {
-            "norm": choice("Norm", figures.CHOICES),
-            "family": choice("Family", figures.FAMILIES),
-            "along": choice("Direction", figures.DIRECTIONS),
-            "step": slider("Step", [0.05, 0.1, 0.2, 0.4, 0.8]),
-        },
-    ),
-    "matrix": (
-        matrix.draw_matrix,
-        matrix.describe_matrix,
-        {
-            "norm": choice("Norm", figures.CHOICES),
-            "family": choice("Family", figures.FAMILIES),
-            "kind": choice("Show", figures.SHOWN),
-        },
-    ),
-}
-
-
-@pytest.mark.parametrize(("draw", "describe", "controls"), EXPLORERS.values(), ids=EXPLORERS)
-def test_every_control_moves_something(draw, describe, controls):
-    explorer = Explorer(draw, controls, title="t", describe=describe)
-    start = [f.to_json() for f in explorer.figures(**explorer.start)]
-    for name, control in controls.items():
-        for value in control.values[1:]:
-            params = explorer.start | {name: value}
-            assert [f.to_json() for f in explorer.figures(**params)] != start, (name, value)

@@ -8,9 +8,6 @@ import pytest
 
 import lnbook
 from lnbook.chapters.history import timeline
-from lnbook.chapters.history.ideas import ideas
-from lnbook.chapters.which_norm.by_year import counted
-from lnbook.explorer.page import plain
 
 BOOK = Path(lnbook.__file__).parent.parent
 NUMBERS = {
@@ -45,12 +42,6 @@ def test_a_row_runs_forward_in_time_and_has_the_paper(idea):
     assert [e.key for e in row].count("Ba2016") == 1
 
 
-def test_july_2016_is_a_little_after_its_middle_on_the_page_too():
-    figure = timeline.draw_timeline("the mean")
-    (row,) = (trace for trace in figure.data if trace.name == "the mean")
-    assert plain(row.x)[0] + timeline.SINCE == pytest.approx(2016 + 6.5 / 12, abs=0.01)
-
-
 @pytest.mark.parametrize("idea", timeline.LANES)
 def test_the_numbers_of_the_chosen_row_are_those_of_the_sentence(idea):
     figure = timeline.draw_timeline(idea)
@@ -59,23 +50,3 @@ def test_the_numbers_of_the_chosen_row_are_those_of_the_sentence(idea):
     text = timeline.describe_timeline(idea)
     for number, event in zip(numbered[0].text, timeline.LANES[idea], strict=True):
         assert f"{number} {event.what} ({event.who}, " in text
-
-
-def test_the_sentence_has_month_and_year():
-    assert timeline.describe_timeline("the mean") == (
-        "The mean: 1 subtracted, as in batch norm (this paper, July 2016); 2 omitted: RMS norm "
-        "(Zhang and Sennrich, October 2019); 3 omitted in Gopher (Rae et al., December 2021); "
-        "4 omitted in LLaMA (Touvron et al., February 2023)."
-    )
-
-
-def test_the_ideas_count_what_the_table_of_models_has():
-    rows = {row[0]: row for row in ideas(counted, "50 to 133%").rows}
-    assert rows["statistics of one example"][1] == ("layer norm or RMS norm in 68 of 72 models")
-    assert rows["subtract the mean"][1] == "omitted in 31 of 38 language models since 2023"
-    assert {row[2] for row in rows.values()} == {
-        "our table",
-        "our inference",
-        "papers and code",
-        "our runs",
-    }

@@ -5,8 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnbook.chapters.invariances import contrast, digits, eps, names, one_layer, whole_table
-from lnlab import datasets
+from lnbook.chapters.invariances import eps, names, one_layer, whole_table
 from lnlib.invariance import TABLE_1, TRANSFORMS
 
 CELLS = [(norm, name) for norm in TABLE_1 for name in TABLE_1[norm]]
@@ -39,25 +38,6 @@ def test_a_lane_is_a_case_for_layer_norm_and_a_unit_for_batch_norm():
     np.testing.assert_allclose(unit.y, np.sort(new_a[:, 1]))
 
 
-def test_what_has_changed_is_framed():
-    def frame(name):
-        (shape,) = one_layer.draw_change("layer", name, 2.0)[0].layout.shapes
-        return [round(v) for v in (shape.x0, shape.x1, shape.y0, shape.y1)]
-
-    assert frame("weight_matrix_rescaling") == [0, 2, 0, 3]
-    assert frame("weight_vector_rescaling") == [0, 2, 0, 0]
-    assert frame("dataset_recentering") == [0, 2, 5, 8]
-    assert frame("single_case_rescaling") == [0, 2, 5, 5]
-    assert frame("feature_shift") == [0, 0, 5, 8]
-    assert frame("input_bias") == [3, 3, 0, 3]
-
-
-def test_a_factor_of_1_can_be_drawn_and_frames_nothing():
-    table, *_ = one_layer.draw_change("layer", "dataset_rescaling", 1.0)
-    assert table.layout.shapes == ()
-    assert "no output changes" in one_layer.describe_change("layer", "dataset_rescaling", 1.0)
-
-
 def test_the_outputs_are_hidden_until_they_are_asked_for():
     hidden = one_layer.draw_change("layer", "dataset_rescaling", 2.0, reveal=False)[2]
     assert all(trace.name is None for trace in hidden.data)  # the dotted lines
@@ -87,42 +67,6 @@ def test_the_verdicts_are_the_papers():
             "✓ invariant" if TABLE_1[norm][name] else "✗ changes"
             for norm in ("batch", "weight", "layer")
         ]
-
-
-# Digits.
-
-
-@pytest.fixture(scope="module")
-def readers():
-    images = datasets.load("digits")
-    training, X = images.x_train.astype(float), images.x_test.astype(float)
-    W = np.random.default_rng(2).normal(size=(100, 64)) / 8
-    readouts = {
-        kind: np.linalg.lstsq(
-            contrast.features(kind, training, W, training),
-            np.eye(10)[images.y_train],
-            rcond=None,
-        )[0]
-        for kind in contrast.KINDS
-    }
-    return contrast.Readers(W, readouts, training, X, images.y_test)
-
-
-def test_the_middle_of_both_axes_is_the_image_as_it_came(readers):
-    for change, amounts in digits.AMOUNTS.items():
-        assert len(amounts) == 7
-        np.testing.assert_array_equal(contrast.altered(readers.X, change, amounts[3]), readers.X)
-
-
-def test_between_two_amounts_the_contrast_grows_in_one_ratio_and_brightness_in_one_step():
-    steps = np.linspace(4, 5, 5)
-    contrast = np.array([digits.amount_at("contrast", p) for p in steps])
-    brightness = np.array([digits.amount_at("brightness", p) for p in steps])
-    np.testing.assert_allclose(contrast[1:] / contrast[:-1], 2**0.25)
-    np.testing.assert_allclose(np.diff(brightness), 0.125)
-    for change, amounts in digits.AMOUNTS.items():
-        assert [digits.amount_at(change, i) for i in range(7)] == list(amounts)
-    assert digits.amount_text("contrast", 4.5) == "2.83"
 
 
 # Where it ends.

@@ -32,11 +32,6 @@ def test_features_are_those_of_torch(kind):
     assert np.all(result[:, -1] == 1)
 
 
-def test_a_norm_without_a_name_is_refused():
-    with pytest.raises(ValueError, match=r"kind must be one of none, batch, .* got 'kept'"):
-        features("kept", X, W, TRAINING)
-
-
 @pytest.fixture(scope="module")
 def readers():
     digits = datasets.load("digits")
@@ -63,12 +58,3 @@ def test_who_forgets_contrast_and_brightness(readers, kind, stays):
         for change in ("contrast", "brightness")
     ]
     assert tuple(results) == stays
-
-
-def test_the_error_is_the_share_of_what_is_misread(readers):
-    wrong = sum(
-        int(readers.predict("running", 2 * readers.X)[i] != readers.y[i])
-        for i in range(len(readers.y))
-    )
-    assert readers.error("running", "contrast", 2.0) == pytest.approx(100 * wrong / len(readers.y))
-    assert wrong > 10

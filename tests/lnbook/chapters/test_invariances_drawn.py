@@ -48,14 +48,6 @@ def test_the_sentence_has_the_largest_change_of_each_eps(scale, before):
     assert len(rest) >= 2
 
 
-@pytest.mark.parametrize(
-    ("value", "reported"),
-    [(1000.0, "1,000"), (10.0, "10"), (3.1623, "3.16"), (0.001, "0.001"), (0.31623, "0.316")],
-)
-def test_a_factor_is_written_in_few_digits(value, reported):
-    assert eps.scale_text(value) == reported
-
-
 @pytest.mark.parametrize("strength", [0.5, 3.0])
 @pytest.mark.parametrize("transformation", ["dataset_recentering", "weight_matrix_rescaling"])
 @pytest.mark.parametrize("norm", ["layer", "batch", "none"])

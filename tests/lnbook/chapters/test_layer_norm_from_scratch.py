@@ -55,12 +55,6 @@ def test_the_sentence_names_those_whose_settings_they_are():
     assert text.endswith("No implementation in the table uses these settings.")
 
 
-@pytest.mark.parametrize("place", ["inside", "outside"])
-def test_without_eps_its_place_does_not_matter(place):
-    text = figures.describe_variant("1, 0, 0, 0", "features", 0, place, 0.0)
-    assert text.endswith("These are the settings of the paper.")
-
-
 @pytest.mark.parametrize("recipe", numerics.RECIPES, ids=lambda recipe: recipe.name)
 def test_every_recipe_can_be_set_with_the_switches(recipe):
     assert recipe.eps in figures.EPS
@@ -90,28 +84,9 @@ def test_the_table_of_recipes_says_formula_and_numbers():
 # Floats.
 
 
-def test_there_are_twenty_vectors_of_the_width_and_type_about_the_offset():
-    x = figures.offset_numbers(2.0, "float32", 16)
-    assert x.shape == (20, 16)
-    assert x.dtype == np.float32
-    np.testing.assert_allclose(x.mean(-1), 100, atol=1e-4)
-    np.testing.assert_allclose(x.std(-1), 1, atol=1e-4)
-    assert figures.error_of_std(2.0, "float32", 16) == numerics.errors_of_std(x)
-
-
 def test_a_failure_is_infinite_and_nothing_to_measure_is_nan():
     assert figures.error_of_std(4.0, "float32", 256)["naive"] == np.inf  # a negative variance
     assert all(np.isnan(e) for e in figures.error_of_std(5.0, "float16", 16).values())
-
-
-def test_the_sentence_says_why_there_is_nothing_to_measure():
-    text = figures.describe_floats(5.0, "float16", 16)
-    assert text.endswith("the numbers themselves are infinite, because float16 ends at 65504.")
-    text = figures.describe_floats(4.0, "float16", 16)
-    assert text.endswith("rounding has made all numbers of a vector equal, so their variance is 0.")
-    text = figures.describe_floats(4.0, "float32", 256)
-    assert text.startswith("At offset 10,000 in float32, with H = 256, largest relative error of σ")
-    assert "naive ∞ or NaN" in text
 
 
 def test_the_curve_is_cut_only_where_it_cannot_be_drawn():
@@ -124,9 +99,3 @@ def test_the_curve_is_cut_only_where_it_cannot_be_drawn():
             assert shown == pytest.approx(expected, nan_ok=True)
     right = next(trace for trace in outputs.data if trace.name == "shifted")
     np.testing.assert_allclose(right.y, right.x, atol=1e-5)
-
-
-def test_panels_of_an_infinite_input_can_be_drawn():
-    errors, outputs = figures.draw_floats(6.0, "float16", 256)
-    assert np.isnan(y_of(outputs)[1]).all()
-    assert len(errors.data) == len(numerics.METHODS)

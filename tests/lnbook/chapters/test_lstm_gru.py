@@ -1,14 +1,11 @@
 """The chapter lstm_gru: its figures, beside PyTorch, loops and numbers of their own."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
 from lnbook.chapters.lstm_gru import figures, gates, ink, lstm, versions
-from lnbook.figures.plots import GATES
 from lnlib import cells
 
 H, INPUTS = 6, 4
@@ -60,24 +57,6 @@ def test_the_gates_drawn_are_those_of_the_cell(drawn):
     assert np.allclose(o * np.tanh(cell.numpy()), h_new[0], atol=1e-12)
 
 
-def test_a_point_lies_on_its_curve_and_within_the_axis(drawn):
-    for figure in gates.draw_squash(*drawn, 16.0):
-        low, high = figure.layout.xaxis.range
-        for trace in figure.data:
-            if trace.name:
-                assert np.all((low < np.array(trace.x)) & (np.array(trace.x) < high))
-        names = [trace.name for trace in figure.data if trace.name]
-        assert names == [name for name, *_ in GATES.values()]
-
-
-def test_the_scale_moves_the_gates_without_a_norm_and_not_with(drawn):
-    x, h, params = drawn
-    small, large = (gates.draw_squash(x, h, params, s) for s in (1.0, 8.0))
-    first = [[np.array(fig.data[2].y) for fig in panels] for panels in (small, large)]
-    assert np.abs(first[0][0] - first[1][0]).max() > 0.1
-    assert np.abs(first[0][1] - first[1][1]).max() < 1e-4  # not 0: eps
-
-
 def test_the_sentence_counts_the_flat_gates_by_their_slopes(drawn):
     x, h, params = drawn
     scaled = params | {name: 4 * params[name] for name in ("W_ih", "W_hh")}
@@ -117,13 +96,6 @@ def test_a_norm_for_each_gate_spreads_all_the_same_and_the_joint_norm_keeps_the_
     assert f"{joint[1] / joint[0]:.2f} times with one joint norm" in gates.describe_spread(
         x, h, params, factor
     )
-
-
-def test_louder_leaves_the_weights_as_they_were(drawn):
-    x, h, params = drawn
-    before = copy.deepcopy(params)
-    gates.draw_spread(x, h, params, 4.0)
-    assert all(np.array_equal(params[name], before[name]) for name in params)
 
 
 @pytest.mark.parametrize("start", ["zero", "nonzero"])
@@ -217,88 +189,4 @@ def test_the_norm_of_one_pixel_is_that_of_pytorch_and_does_not_depend_on_the_ink
     assert f"that of LN(W_x x) is {second[1].std():.2f}" in ink.describe_ink(1.0)
 
 
-def test_parameters_are_fresh_weights_and_learned_norms():
-    p = figures.parameters(3, {"i": 2, "in": 1}, 8, 500, np.random.default_rng(0))
-    shapes = {name: value.shape for name, value in p.items()}
-    assert shapes == {
-        "W_ih": (1500, 8), "W_hh": (1500, 500), "gain_i": (1000,), "bias_i": (1000,),
-        "gain_in": (500,), "bias_in": (500,),
-    }  # fmt: skip
-    assert p["W_ih"].var() * 8 == pytest.approx(1, rel=0.05)
-    assert p["W_hh"].var() * 500 == pytest.approx(1, rel=0.05)
-    assert p["gain_i"].mean() == pytest.approx(1, abs=0.03)
-    assert p["bias_i"].mean() == pytest.approx(0, abs=0.03)
-    assert p["gain_i"].std() == pytest.approx(0.2, rel=0.1)
-
-
 # Records.
-
-EPOCHS = [0.0, 0.5, 1.0, 2.0]
-
-
-def run(cell, step, norm, seed, nll, error):
-    curves = {
-        "x": "epoch",
-        "epoch": EPOCHS,
-        "train_nll": [2.3, nll * 4, nll * 2, nll],
-        "test_nll": [2.3, 1.0, 0.5, 0.2],
-        "test_error": [0.9, error * 4, error * 2, error],
-        "gradient_norm": [None, 1.0, 1.0, 1.0],
-    }
-    settings = {"cell": cell, "step": step, "norm": norm, "gain": 1.0}
-    return {"settings": settings, "seed": seed, "curves": curves}
-
-
-def records(layer=0.02, none=0.03):
-    return [
-        run(cell, step, norm, seed, nll=3 * error, error=error + 0.001 * seed)
-        for cell in ("lstm", "gru", "rnn")
-        for step in ("row", "pixel")
-        for norm, error in (("layer", layer), ("none", none))
-        for seed in (2, 0, 1)
-    ]
-
-
-def test_runs_from_another_gain_are_a_band_of_their_own_beside_the_same_seeds():
-    runs = records()
-    for seed in (1, 0):
-        runs.append(run("lstm", "row", "layer", seed, nll=0.9, error=0.3))
-        runs[-1]["settings"]["gain"] = 0.1
-    learned = figures.Learned(runs)
-    assert learned.seeds("lstm", "row", "gain 0.1") == [0, 1]
-    none, small = learned.arms("lstm", "row", "gain 0.1")
-    assert {run["settings"]["norm"] for run in none.runs.values()} == {"none"}
-    assert {run["settings"]["gain"] for run in small.runs.values()} == {0.1}
-    layer, _ = learned.arms("lstm", "row", "gain 0.1", against="layer")
-    assert (list(layer.runs), list(small.runs)) == ([0, 1, 2], [0, 1])
-    assert learned.seeds("lstm", "row", "layer") == [0, 1, 2]
-    table = figures.comparison(learned)
-    assert table.rows[-1][0] == "LSTM, rows, gain 0.1"
-    assert "2 or 3 seeds per row" in table.caption
-
-
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        ({"norm": "layer", "gain": 0.0, "bias_init": "uniform"}, "gain 0, biases drawn"),
-        ({"norm": "layer", "form": "per_gate"}, "one norm per gate"),
-        ({"norm": "layer", "form": "draw"}, "draw"),
-    ],
-    ids=["gain", "form", "draw"],
-)
-def test_a_band_is_named_by_what_is_unusual_in_it(settings, name):
-    other_run = run("lstm", "row", settings["norm"], 0, 0.1, 0.1)
-    other_run["settings"].update(settings)
-    learned = figures.Learned([*records(), other_run])
-    assert learned.others == [("lstm", "row", name)]
-    assert learned.curves("lstm", "row", name, "train_nll").shape == (1, 4)
-    assert learned.seeds("lstm", "row", "layer") == [0, 1, 2]
-
-
-def test_records_that_are_no_band_are_refused():
-    with pytest.raises(ValueError, match="record them with: make replay"):
-        figures.Learned([])
-    runs = records()
-    runs[0]["settings"]["learning_rate"] = 0.1
-    with pytest.raises(ValueError, match="must differ in the seed alone, got different"):
-        figures.Learned(runs)

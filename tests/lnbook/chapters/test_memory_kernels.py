@@ -1,6 +1,5 @@
 """The bytes that norms keep, counted by autograd, and what was recorded of compiled norms."""
 
-import json
 import shutil
 
 import pytest
@@ -8,7 +7,6 @@ import torch
 from torch import nn
 
 from lnbook.chapters.memory_kernels import compiled, figures
-from lnlab import records
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 WIDTH, TOKENS = 64, 24
@@ -103,28 +101,6 @@ def test_an_input_that_is_not_contiguous_is_copied_before_the_kernel():
         keys.append({event.key for event in profile.key_averages()})
     assert "aten::copy_" in keys[1] - keys[0]
     assert "aten::native_layer_norm" in keys[0] & keys[1]
-
-
-def test_every_norm_is_recorded():
-    record = compiled.recorded()
-    assert tuple(record["results"]) == compiled.NORMS
-    assert set(record) == {"torch", "device", "date", "results"}
-
-
-def test_the_tables_have_every_row():
-    measured = json.loads((records.folder() / "bench.json").read_text("utf-8"))
-    devices = figures.processors(measured)
-    assert len(figures.speed(measured).rows) == len(devices) >= 1
-    assert len(figures.compiled_table(compiled.recorded()).rows) == len(compiled.NORMS)
-
-
-def test_input_and_gain_of_different_dtypes_are_complained_about():
-    torch.set_warn_always(True)
-    try:
-        with pytest.warns(UserWarning, match="Cannot dispatch to fused implementation"):
-            nn.RMSNorm(WIDTH)(torch.randn(TOKENS, WIDTH).bfloat16())
-    finally:
-        torch.set_warn_always(False)
 
 
 @pytest.mark.slow

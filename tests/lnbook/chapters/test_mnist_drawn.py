@@ -6,7 +6,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from lnbook.chapters.mnist import differences, figure_6, rates, sizes
+from lnbook.chapters.mnist import batch_means, differences, figure_6, rates, sizes
 from lnbook.chapters.mnist.runs import Runs
 from tests.cases.drawn import check_band, check_inside, lines
 from tests.cases.oracle import parsed
@@ -201,3 +201,19 @@ def test_sliders_stop_in_the_middle_of_the_first_epoch_and_after_each():
         runs.append(run | {"curves": curves | {"epoch": epochs}})
     assert figure_6.stops(Runs(runs)) == [0.0, 0.5, 1.0, 2.0, 3.0]
     assert rates.rate_stops(Runs(runs)) == [0.5, 1.0, 2.0, 3.0]
+
+
+def test_the_error_of_a_batch_mean_is_one_over_the_root_of_the_batch_size():
+    for size in batch_means.BATCH_SIZES:
+        result = batch_means.errors(size)
+        assert result.std() == pytest.approx(size**-0.5, rel=0.03)
+        histogram, over_sizes = batch_means.draw_batch_means(size)
+        assert sum(histogram.data[0].y) == pytest.approx(100, abs=0.5)
+        assert max(histogram.data[0].y) < histogram.layout.yaxis.range[1]
+        drawn = lines(over_sizes)
+        assert drawn["batch norm"][0].y[batch_means.BATCH_SIZES.index(size)] == pytest.approx(
+            result.std(), abs=1e-4
+        )
+        assert set(drawn["layer norm"][0].y) == {0}
+        assert over_sizes.layout.shapes[0].x0 == size
+        assert f"by {result.std():.2f} σ" in batch_means.describe_batch_means(size)

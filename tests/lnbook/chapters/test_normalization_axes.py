@@ -25,11 +25,6 @@ def test_the_population_has_the_moments_it_states():
     np.testing.assert_allclose(x.var(0), var, rtol=0.02)
 
 
-def test_layer_norm_of_the_followed_number_is_torchs():
-    expected = F.layer_norm(torch.from_numpy(followed.TABLE), (6,))[0, followed.FEATURE]
-    assert followed.layer_norm_of_followed() == pytest.approx(expected.item(), abs=1e-12)
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6, 12])
 @pytest.mark.parametrize("shift", [0, 10])
 def test_bars_are_torchs_group_and_rms_norm(n, shift):

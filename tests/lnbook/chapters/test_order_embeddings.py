@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.chapters.order_embeddings import claims, penalty, runs
+from lnbook.chapters.order_embeddings import penalty, runs
 from lnbook.widgets.replay import caption_ranking
 from lnlab import records as record
 from lnlab.datasets import coco_val2017_layout as coco
@@ -19,57 +19,12 @@ def book():
     return records, runs.Runs(records)
 
 
-def made(norm="layer", rate=0.1, seed=0, r1=(0.0, 0.1, 0.3), **settings):
-    """A record that need not have been: R@5 is twice R@1, R@10 is three times."""
-    result = {"epoch": [0, 0.5, 2]}
-    for way in ("image", "caption"):
-        shift = 0.01 * (way == "caption")
-        result |= {f"val_{way}_recall_{k}": [m * v + shift for v in r1]
-                  for k, m in ((1, 1), (5, 2), (10, 3))}  # fmt: skip
-    cases = {"train_images": 11, "train_captions": 55}
-    return {"settings": {"norm": norm, "learning_rate": rate, "batch_size": 4} | settings,
-            "seed": seed, "curves": result, "data": {"cases": cases}}  # fmt: skip
-
-
-def few():
-    return [
-        made("none", 0.1, 0, (0, 0.10, 0.20)),
-        made("none", 0.1, 1, (0, 0.12, 0.24)),
-        made("none", 0.2, 0, (0, 0.05, 0.30)),
-        made("none", 0.2, 1, (0, 0.01, 0.06)),
-        made("layer", 0.1, 0, (0, 0.01, 0.02)),
-        made("layer", 0.1, 1, (0, 0.01, 0.02)),
-        made("layer", 0.2, 0, (0, 0.20, 0.10)),
-        made("layer", 0.2, 1, (0, 0.30, 0.20)),
-        made("layer", 0.2, 0, (0, 0.9, 0.9), keep=500),
-    ]
-
-
-def test_a_norm_is_shown_at_its_own_best_rate_without_what_was_made_to_keep():
-    read = runs.Runs(few())
-    assert read.rates == [0.1, 0.2]
-    assert read.best("none") == ("none", 0.1)  # by the mean over seeds, not by the best of them
-    assert read.best("layer") == ("layer", 0.2)  # by each run's best, not by its last
-    np.testing.assert_allclose(read.score(read.best("layer"))[:, 1], [40, 60])
-    assert read.updates.tolist() == [0, 5, 20]  # 5 rounds of 2 full batches an epoch
-
-
 def test_the_book_is_read_as_the_tables_of_the_command_line_read_it(book):
     records, read = book
     for norm, arm in results.at_best_rates(records).items():
         assert read.best(norm).rate == arm.rate
         scores = [results.scores(run) for run in arm.runs.values()]
         np.testing.assert_allclose(3 * read.score(read.best(norm)), scores)
-
-
-def test_table_2_has_the_papers_numbers_beside_ours(book):
-    records, _ = book
-    rows, table = results.rows(records), claims.table_2(results.rows(records), records)
-    assert [row[0] for row in table.rows] == [row.name for row in rows]
-    ranks = next(row for row in table.rows if row[0] == "caption retrieval, mean rank")
-    (result,) = (row for row in rows if row.name == ranks[0])
-    assert ranks[1:3] == [f"{result.none.mean():.1f}", f"{result.layer.mean():.1f}"]
-    assert ranks[-1] == "5.2, 5.1"
 
 
 # The penalty.

@@ -14,16 +14,6 @@ def lines(figure):
     return {trace.name: np.array(trace.y, dtype=float) for trace in figure.data if trace.name}
 
 
-# The list.
-
-
-def test_every_puzzle_is_in_the_table_once():
-    rows = figures.overview().rows
-    assert [row[0].split()[0] for row in rows] == [str(n) for n in range(1, 22)]
-    assert len({row[0].split(maxsplit=1)[1] for row in rows}) == 21
-    assert figures.overview().caption.startswith("Twenty-one")
-
-
 # Eps.
 
 

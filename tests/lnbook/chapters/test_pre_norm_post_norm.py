@@ -79,17 +79,6 @@ def test_a_kind_is_told_by_the_settings(kind, changed):
     assert kind in runs.KINDS
 
 
-def test_measures_are_read_block_by_block_before_and_after_training():
-    few = runs.Runs([begun(), made(seed=1), made(place="post", learning_rate=3e-3)])
-    assert few.start("xavier", "pre", 2, "gradient").tolist() == [[1, 2]]
-    assert few.start("xavier", "pre", 2, "deviation").tolist() == [[10, 11, 12]]
-    cell = runs.Cell("xavier", "pre", 2)
-    assert few.end(cell, "deviation").tolist() == [[20, 21, 22]]
-    assert few.loss(cell).tolist() == [2]
-    # Without a record of its own, a start is that of a run at any rate.
-    assert few.start("xavier", "post", 2, "gradient").tolist() == [[1, 2]]
-
-
 def test_what_is_not_recorded_is_none_and_is_said():
     few = runs.Runs([begun(), begun(depth=12), made(depth=12)])
     assert few.start("normal", "pre", 2, "gradient") is None
@@ -120,34 +109,6 @@ def test_residual_scaling_is_another_initialization():
     assert claims.trained(few).columns[1:] == names
 
 
-def test_records_of_neither_kind_are_refused():
-    with pytest.raises(ValueError, match="no records were given; record them with"):
-        runs.Runs([made()])
-
-
-def test_what_explodes_is_told_apart_from_what_is_stuck():
-    everywhere = [
-        made(depth=12, loss=loss, norm="none", learning_rate=rate, warm_up=warm_up, seed=seed)
-        for rate in runs.RATES
-        for warm_up in runs.WARM_UPS
-        for seed, loss in enumerate((np.nan, 5.0, 3.3))
-    ]
-    stuck = [made(depth=12, loss=3.34, place="post", learning_rate=rate) for rate in (1e-3, 3e-3)]
-    few = runs.Runs([begun(depth=12), made(depth=12, loss=2.4), *everywhere, *stuck])
-    text = trained.describe_losses(few, "xavier", 12)
-    assert (
-        "unigram entropy: post-norm at 0.001 and 0.003 without warm-up. Diverged: no norm at "
-        in text
-    )
-    assert "every rate, with and without warm-up." in text
-    heat = trained.draw_losses(few, "xavier", 12)[0].data[0]
-    row = list(heat.y).index("no norm")
-    assert list(heat.text[row]) == ["diverged"] * 3
-    assert list(heat.z[row]) == [trained.REACH] * 3
-    assert heat.customdata[row][0] == "diverged in 2 of 3 seeds"
-    assert heat.text[list(heat.y).index("post-norm")][1] == "3.34"
-
-
 def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
     ends = {
         ("pre", 1e-3): 2.4, ("pre", 3e-3): 2.6, ("post", 1e-3): 3.34, ("post", 3e-3): 3.35,
@@ -166,35 +127,6 @@ def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
         ["Xavier", "12", "stuck at every rate", "2.40 at 0.001", "2.50 at 0.003"],
         ["Xavier", "24", "2.30 at 0.001", "diverged at every rate", "not recorded"],
     ]
-
-
-def falling(post, pre, depths=(2, 6, 12, 24)):
-    """Records whose last gradient is that of a function of the depth."""
-    records = [made()]
-    for depth in depths:
-        for place, last in (("post", post), ("pre", pre)):
-            one = begun(depth=depth, place=place)
-            for k in range(1, depth + 1):
-                one["curves"][f"gradient_{k}"][0] = last(depth)
-            for k in range(depth + 1):
-                one["curves"][f"deviation_{k}"][0] = (1 + k) ** 0.5
-            records.append(one)
-    return runs.Runs(records)
-
-
-def test_a_network_as_the_theory_has_it_has_its_measures():
-    ideal = falling(lambda L: 3.0, lambda L: 2 / L**0.5)
-    assert claims.deeper(ideal, "xavier", "post") == pytest.approx(1)
-    assert claims.root(ideal, "xavier") == pytest.approx(1)
-    assert claims.longer(ideal, "xavier") == pytest.approx(1.5 * 12**0.5)
-    assert claims.growth(ideal, "xavier") == pytest.approx(1)
-    assert claims.slope(ideal, "xavier", "pre") == pytest.approx(1)
-
-
-def test_the_measures_tell_other_laws_apart():
-    other = falling(lambda L: L**0.5, lambda L: 2 / L)
-    assert claims.deeper(other, "xavier", "post") == pytest.approx(12**0.5)
-    assert claims.root(other, "xavier") == pytest.approx(12**-0.5)
 
 
 def test_every_ablation_that_is_recorded_is_shown_once(book):
@@ -217,13 +149,6 @@ def shapes(place, widths=(1, 1, 2), bars=(1, 0.5), layout=rivers.WIDE):
 
 def locks(shape):
     return [rect for rect in shape["rects"][:5]]
-
-
-@pytest.mark.parametrize(
-    ("place", "count"), [("pre", 3), ("post", 2), ("sandwich", 5), ("none", 0)]
-)
-def test_a_place_has_as_many_locks_as_norms(place, count):
-    assert sum(lock[4] for lock in locks(shapes(place))) == count
 
 
 @pytest.mark.parametrize("layout", [rivers.WIDE, rivers.TALL], ids=["wide", "tall"])
@@ -252,36 +177,6 @@ def test_the_river_is_as_wide_as_the_stream_and_bars_as_high_as_the_gradient():
     lengths = [rect[3] for rect in shapes("pre", bars=(1, 0.1))["rects"][5:]]
     decades = np.log10(rivers.BARS[1] / rivers.BARS[0])
     assert lengths[0] - lengths[1] == pytest.approx(rivers.WIDE.high / decades, abs=0.1)
-
-
-@pytest.mark.parametrize("layout", [rivers.WIDE, rivers.TALL], ids=["wide", "tall"])
-def test_no_shape_leaves_the_card_or_covers_another_part_of_it(book, layout):
-    """In every recorded state, and with values far off every scale."""
-    recorded = [
-        river.state(book[1], place, name)
-        for place in rivers.PLACEMENTS for name in runs.INITIALIZATION_NAMES
-    ]  # fmt: skip
-    far = [
-        rivers.State("", [size] * 13, [size] * 12, {"a": size, "b": -size})
-        for size in (0.0, 1e-30, 1e30)
-    ]
-    gauge = rivers.Gauge("", 2.15, 3.45, {})
-    assert sum(state.bars is not None for state in recorded) >= 15
-    for place in rivers.PLACEMENTS:
-        for state in recorded + far:
-            shape = rivers._shape(layout, place, state, 12, gauge)
-            numbers = re.findall(r"-?[\d.]+", shape["river"])
-            bank = np.array(numbers, float).reshape(-1, 2)[:, 0 if layout.portrait else 1]
-            assert layout.box + layout.half[1] < bank.min()
-            for x, y, width, height, _ in shape["rects"]:
-                assert 0 <= x <= x + width <= layout.size[0]
-                assert 0 <= y <= y + height <= layout.size[1]
-            for x, y, width, height, _ in shape["rects"][25:]:
-                low, high = (x, x + width) if layout.portrait else (y, y + height)
-                assert bank.max() < low <= high
-            for x, y, _ in shape["circles"] + shape["texts"]:
-                assert 0 <= x <= layout.size[0]
-                assert 0 <= y <= layout.size[1]
 
 
 def test_every_state_has_the_same_shapes_and_the_marks_are_on_the_gauge(book):
@@ -317,15 +212,6 @@ def test_a_short_run_ends_where_the_experiment_does():
     assert "Python's own help, post-norm, after 8 updates" in live.describe_live(points, "post", 2)
     (figure,) = live.draw_live(points, "post", 2)
     assert list(figure.data[0].y) == [min(p["loss"], live.TOP) for p in points]
-
-
-def test_a_recorded_run_is_drawn_between_the_lines_of_its_text(book):
-    points = live.recorded_run(book[1], "post", 0)
-    assert (points[0]["updates"], points[-1]["updates"]) == (0, 600)
-    assert points[-1]["unigram"] == runs.UNIGRAM
-    assert live.describe_live(points, "post", 0).startswith(
-        "Tiny Shakespeare, post-norm, after 600"
-    )
 
 
 @pytest.mark.needs_data("tiny_shakespeare")

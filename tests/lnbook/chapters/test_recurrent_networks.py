@@ -16,11 +16,6 @@ def lines(figure):
 # Forward and back.
 
 
-def test_the_recurrent_weights_keep_every_length():
-    _, W_hh = network.weights()
-    np.testing.assert_allclose(W_hh @ W_hh.T, np.eye(32), atol=EXACT)
-
-
 @pytest.mark.parametrize(
     ("form", "places"), [("plain", ""), ("paper", "s"), ("parts", "ih"), ("batch", "ih")]
 )
@@ -55,21 +50,6 @@ def test_the_lines_are_the_runs_at_the_steps_shown():
     assert steps[0] == 0
     result = lines(back)["layer norm, parts"]
     np.testing.assert_allclose(result, run.gradient[steps], rtol=three)
-
-
-def test_the_gain_belongs_to_the_norms_alone():
-    small, large = (lines(through_time.draw_backward(2.0, "tanh", "every", g)) for g in (0.1, 1.0))
-    assert np.array_equal(small.pop("no norm"), large.pop("no norm"))
-    assert not any(np.allclose(small[name][1:], large[name][1:]) for name in small)
-
-
-def test_a_gradient_below_the_smallest_float_is_not_drawn():
-    assert through_time.carry("paper", 0.1, "tanh", "every", 0.05).gradient[-1] == 0
-    drawn = through_time.draw_backward(0.1, "tanh", "every", 0.05)
-    assert np.isnan(lines(drawn)["layer norm, sum"][-1])
-    assert "3·10⁻¹¹³ with layer norm of the sum" in through_time.describe_backward(
-        0.1, "tanh", "every", 0.05
-    )
 
 
 # Padding.
@@ -134,14 +114,6 @@ def test_statistics_end_where_training_does(trained, inputs):
     np.testing.assert_allclose(running[:trained], run.data[:trained], rtol=0.15)
     assert len(set(run.running["shared"])) == 1
     np.testing.assert_allclose(run.size["layer"], 1, atol=1e-4)
-
-
-def test_the_size_after_the_norm_is_the_data_over_the_running_deviation():
-    run = longer.longer(5, "walk")
-    for kind in ("each step", "shared"):
-        # Not exact: a deviation is averaged over the units here, and a mean is not quite 0.
-        np.testing.assert_allclose(run.size[kind], run.data / run.running[kind], rtol=0.2)
-    assert run.size["each step"][-1] > 3
 
 
 def test_the_panels_show_the_running_deviation_and_what_comes_out():

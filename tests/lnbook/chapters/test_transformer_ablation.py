@@ -56,11 +56,6 @@ def test_the_sentence_compares_blanks_with_others_at_the_third_norm(streams):
     assert text.endswith(f"{after.max() / after.min():.1f} times after it.")
 
 
-def test_an_outlier_is_beyond_five_medians_whatever_its_sign():
-    x = np.array([[1.0, -5.2, 1.0, 4.8, -1.0], [-1.0, -5.2, 1.0, -4.8, 1.0]])
-    assert figures.outliers(x).tolist() == [1]
-
-
 def test_a_feature_that_is_large_once_is_no_outlier_by_its_root_mean_square():
     x = np.ones((100, 6))
     x[:, 1] = 5.1

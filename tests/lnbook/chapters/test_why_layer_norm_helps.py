@@ -63,13 +63,6 @@ def test_what_is_drawn_over_depth_is_what_autograd_finds(norm, scale):
         np.testing.assert_allclose(figure.data[k].y, right, rtol=6e-3)  # three digits
 
 
-def test_initial_weights_have_he_s_std_times_the_factor():
-    first, second, last = he_weights([400, 300, 200, 100], 0.7, np.random.default_rng(0))
-    for W, std in ((first, 0.7 * (2 / 400) ** 0.5), (second, 0.7 * (2 / 300) ** 0.5)):
-        assert W.std() == pytest.approx(std, rel=0.02)
-    assert last.std() == pytest.approx(200**-0.5, rel=0.02)
-
-
 @pytest.fixture(scope="module")
 def task():
     rng = np.random.default_rng(0)

@@ -1,0 +1,44 @@
+"""Recorded runs of the chapters that race networks are told apart by their settings."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from lnbook.figures import run_groups
+from tests.cases.race_chapters import CHAPTERS, MAIN, module, records, task
+
+KINDS = [
+    *((name, {}, MAIN) for name in CHAPTERS),
+    ("draw", {"glimpses": 16}, "16 glimpses"),
+    ("draw", {"batch_size": 8}, "batch size 8"),
+    ("handwriting", {"length": 1400}, "whole lines"),
+    ("handwriting", {"constant": False, "batch_size": 2}, "no constant input"),
+    ("handwriting", {"batch_size": 2}, "batch size 2"),
+    ("skip_thoughts", {"length": 50, "judge_every": None}, "50 words, 16 sentences"),
+    ("skip_thoughts", {"batch_size": 4}, "4 sentences"),
+    ("skip_thoughts", {"judge_every": None}, run_groups.SWEEP),
+    ("attentive_reader", {"batch_size": 8}, "batches of 8 questions"),
+    ("attentive_reader", {"passages": 2}, "two passages per question"),
+    ("attentive_reader", {"longest": 98}, "short training passages"),
+    ("attentive_reader", {"epochs": 25, "longest": 98}, "25 epochs"),
+]
+
+
+@pytest.mark.parametrize(("name", "changed", "kind"), KINDS, ids=str)
+def test_a_kind_is_told_by_the_settings(name, changed, kind):
+    runs, settings = module(name, "runs").Runs, records(name, "better")[0]["settings"]
+    assert kind in (*runs.KINDS, run_groups.SWEEP)
+    assert runs.kind(runs, {}, settings | changed) == kind
+
+
+@pytest.mark.parametrize("name", ["draw", "handwriting", "attentive_reader"])
+def test_runs_at_many_rates_are_the_sweep(name):
+    runs, settings = module(name, "runs").Runs, records(name, "better")[0]["settings"]
+    many = {"layer": SimpleNamespace(rates=(0.1, 0.2, 0.3))}
+    assert runs.kind(runs, many, settings) == run_groups.SWEEP
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_no_records_are_refused_with_the_command_that_makes_them(name):
+    with pytest.raises(ValueError, match=rf"no records were given; .* replay {name}"):
+        module(name, "runs").Runs([], task(name))

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import shutil
 import zipfile
 
 import nbformat
@@ -13,7 +12,7 @@ import pytest
 from lnbook import exercises
 from lnbook.classroom import chapters, checks, homework
 from lnbook.classroom import grade as grading
-from lnbook.classroom.grade import Row, Where, grade, summary, table
+from lnbook.classroom.grade import Row, Where, grade, table
 from lnbook.classroom.submissions import find_submissions, read, restore
 from tests.cases import submissions
 
@@ -158,15 +157,6 @@ def test_no_text_of_a_student_is_a_formula_or_further_cells(start):
     assert ";" not in lines[1]  # separates cells where a comma is the decimal sign
 
 
-def test_the_summary_counts_and_names_what_is_met_most():
-    rows = [Row(str(k), "introduction", "undo", misconception="that way.") for k in range(2)]
-    rows += [
-        Row("c", "introduction", "undo", passed=1),
-        Row("d", "introduction", "undo", misconception="x."),
-    ]
-    assert summary(rows) == ["undo: 1 of 4 passed; 2 × that way."]
-
-
 @pytest.mark.slow
 def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course, monkeypatch):
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
@@ -181,20 +171,6 @@ def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course,
             gradebook.db.commit()
     (total,) = [total for total in graded.totals if total.student == "wrong"]
     assert total.points == 1.5
-
-
-@pytest.mark.slow
-def test_a_notebook_that_is_no_longer_handed_in_has_no_points(course, tmp_path, monkeypatch):
-    """Also where the gradebook still has those of an earlier grading."""
-    folder = shutil.copytree(course["folder"], tmp_path / "course", symlinks=True)
-    handed_in = folder / "submitted" / "Zoë Łuk" / "homework" / "introduction.ipynb"
-    handed_in.rename(handed_in.with_suffix(".txt"))
-    monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
-    graded = grade(folder / "submitted", where=LIMITS)
-    for student, points in (("Zoë Łuk", 0), ("wrong", 1)):
-        assert sum(row.points for row in graded.rows if row.student == student) == points
-        (total,) = [total for total in graded.totals if total.student == student]
-        assert total.points == points
 
 
 # Submissions as programs and people lay them out.
@@ -229,25 +205,6 @@ def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, studen
     assert sorted(submission.student for submission in submissions) == students
     assert all(list(submission.notebooks) == ["introduction"] for submission in submissions)
     assert messages == []
-
-
-def test_students_whose_names_differ_in_other_signs_alone_stay_apart(tmp_path):
-    content = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-    entries = ["mu\u0308ller!", "müller!.zip", "müller?", "müller_", "müller__2"]
-    for entry in entries:  # the first two are one student's, as macOS and as others write ü
-        if entry.endswith(".zip"):
-            zipfile.ZipFile(tmp_path / entry, "w").close()
-        else:
-            (tmp_path / entry).mkdir()
-            (tmp_path / entry / "introduction.ipynb").write_text(content)
-    submissions, messages = find_submissions(tmp_path, "homework", {"introduction": ["two-units"]})
-    students = [submission.student for submission in submissions]
-    assert len(students) == len(set(students)) == 4
-    assert {"müller_", "müller__2"} <= set(students)
-    assert all("introduction" in submission.notebooks for submission in submissions)
-    assert len(messages) == 3
-    for student in set(students) - {"müller_"}:
-        assert any(f" is {student} in the tables" in text for text in messages)
 
 
 def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):
@@ -347,9 +304,3 @@ def test_a_check_made_of_data_says_what_the_exercise_says(name):
             assert checks.fault(whole, wrong) == text
             assert checks.fault(opened, wrong) == text
     assert "expected" not in opened
-
-
-def test_a_check_without_its_file_says_where_it_must_lie(tmp_path, monkeypatch):
-    monkeypatch.setattr(checks, "HERE", tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"checks\.json must lie beside the notebook"):
-        checks.check("two-units", 1)

@@ -2,24 +2,20 @@
 
 import ast
 import sys
-import threading
 from pathlib import Path
 
 import ipywidgets
 import nbformat
-import plotly.graph_objects as go
 import pytest
 import torch
 
-from lnbook.show import Explorer, LiveRun, choice, slider
+from lnbook.show import Explorer
 from tests.lnbook.conftest import names
 
 BOOK = Path(__file__).parents[3] / "book"
 WITHOUT = ("playground", "error_messages", "troubleshooting", "mixed_precision")  # an explorer
 CHAPTERS = [path for path in sorted(BOOK.glob("*.ipynb")) if path.stem not in WITHOUT]
 PLOTLY = "application/vnd.plotly.v1+json"
-VIEW = "application/vnd.jupyter.widget-view+json"
-PATIENCE = 60  # seconds; against hanging, not a measure of speed
 
 
 def cells(path):
@@ -76,14 +72,6 @@ def says(box, words):
 
 
 @pytest.mark.slow
-def test_everything_displayed_is_a_widget_with_the_text_beside_it(shown):
-    for thing in shown:
-        bundle = thing._repr_mimebundle_()
-        assert set(bundle) == {VIEW, "text/plain"}
-        assert bundle["text/plain"] == repr(thing)
-
-
-@pytest.mark.slow
 def test_without_anywidget_every_explorer_shows_what_plotly_displays(shown, no_anywidget):
     for thing in shown:
         box = thing.widget()
@@ -118,82 +106,4 @@ def test_every_control_moves_the_figure_or_the_sentence_without_anywidget(shown,
             assert not says(box, "could not be drawn")
 
 
-@pytest.mark.slow
-def test_without_ipywidgets_every_chapter_shows_text_and_says_what_to_install(shown, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    for thing in shown:
-        bundle = thing._repr_mimebundle_()
-        assert set(bundle) == {"text/plain"}
-        assert bundle["text/plain"].startswith(repr(thing))
-        if isinstance(thing, Explorer | LiveRun):
-            assert "pip install ipywidgets anywidget" in bundle["text/plain"]
-
-
 # What a reader can do wrong.
-
-
-def button(box, name):
-    return next(b for b in parts(box, ipywidgets.Button) if b.description == name)
-
-
-def test_start_pressed_twice_starts_one_run():
-    passes, began = threading.Semaphore(0), []
-
-    def run(n):
-        began.append(n)
-        for i in range(n):
-            assert passes.acquire(timeout=PATIENCE)
-            yield i
-
-    live = LiveRun(
-        run,
-        lambda results, n: go.Figure(go.Scatter(y=results)),
-        {"n": choice("n", [2])},
-        title="Count",
-        describe=lambda results, n: "",
-    )
-    start = button(live.widget(), "Start")
-    start.click()
-    passes.release()  # or a second run would wait for the first one's next result
-    start.click()  # the page may send this before it hears that the button is off
-    passes.release(2)
-    live.wait(PATIENCE)
-    assert (began, live.state, live.results) == ([2], "done", [0, 1])
-
-
-def test_setting_changed_in_a_run_is_the_next_runs():
-    gate = threading.Event()
-
-    def run(n):
-        assert gate.wait(PATIENCE)
-        yield n
-
-    live = LiveRun(
-        run,
-        lambda results, n: go.Figure(go.Scatter(y=results)),
-        {"n": choice("n", [2, 3])},
-        title="Count",
-        describe=lambda results, n: f"This is {n}.",
-    )
-    box = live.widget()
-    button(box, "Start").click()
-    (setting,) = parts(box, ipywidgets.Dropdown)
-    assert setting.disabled
-    setting.value = 3
-    gate.set()
-    live.wait(PATIENCE)
-    assert says(box, "This is 2.")
-    assert live.results == [2]
-
-
-def test_number_written_beside_a_slider_stays_within_it():
-    box = Explorer(
-        lambda x: go.Figure(go.Bar(y=[x])),
-        {"x": slider("x", [1.0], live=(0.5, 2, 0.5))},
-        title="T",
-        describe=lambda x: f"It is {x}.",
-    ).widget()
-    (control,) = parts(box, ipywidgets.FloatSlider)
-    for written, clipped in ((99, 2), (-99, 0.5)):
-        control.value = written
-        assert says(box, f"It is {clipped}")

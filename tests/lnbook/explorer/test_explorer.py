@@ -24,27 +24,6 @@ def test_text_is_title_grid_and_sentence():
     )
 
 
-def test_text_of_a_long_grid_is_short():
-    long = Explorer(
-        lambda x: go.Figure(), {"x": slider("x", range(100))}, title="T", describe=lambda x: "S."
-    )
-    assert "  x: 0 | 1 | 2 | … | 99 (start: 0)" in repr(long)
-
-
-def test_notebook_gets_a_widget_and_the_same_text():
-    out = explorer()._repr_mimebundle_()
-    assert out["text/plain"] == repr(explorer())
-    assert "application/vnd.jupyter.widget-view+json" in out
-    assert "text/html" not in out
-
-
-def test_book_gets_html_and_the_same_text(monkeypatch):
-    monkeypatch.setenv("LNLIB_STATIC", "1")
-    out = explorer()._repr_mimebundle_()
-    assert set(out) == {"text/plain", "text/html"}
-    assert out["text/plain"] == repr(explorer())
-
-
 def test_without_ipywidgets_the_text_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ipywidgets", None)
     out = explorer()._repr_mimebundle_()

@@ -1,6 +1,5 @@
 """An explorer where there is a kernel."""
 
-import anywidget
 import ipywidgets
 import numpy as np
 import plotly.graph_objects as go
@@ -53,18 +52,6 @@ def test_live_figure_keeps_nothing_of_the_state_before():
     assert figure.layout.xaxis.title.text is None
 
 
-def test_live_figure_of_another_make_replaces_the_old():
-    kinds = {"bar": go.Bar, "line": go.Scatter}
-    box = Explorer(
-        lambda kind: go.Figure(kind(y=[1, 2])),
-        {"kind": choice("Kind", kinds)},
-        title="T",
-        describe=lambda kind: "",
-    ).widget()
-    parts(box, ipywidgets.Dropdown)[0].value = go.Scatter
-    assert [f.data[0].type for f in drawn(box)] == ["scatter"]
-
-
 def test_slider_is_finer_with_a_kernel():
     fine = {"x": slider("x", [0.0, 1.0], live=(0, 2, 0.25))}
     box = Explorer(
@@ -102,11 +89,3 @@ def test_without_anywidget_core_widgets_do(monkeypatch):
     assert (shown["data"][0]["type"], shown["layout"]["width"]) == ("heatmap", 450)
     parts(box, ipywidgets.Dropdown)[0].value = -2.0
     assert "-2.0" in sentence(box)
-
-
-def test_plotly_comes_once_however_many_figures():
-    boxes = [explorer().widget(), explorer().widget()]
-    first, second = ([w for w in parts(box, anywidget.AnyWidget) if not w.figure] for box in boxes)
-    assert first == second
-    assert b"plotly.js v" in first[0].code[:200]
-    assert not any(panel.code for box in boxes for panel in panels(box))

@@ -35,18 +35,6 @@ def test_explorer_of_a_picture_is_that_of_its_three_parts():
     assert repr(explorer).endswith("3 points, the last 11.0.")
 
 
-def test_data_may_be_fixed_by_name_and_twice():
-    picture = Picture(
-        lambda a, results, n, size: go.Figure(layout={"height": a + size + n}),
-        lambda a, results, n, size: f"{a} {results} {n} {size}",
-    )
-    run = LiveRun(lambda n: iter([n, 2 * n]), picture.of(100).of(size=40), MOVED, title="Run")
-    run.start(n=2)
-    run.wait()
-    assert run.describe(run.results, **run.settings) == "100 [2, 4] 2 40"
-    assert run.figures()[0].layout.height == 142
-
-
 @pytest.mark.parametrize(
     ("also", "got"),
     [

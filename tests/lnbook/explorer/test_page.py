@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from plotly.io import templates
 
 from lnbook.explorer import page
-from lnbook.show import Explorer, choice, show, slider
+from lnbook.show import Explorer, choice, slider
 from tests.lnbook.explorer.conftest import (
     CONTROLS,
     TABLE,
@@ -90,12 +90,6 @@ def test_page_is_the_same_at_every_build(monkeypatch):
     assert pages[0] == pages[1]
 
 
-def test_two_explorers_share_no_id():
-    card = Cards(explorer().to_html() + explorer().to_html())
-    ids = [attrs["id"] for _, attrs in card.tags if "id" in attrs]
-    assert len(ids) == len(set(ids))
-
-
 def test_card_says_the_start_in_text_and_labels_every_control():
     card = Cards(explorer(alt="A table and two curves").to_html())
     assert describe(3, 1.0) in card.texts
@@ -114,16 +108,6 @@ def test_card_escapes_what_the_author_wrote():
     assert {"<b>&", describe(3, 1.0)} <= set(Cards(source).texts)
 
 
-def test_panel_keeps_the_room_of_its_highest_state():
-    def tall(n, scale):
-        return [go.Figure(layout={"height": 100 * n}), go.Figure()]
-
-    rooms = Cards(Explorer(tall, CONTROLS, title="", describe=describe).to_html()).find(
-        "div", **{"class": "ln-panel"}
-    )
-    assert [room["style"] for room in rooms] == ["--h:500", "--h:320"]
-
-
 def test_a_sentence_keeps_the_room_of_the_texts_with_most_lines():
     few, most, least = "it is " * 60, "unnormalized " * 25, "short"
     assert len(few) > len(most)
@@ -131,11 +115,6 @@ def test_a_sentence_keeps_the_room_of_the_texts_with_most_lines():
     assert most in page.room([few, least, most])
     assert least not in page.room([few, least, most])
     assert page.room([least, least]) == ""
-
-
-def test_page_carries_no_template_of_plotly():
-    for state in payload(explorer()):
-        assert all("template" not in panel["layout"] for panel in state["panels"])
 
 
 def test_page_is_drawn_without_the_template_that_it_would_lose():
@@ -149,13 +128,6 @@ def test_page_is_drawn_without_the_template_that_it_would_lose():
         Explorer(draw, title="T", describe=lambda: "").to_html()
     assert observed == [{}]
     assert templates.default == "plotly"  # as it comes
-
-
-def test_show_is_an_explorer_with_one_state():
-    shown = show(go.Figure(go.Bar(y=[1, 2])), title="Bars", describe="Two bars.")
-    (state,) = payload(shown)
-    assert state["panels"][0]["data"][0]["y"] == [1, 2]
-    assert repr(shown) == "Bars\nTwo bars."
 
 
 # The numbers behind a figure.

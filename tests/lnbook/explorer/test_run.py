@@ -34,16 +34,6 @@ def test_run_stops_after_the_next_result_and_resumes_where_it_was():
     assert (live.state, live.results, gate.began) == ("done", [0, 1, 2], 1)
 
 
-def test_run_starts_over_with_other_settings():
-    _, live = gated(run=count)
-    for n in (3, 50):
-        live.start(n=n)
-        live.wait(PATIENCE)
-        assert (live.state, live.results, live.settings) == ("done", list(range(n)), {"n": n})
-    live.reset()
-    assert (live.state, live.results) == ("ready", [])
-
-
 def test_run_that_fails_keeps_its_results_and_can_start_again():
     broken = [True]
 
@@ -113,31 +103,6 @@ def test_run_redraws_at_its_own_pace_and_always_at_the_end(monkeypatch):
     assert len(counts) < 15  # of 50, where the clock moves 0.03 s at a look
 
 
-def test_error_while_drawing_does_not_end_the_run():
-    def breaks(results, n):
-        raise KeyError("loss")
-
-    live = LiveRun(count, breaks, RUN, title="Count", describe=describe_run)
-    box = live.widget()
-    live.start(n=3)
-    live.wait(PATIENCE)
-    assert (live.state, live.results) == ("done", [0, 1, 2])
-    assert "could not be drawn (KeyError: 'loss')" in sentence(box).replace("&#x27;", "'")
-
-
-def test_widget_of_a_run_is_built_once():
-    _, live = gated(run=count)
-    assert live.widget() is live.widget()
-
-
-def test_text_of_a_run_does_not_run_it():
-    gate, live = gated()
-    assert live._repr_mimebundle_()["text/plain"] == (
-        "Count\n  n: 3 | 50 (start: 3)\nA run to start, watch, stop and resume."
-    )
-    assert gate.began == 0
-
-
 def test_book_replays_every_setting_at_twenty_positions_at_most():
     live = LiveRun(count, draw_run, RUN, title="Count", describe=describe_run)
     replay = live.replay()
@@ -151,12 +116,6 @@ def test_book_replays_every_setting_at_twenty_positions_at_most():
             state = next(states)
             assert state["panels"][0]["data"][0]["y"] == list(range(min(n, shown)))
             assert state["text"] == f"{min(n, shown)} of {n}."
-
-
-def test_book_shows_no_slider_for_one_result():
-    live = LiveRun(count, draw_run, RUN, title="Count", describe=describe_run, frames=1)
-    assert list(live.replay().controls) == ["n"]
-    assert [state["text"] for state in payload(live)] == ["3 of 3.", "50 of 50."]
 
 
 def test_book_shows_what_is_recorded_and_a_kernel_what_it_computes():

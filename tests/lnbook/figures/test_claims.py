@@ -74,12 +74,6 @@ def test_each_network_has_its_updates_to_targets_that_no_norm_sets(name, case):
                 np.testing.assert_allclose(parsed(cell), wanted, atol=0.51)
 
 
-def test_claims_are_picked_by_their_names():
-    known = read("draw", "better")
-    says = [row[0] for row in known.claims("draw-bound").rows if not row[0].startswith("–")]
-    assert says == [one.statement for one in claims.about("draw") if one.name == "draw-bound"]
-
-
 @pytest.mark.parametrize(
     ("differences", "given", "label"),
     [

@@ -10,7 +10,6 @@ import pytest
 
 from lnbook.figures import colors
 from lnbook.figures.colors import CARD, COLORS, DARK, NUMBER
-from lnbook.figures.plots import GATES, NORMS, RMS
 
 ROOT = Path(__file__).parents[3]
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -146,19 +145,6 @@ def test_looks_that_stand_together_have_colors_of_the_module_and_differ(rows):
         assert distance >= 0.06 or words(one, STYLES) != words(other, STYLES), (one, other)
 
 
-def test_no_norm_and_no_gate_is_told_by_its_color_alone():
-    looks = [*NORMS.values(), RMS]
-    assert len({dash for _, _, dash in looks}) == len(looks)
-    assert len({symbol for _, _, symbol in GATES.values()}) == len(GATES)
-
-
-def test_each_norm_and_each_gate_has_the_color_of_its_name():
-    assert {norm: look[1] for norm, look in NORMS.items()} == {n: COLORS[n] for n in NORMS}
-    assert {gate: look[1] for gate, look in GATES.items()} == {
-        g: COLORS[f"gate-{g}"] for g in GATES
-    }
-
-
 # One module owns them.
 
 COLOR = re.compile(
@@ -197,13 +183,6 @@ def test_no_other_file_has_a_color_of_its_own():
         and result.group() not in (COLORS["layer"],) * (path.suffix == ".svg")
     ]
     assert not strays
-
-
-def test_every_variable_that_a_style_asks_for_is_there():
-    texts = {path: path.read_text("utf-8") for path in sources()}
-    known = set(re.findall(r"(--ln-[\w-]+):", " ".join([colors.css(), *texts.values()])))
-    for path, text in texts.items():
-        assert set(re.findall(r"var\((--ln-[\w-]+)\)", text)) <= known, path
 
 
 def test_a_dark_page_has_another_color_for_each_and_for_its_faded_form():

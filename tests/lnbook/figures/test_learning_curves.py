@@ -8,6 +8,7 @@ import pytest
 
 from lnbook.figures.run_groups import LAYER
 from tests.cases import oracle
+from tests.cases.drawn import check_band, lines
 from tests.cases.oracle import parsed
 from tests.cases.race_chapters import (
     CASES,
@@ -54,25 +55,6 @@ def curves(name, case, arm, axis):
     grid = [shortest * k / 59 for k in range(60)]
     times = {s: oracle.seconds(run) for s, run in result[arm].items()}
     return grid, {s: [between(t, times[s], of[s]) for t in grid] for s in of}
-
-
-def lines(figure):
-    """The lines of a figure by name, each with the edges of its band."""
-    traces = {t.name: t for t in figure.data if t.name}
-    return {
-        label: (t, traces.get(f"{label}, lower edge"), traces.get(f"{label}, upper edge"))
-        for label, t in traces.items()
-        if "edge" not in label
-    }
-
-
-def check_band(line, where, by_seed):
-    """Hold a line and its band to the mean, the lowest and the highest of the seeds."""
-    columns = [*zip(*by_seed, strict=True)]
-    middle, low, high = line
-    for trace, of in ((middle, fmean), (low, min), (high, max)):
-        np.testing.assert_allclose(trace.x, where, rtol=1e-9)
-        np.testing.assert_allclose(trace.y, [of(column) for column in columns], rtol=1e-6)
 
 
 def without(text, labels):

@@ -7,10 +7,8 @@ import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from lnbook.figures import plots
-from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import (
     LINE,
     WIDEST,
@@ -18,10 +16,8 @@ from lnbook.figures.plots import (
     band,
     difference,
     label_ends,
-    signs,
     spread,
 )
-from tests.cases.oracle import parsed
 
 
 def panel(names, ends=None, **layout):
@@ -47,11 +43,6 @@ def test_a_name_stands_where_its_line_ends_in_its_color_and_the_legend_goes():
     assert figure.layout.showlegend is False
 
 
-def test_on_a_logarithmic_axis_a_name_stands_at_the_power():
-    result = labels(panel(["one"], [100], yaxis={"type": "log", "range": [0, 3]}))
-    assert result["one"].y == 2
-
-
 def test_a_line_that_breaks_off_carries_its_name_where_it_does():
     figure = go.Figure()
     figure.add_scatter(x=[1, 2, 3], y=[5, 6, None], name="short", mode="lines")
@@ -63,15 +54,6 @@ def test_a_line_that_breaks_off_carries_its_name_where_it_does():
 def test_a_name_of_a_line_that_leaves_the_panel_stays_at_its_edge():
     result = labels(panel(["one", "two"], [50, -50], yaxis={"range": [0, 9]}))
     assert (result["one"].y, result["two"].y) == (9, 0)
-
-
-def test_points_keep_their_legend_beside_named_lines():
-    figure = go.Figure()
-    figure.add_scatter(x=[1, 2], y=[1, 2], name="line", mode="lines")
-    figure.add_scatter(x=[1, 2], y=[1, 2], name="points", mode="markers")
-    label_ends(figure)
-    assert figure.layout.showlegend is True
-    assert [trace.showlegend for trace in figure.data] == [False, None]
 
 
 def test_a_long_name_takes_two_lines_and_one_that_is_longer_leaves_the_legend():
@@ -105,13 +87,6 @@ def test_names_never_cover_each_other_and_stay_in_the_panel(here, broken):
         assert size / 2 - 1e-9 <= at <= 300 - size / 2 + 1e-9
 
 
-@given(st.lists(st.integers(1, 10), min_size=1, max_size=6))
-def test_names_that_have_room_stay_where_they_are(steps):
-    here = LINE + np.cumsum(steps) * 1.0 * LINE
-    room = here[-1] + LINE
-    np.testing.assert_allclose(_apart(here, [LINE] * len(here), room), here)
-
-
 # Bands, differences and verdicts.
 
 
@@ -142,13 +117,6 @@ def test_a_difference_is_a_mean_and_of_several_seeds_its_bounds(values, expected
     assert difference(np.array(values)) == expected
 
 
-def test_ten_differences_are_told_with_their_interval_and_not_with_their_range():
-    values = [0.0, 1.0, 2.0, 3.0, 4.0, 20.0, 1.0, 2.0, 3.0, 4.0]
-    low, high = stats.ttest_1samp(values, 0).confidence_interval()
-    assert parsed(difference(np.array(values))) == pytest.approx([4.0, low, high], abs=0.0051)
-    assert parsed(difference(np.array(values[:9])))[1:] == [0.0, 20.0]
-
-
 def test_labels_of_a_table_are_badges_corrected_for_its_rows_of_ten_seeds():
     strong = np.linspace(-2, -1, 10)
     weak = strong - strong.mean() - 0.25  # p = 0.043 alone
@@ -156,10 +124,6 @@ def test_labels_of_a_table_are_badges_corrected_for_its_rows_of_ten_seeds():
         "✓ supported", "2 of 3 seeds", "not testable here: diverged",
     ]  # fmt: skip
     assert plots.labels([weak, -weak, -strong]) == ["≈ undecided", "≈ undecided", "✗ contradicted"]
-
-
-def test_signs_have_colors():
-    assert signs(np.array([-1.0, 2.0])) == [COLORS["negative"], COLORS["positive"]]
 
 
 @pytest.mark.parametrize("kind", ["linear", "log"])

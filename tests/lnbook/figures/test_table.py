@@ -44,12 +44,6 @@ def test_several_verdicts_stand_each_under_what_is_judged():
     assert repr(table).splitlines()[1] == "claim   points        verdict          updates  fewer?"
 
 
-def test_verdicts_beside_each_other_stay_columns():
-    table = Table(["norm", "here", "there"], [["layer", HOLDS, FAILS]], "Beside.")
-    assert columns(table) == ["Norm", "Here", "There"]
-    assert row(table, 0) == [badge("holds", HOLDS), badge("fails", FAILS)]
-
-
 def test_verdicts_that_stand_before_their_numbers_stay_columns():
     table = Table(
         ["rate", "lower loss", "nats", "lower error", "points"],
@@ -62,11 +56,3 @@ def test_verdicts_that_stand_before_their_numbers_stay_columns():
 def test_a_row_of_another_length_is_refused():
     with pytest.raises(ValueError, match=r"a row must have 2 cells, got \['a'\]"):
         Table(["one", "two"], [["a"]], "Short.")
-
-
-def test_tables_of_one_caption_have_names_of_their_own():
-    two = [
-        Table(["norm", "here"], [[norm, "1"]], "Error.").to_html() for norm in ("layer", "batch")
-    ]
-    names = [re.search('aria-label="([^"]+)"', one)[1] for one in two]
-    assert names == ["Error. First row: layer", "Error. First row: batch"]

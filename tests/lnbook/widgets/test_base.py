@@ -1,10 +1,16 @@
 """Every widget is a folder, whose files reach the page by one way."""
 
 import re
+import sys
 
 import pytest
 
+from lnbook.show import NormTable, Quiz, choose
 from lnbook.widgets import base
+from lnbook.widgets.playground import Playground
+from lnbook.widgets.replay.caption_ranking import CaptionRanking
+from lnbook.widgets.sphere import Sphere
+from lnbook.widgets.transformer import TransformerWidget
 
 WIDGETS = {widget.name: widget for widget in base.widgets()}
 EXAMPLES = {"element": '<div class="{}" id="x">', "several": '<div class="{} more">'}
@@ -53,6 +59,38 @@ def test_a_page_has_a_widget_if_it_has_its_element(name):
         assert web.on(page.format(element)) == wanted
     others = (f"{element}-live", f"no-{element}", "x")
     assert not any(web.on(EXAMPLES["element"].format(other)) for other in others)
+
+
+MADE = {
+    "caption_ranking": CaptionRanking,
+    "norm_table": lambda: NormTable([[1.0, 2.0]], title="Type here"),
+    "playground": Playground,
+    "quiz": lambda: Quiz(choose("Which?", {"a": "No.", "b": "Yes."}, right="b")),
+    "sphere": Sphere,
+    "transformer": TransformerWidget,
+}
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_a_book_gets_html_and_a_notebook_a_widget(make, monkeypatch):
+    monkeypatch.setenv("LNLIB_STATIC", "1")
+    book = make()._repr_mimebundle_()
+    assert set(book) == {"text/plain", "text/html"}
+    monkeypatch.delenv("LNLIB_STATIC")
+    notebook = make()._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in notebook
+    assert "text/html" not in notebook
+    assert book["text/plain"] == notebook["text/plain"] == repr(make())
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    bare = make()._repr_mimebundle_()
+    assert set(bare) == {"text/plain"}
+    assert "pip install ipywidgets" in bare["text/plain"]
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_no_two_elements_share_an_id(make):
+    ids = re.findall(r' id="([^"]*)"', "".join(make().to_html() for _ in range(3)))
+    assert len(set(ids)) == len(ids)
 
 
 # A rule about buttons, lists or sliders by their tags; a sentence in a list is none of them.

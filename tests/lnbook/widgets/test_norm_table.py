@@ -50,12 +50,8 @@ def state_of(x, **changes):
     [
         (np.zeros(3), {}, r"values must be of shape \(examples, features\).*got \(3,\); values\["),
         (np.zeros((17, 2)), {}, r"1 to 16 by 1 to 8, got \(17, 2\)"),
-        (np.zeros((2, 9)), {}, r"1 to 16 by 1 to 8, got \(2, 9\)"),
-        (np.zeros((0, 2)), {}, r"got \(0, 2\)"),
         ([[1.0, 2.0], [3.0]], {}, "values must be numbers in rows of one length"),
-        ([["one"]], {}, "values must be numbers"),
         ([[1.0, np.nan]], {}, "values must hold no NaN and no infinity"),
-        ([[1.0, np.inf]], {}, "values must hold no NaN and no infinity"),
         (np.ones((2, 3)), {"running": np.ones(3)}, r"running must be a pair \(mean, var\)"),
         (
             np.ones((2, 3)),
@@ -63,19 +59,9 @@ def state_of(x, **changes):
             r"running mean must be of shape \(3,\), .* got \(2,\)",
         ),
         (
-            np.ones((2, 3)),
-            {"running": (np.ones(3), np.ones((1, 3)))},
-            r"running var must be of shape \(3,\), .* got \(1, 3\)",
-        ),
-        (
             np.ones((2, 2)),
             {"running": (np.ones(2), np.array([1.0, 0.0]))},
             "running var must be positive",
-        ),
-        (
-            np.ones((2, 2)),
-            {"running": (np.array([1, np.nan]), np.ones(2))},
-            "running must hold no NaN",
         ),
         (np.ones((2, 2)), {"start": "weight norm"}, "start must be one of .*got 'weight norm'"),
         (np.ones((2, 2)), {"start": TEST_TIME}, r"got 'batch.*'; it needs running=\(mean, var\)"),
@@ -214,14 +200,6 @@ def test_html_holds_the_start_as_plain_tables():
     assert len(ids) == len(set(ids))
 
 
-def test_html_is_small_and_escaped():
-    source = make(title="<b>", alt='"alt"', columns=["</script>", *"bcdef"]).to_html()
-    assert len(source.encode()) < 16_000
-    assert "<b>" not in source.replace("<b>1", "").split("sheet-controls")[0]
-    assert source.count("</script>") == 1
-    assert "&quot;alt&quot;" in source
-
-
 def test_text_form_is_the_same_every_time():
     assert repr(make()) == repr(make())
     assert "batch norm at inference" not in repr(make(running=None))
@@ -233,14 +211,6 @@ def test_text_form_is_the_same_every_time():
     )
     means = next(line for line in lines if line.startswith("mean μ")).split()[2:]
     assert all(rounds(t, v) for t, v in zip(means, TABLE.mean(0), strict=True))
-
-
-def test_static_and_live_are_chosen_as_by_an_explorer(monkeypatch):
-    assert "application/vnd.jupyter.widget-view+json" in make()._repr_mimebundle_()
-    monkeypatch.setenv("LNLIB_STATIC", "1")
-    bundle = make()._repr_mimebundle_()
-    assert set(bundle) == {"text/plain", "text/html"}
-    assert bundle["text/plain"] == repr(make())
 
 
 # The live widget.
@@ -358,14 +328,6 @@ def test_live_table_grows_and_shrinks(widget):
     assert_shows(widget, norms.batch_norm(x))
 
 
-def test_live_groups_follow_the_features(widget):
-    widget.control("Norm").value = "group norm"
-    widget.control("Groups").value = 3
-    widget.control("Features").value = 4
-    assert widget.control("Groups").options == (1, 2, 4)
-    assert_shows(widget, norms.group_norm(TABLE[:, :4].copy(), 2))
-
-
 def test_live_paste_new_and_start(widget):
     (box,) = widget.find(ipywidgets.Textarea)
     box.value = str(TABLE[:2, :3])
@@ -382,42 +344,3 @@ def test_live_paste_new_and_start(widget):
     widget.control("Start values").click()
     assert [float(f) for f in widget.fields] == TABLE.ravel().tolist()
     assert_shows(widget, norms.layer_norm(TABLE))
-
-
-@pytest.mark.parametrize(
-    ("shape", "cut"),
-    [((16, 8), False), ((17, 8), True), ((16, 9), True), ((2, 9), True), ((20, 10), True)],
-)
-def test_live_paste_says_what_is_left_out_of_rows_or_of_columns(widget, shape, cut):
-    (box,) = widget.find(ipywidgets.Textarea)
-    x = np.arange(float(np.prod(shape))).reshape(shape)
-    box.value = "\n".join("\t".join(map(str, row)) for row in x)
-    widget.control("Use these numbers").click()
-    text = [w.value for w in widget.find(ipywidgets.HTML)][-1]
-    B, F = min(shape[0], 16), min(shape[1], 8)
-    assert f"Pasted {B} by {F} numbers" in text
-    assert ("Numbers beyond 16 examples or 8 features were left out." in text) == cut
-    assert [float(f) for f in widget.fields] == x[:16, :8].ravel().tolist()
-
-
-def test_live_cell_can_be_chosen(widget):
-    widget.control("Chosen example").value = 4
-    widget.control("Chosen feature").value = 1
-    assert "Example 4, feature 1 shares its mean 37.46" in widget.page
-    widget.control("Examples").value = 2
-    assert "Example 2, feature 1 shares its mean" in widget.page
-
-
-def test_live_works_without_anywidget(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "anywidget", None)
-    assert_shows(Live(make()), norms.layer_norm(TABLE))
-
-
-def test_live_failure_is_a_sentence(widget, monkeypatch):
-    def fail(*args):
-        raise RuntimeError("something <else>")
-
-    monkeypatch.setattr(widget.sheet, "read", fail)
-    widget.field("example 1, feature 1").value = "2"
-    texts = [w.value for w in widget.find(ipywidgets.HTML)]
-    assert any("could not be computed (RuntimeError: something &lt;else&gt;)" in s for s in texts)

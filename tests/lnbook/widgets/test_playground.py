@@ -17,20 +17,6 @@ def test_the_page_gets_one_element_with_its_options():
     assert "JavaScript" in shown
 
 
-def test_no_two_elements_share_an_id():
-    ids = [re.search(r'id="([^"]*)"', Playground().to_html())[1] for _ in range(3)]
-    assert len(set(ids)) == 3
-
-
-def test_a_book_gets_html_and_a_notebook_a_widget(monkeypatch):
-    monkeypatch.setenv("LNLIB_STATIC", "1")
-    assert Playground()._repr_mimebundle_()["text/html"].startswith('<div class="ln-playground"')
-    monkeypatch.delenv("LNLIB_STATIC")
-    bundle = Playground(small=True)._repr_mimebundle_()
-    assert "application/vnd.jupyter.widget-view+json" in bundle
-    assert bundle["text/plain"] == repr(Playground())
-
-
 def test_the_widget_runs_the_same_files_as_the_page():
     (widget,) = Playground(depth=3).widget().children
     assert WEB.source() in widget._esm

@@ -84,12 +84,10 @@ def test_choose_judges_each_option_by_its_own_explanation():
     [
         ("1.155", True, "The deviation divides by H."),
         ("1.165", True, "The deviation divides by H."),  # in binary a little more than 0.01 off
-        ("1.145 ms", True, "The deviation divides by H."),
         ("231/200", True, "The deviation divides by H."),
         ("1,155", True, "The deviation divides by H."),
         ("1.166", False, "Rounded too early."),
         ("1.3332", False, "That is the ratio of the variances."),
-        ("4/3", False, "That is the ratio of the variances."),
         ("1.4", False, "Subtract the mean first."),
         ("-1.155", False, "Subtract the mean first."),
     ],
@@ -98,7 +96,7 @@ def test_number_judges_within_its_tolerance_and_knows_the_wrong_ones(text, right
     assert LAST.judge(text) == (right, why)
 
 
-@pytest.mark.parametrize("text", ["", "  ", "a lot", "1/0", "1/2/3", "0x10", "1 2", "inf", "ms"])
+@pytest.mark.parametrize("text", ["", "1/0", "1 2", "inf", "ms"])
 def test_what_is_no_number_is_not_judged(text):
     assert LAST.judge(text) is None
 
@@ -120,25 +118,19 @@ def test_the_nearest_wrong_number_explains():
         ("3200", [3200]),
         (" 3,200 ", [3200, 3.2]),
         ("1,234,567.5", [1234567.5]),
-        ("60 000", [60000]),
         ("60\u202f000", [60000]),
         ("0,155", [0.155]),
         ("1,5", [1.5]),
         ("−1.5", [-1.5]),
         ("+.5", [0.5]),
         ("2e-3", [0.002]),
-        ("2E−3", [0.002]),
         ("1/4", [0.25]),
-        ("-1 / 4", [-0.25]),
         ("1/1,000", [0.001, 1]),
         ("5 s", [5]),
-        ("5S", [5]),
         ("1e999", []),
-        ("1 1/4", []),
         ("12,34", [12.34]),
         ("1,23,456", []),
         ("٣", []),
-        ("1_000", []),
         ("nan", []),
     ],
 )
@@ -164,21 +156,14 @@ def test_order_starts_with_no_item_in_its_place_and_the_same_at_every_build(coun
         assert all(i != place for i, place in enumerate(start))
 
 
-def test_orders_of_different_questions_start_differently():
-    starts = {order(t, list("abcde"), why=".", otherwise=".").start for t in "abcdefgh"}
-    assert len(starts) > 3
-
-
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
         ("Yes: one for each.", "One for each."),
         ("No. That is batch norm.", "That is batch norm."),
         ("Not yet. σ shrinks.", "σ shrinks."),
-        ("Right! x is a number.", "x is a number."),
         ("Yes, and no more.", "Yes, and no more."),
         ("Nothing changes.", "Nothing changes."),
-        ("Yes: `eval()` does.", "`eval()` does."),
     ],
 )
 def test_a_verdict_at_the_start_of_an_explanation_is_dropped(written, expected):
@@ -242,10 +227,8 @@ def test_html_marks_code_and_emphasis_and_escapes_the_rest():
     ("text", "written"),
     [
         ("2*3*4", "2*3*4"),
-        ("a * b * c", "a * b * c"),
         ("*a b*, *c*", "<em>a b</em>, <em>c</em>"),
         ("`a*b*c` *d*", "<code>a*b*c</code> <em>d</em>"),
-        ("(*a*)", "(<em>a</em>)"),
         ("one ` alone", "one ` alone"),
         ("<*&*>", "&lt;<em>&amp;</em>&gt;"),
         ("`<b>`", "<code>&lt;b&gt;</code>"),
@@ -275,40 +258,7 @@ def test_a_question_has_the_same_key_until_it_changes():
     assert len({*keys(first), *(keys(other)[0] for other in others)}) == 7
 
 
-def test_five_questions_take_less_than_8_kilobytes():
-    five = [MEANS, LAST, STEPS]
-    five += [choose(str(i), {"a" * 60: "b" * 200, "c": "d" * 200}, right="c") for i in range(2)]
-    assert len(Quiz(*five).to_html().encode()) < 8_000
-
-
 # Text.
-
-
-def test_text_is_the_questions_then_the_answers():
-    assert repr(Quiz(MEANS, LAST, STEPS)) == (
-        "Check yourself (3 questions)\n"
-        "\n"
-        "1. How many *means* has `x[:32]`?\n"
-        "   a. 1\n"
-        "   b. `32`\n"
-        "   c. 100\n"
-        "2. What is the *last* output?\n"
-        "   (a number, in ms)\n"
-        "3. Smallest first.\n"
-        + "".join(f"   - {STEPS.items[i]}\n" for i in STEPS.start)
-        + "\nAnswers\n"
-        "\n"
-        "1. b. `32`: One for each example, if x < 2 & y.\n"
-        "   Not a. 1: One mean over the table would mix examples.\n"
-        "   Not c. 100: That is batch norm.\n"
-        "2. 1.155 ms (give or take 0.01). The deviation divides by H.\n"
-        "   Not 1.333: That is the ratio of the variances.\n"
-        "   Not 1.17: Rounded too early.\n"
-        "   Another number: Subtract the mean first.\n"
-        "3. `1/4` → *a half* → 1. 1/4 < 1/2 < 1.\n"
-        "   Not 1 → *a half* → `1/4`: You began with the largest.\n"
-        "   Another order: Compare two at a time."
-    )
 
 
 def test_long_texts_are_wrapped():
@@ -317,31 +267,6 @@ def test_long_texts_are_wrapped():
     assert lines[0] == "Long (1 question)"
     assert max(map(len, lines)) <= texts.LINE
     assert sum(line.count("word") for line in lines) == 80
-
-
-# Where it lives.
-
-
-def test_notebook_gets_a_widget_and_the_same_text():
-    out = Quiz(MEANS)._repr_mimebundle_()
-    assert out["text/plain"] == repr(Quiz(MEANS))
-    assert "application/vnd.jupyter.widget-view+json" in out
-    assert "text/html" not in out
-
-
-def test_book_gets_html_and_the_same_text(monkeypatch):
-    monkeypatch.setenv("LNLIB_STATIC", "1")
-    assert Quiz(MEANS)._repr_mimebundle_() == {
-        "text/plain": repr(Quiz(MEANS)),
-        "text/html": Quiz(MEANS).to_html(),
-    }
-
-
-def test_without_ipywidgets_the_text_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "ipywidgets", None)
-    out = Quiz(MEANS)._repr_mimebundle_()
-    assert set(out) == {"text/plain"}
-    assert out["text/plain"] == repr(Quiz(MEANS)) + "\n\n(To answer here: pip install ipywidgets)"
 
 
 # The live life.
@@ -425,16 +350,6 @@ def test_live_order_is_moved_by_buttons_and_the_moved_item_stays_selected():
     assert page.check() == "✓ Right. 1/4 &lt; 1/2 &lt; 1."
 
 
-def test_live_feedback_is_announced_and_title_and_question_are_marked_up():
-    page = Live(MEANS, title="A <b>title")
-    page.find(ipywidgets.RadioButtons)[0].index = 1
-    page.check()
-    question, text = page.find(ipywidgets.HTML)
-    assert 'role="status"' in text.value
-    assert "How many <em>means</em> has <code>x[:32]</code>?" in question.value
-    assert page.box.children[0].value.endswith("<b>A &lt;b&gt;title</b>")
-
-
 # Refusals.
 
 TWO = {"a": "First.", "b": "Second."}
@@ -446,35 +361,23 @@ TEXTS = {"why": "So.", "otherwise": "Think."}
     [
         (lambda: choose("Q", TWO, right="c"), r"right of 'Q' must be one .* \('a', 'b'\), got 'c'"),
         (lambda: choose("Q", {"a": "."}, right="a"), r"options of 'Q' must be two or more, got 1"),
-        (lambda: choose(" ", TWO, right="a"), r"choose: text must be a text that is not empty"),
         (
             lambda: choose("Q", TWO | {"c": ""}, right="a"),
             r"the explanation of 'c' must be a text that is not empty, got ''",
         ),
-        (lambda: choose("Q", TWO | {"c": None}, right="a"), r"explanation of 'c' .* got None"),
-        (lambda: choose("Q", TWO | {"": "."}, right="a"), r"an option of 'Q' must be a text"),
         (lambda: number("Q", 1, within=-0.1, **TEXTS), r"within of 'Q' must not be neg.* got -0.1"),
         (lambda: number("Q", float("nan"), **TEXTS), r"answer of 'Q' must be a finite number"),
-        (lambda: number("Q", "one", **TEXTS), r"answer of 'Q' must be a finite number"),
         (lambda: number("Q", 1, **TEXTS | {"why": ""}), r"why of 'Q' must be a text"),
-        (lambda: number("Q", 1, **TEXTS | {"otherwise": ""}), r"otherwise of 'Q' must be a text"),
-        (lambda: number("Q", 1, wrong={2: " "}, **TEXTS), r"explanation of 2 must be a text"),
         (
             lambda: number("Q", 1, within=0.5, wrong={1.5: "."}, **TEXTS),
             r"wrong of 'Q' has 1.5, which counts as right: the answer is 1, within 0.5",
         ),
-        (lambda: order("Q", ["a"], **TEXTS), r"items of 'Q' must be two or more, all different"),
         (lambda: order("Q", ["a", "b", "a"], **TEXTS), r"items of 'Q' .* all different"),
-        (lambda: order("Q", ["a", ""], **TEXTS), r"an item of 'Q' must be a text"),
-        (lambda: order("Q", ["a", "b"], **TEXTS | {"why": ""}), r"why of 'Q' must be a text"),
         (
             lambda: order("Q", ["a", "b"], wrong={("a", "c"): "."}, **TEXTS),
             r"wrong of 'Q' must have every item, as a tuple .*got \('a', 'c'\)",
         ),
-        (lambda: order("Q", ["a", "b"], wrong={("b",): "."}, **TEXTS), r"must have every item"),
         (lambda: order("Q", ["a", "b"], wrong={("a", "b"): "."}, **TEXTS), r"than the right one"),
-        (lambda: order("Q", ["a", "b"], wrong={"ba": "."}, **TEXTS), r"got 'ba'"),
-        (lambda: order("Q", ["a", "b"], wrong={("b", "a"): ""}, **TEXTS), r"explanation of \('b'"),
         (lambda: Quiz(), r"Quiz: questions must not be empty"),
         (lambda: Quiz(MEANS, MEANS), r"questions must differ, got twice: \['How many"),
     ],
@@ -482,8 +385,3 @@ TEXTS = {"why": "So.", "otherwise": "Think."}
 def test_refusal_names_what_is_wrong(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_what_is_no_question_is_refused():
-    with pytest.raises(TypeError, match=r"must be made by choose, number or order, got str \(the"):
-        Quiz(MEANS, "Title")

@@ -21,22 +21,6 @@ def test_the_page_gets_its_options_and_the_picture_at_the_start(gradient):
     assert "JavaScript" in shown
 
 
-def test_no_two_elements_share_an_id():
-    shown = "".join(Sphere().to_html() for _ in range(3))
-    ids = re.findall(r' id="([^"]*)"', shown)
-    assert len(set(ids)) == len(ids)
-    assert "{id}" not in shown
-
-
-def test_a_book_gets_html_and_a_notebook_a_widget(monkeypatch):
-    monkeypatch.setenv("LNLIB_STATIC", "1")
-    assert Sphere()._repr_mimebundle_()["text/html"].startswith('<div class="ln-sphere"')
-    monkeypatch.delenv("LNLIB_STATIC")
-    bundle = Sphere()._repr_mimebundle_()
-    assert "application/vnd.jupyter.widget-view+json" in bundle
-    assert bundle["text/plain"] == repr(Sphere())
-
-
 def test_the_widget_runs_the_same_files_as_the_page():
     (widget,) = Sphere(gradient=True).widget().children
     assert WEB.source() in widget._esm

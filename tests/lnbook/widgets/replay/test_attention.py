@@ -110,15 +110,6 @@ def test_the_first_question_is_the_one_whose_name_attracts_most_attention():
     assert unpacked(packed(runs))[0]["first"] == 0
 
 
-def test_fewer_networks_stand_alone():
-    header, _, _ = unpacked(packed([made("none", "chosen"), made(gain=0.1)]))
-    assert [arm["name"] for arm in header["arms"]] == [
-        "No norm, tuned initialization",
-        "Layer norm, gain 0.1",
-    ]
-    assert header["shown"] == [0, 1]
-
-
 def test_a_page_and_a_notebook_are_handed_the_same(handed):
     handed(AttentionReplay(), AttentionReplay(six()), (
         "AttentionReplay: 2 questions, at 4 of 20 updates, by 6 networks"

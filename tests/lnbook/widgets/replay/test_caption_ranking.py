@@ -10,7 +10,6 @@ import pytest
 
 from lnbook.widgets.replay import caption_ranking
 from lnbook.widgets.replay.caption_ranking import WEB, CaptionRanking
-from lnlab import records
 
 
 def test_the_page_gets_one_element_with_its_options():
@@ -20,19 +19,6 @@ def test_the_page_gets_one_element_with_its_options():
     assert CaptionRanking().options == {"picture": 68, "point": 8}
     assert shown.count("<div") == shown.count("</div>") == 1
     assert "JavaScript" in shown
-
-
-def test_a_book_gets_html_and_a_notebook_a_widget(monkeypatch):
-    monkeypatch.setenv("LNLIB_STATIC", "1")
-    assert (
-        CaptionRanking()
-        ._repr_mimebundle_()["text/html"]
-        .startswith('<div class="ln-caption-ranking"')
-    )
-    monkeypatch.delenv("LNLIB_STATIC")
-    bundle = CaptionRanking()._repr_mimebundle_()
-    assert "application/vnd.jupyter.widget-view+json" in bundle
-    assert bundle["text/plain"] == repr(CaptionRanking())
 
 
 def test_the_widget_runs_the_same_files_as_the_page_on_the_same_data():
@@ -71,17 +57,6 @@ def test_both_networks_were_kept_at_the_same_updates_of_the_same_captions():
     assert pictures["updates"][:5] == [0, 19, 76, 172, 305]
     assert "CC BY 4.0" in pictures["credit"]
     assert "Lin et al. (2014)" in pictures["credit"]
-
-
-def test_a_page_loads_at_most_half_a_megabyte_before_its_slider_is_moved():
-    first = WEB.data["pictures.js"](), WEB.data["networks-8.js"](), WEB.book()
-    assert sum(len(text.encode()) for text in first) < 500_000
-
-
-def test_what_the_records_keep_takes_less_than_two_megabytes():
-    saved = list((records.folder() / "order_embeddings").glob("*.npz"))
-    assert len(saved) == len(caption_ranking.NORMS)
-    assert sum(path.stat().st_size for path in saved) < 2_000_000
 
 
 @pytest.mark.parametrize(

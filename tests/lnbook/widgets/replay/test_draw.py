@@ -5,13 +5,10 @@ import base64
 import numpy as np
 import pytest
 
-from lnbook.widgets.replay import base, draw
-from lnbook.widgets.replay.draw import WEB, DrawReplay, packed, unpacked
+from lnbook.widgets.replay.draw import DrawReplay, packed, unpacked
 from lnlab import records
 
 EPOCHS = [0, 0.5, 1, 2, 3]
-# Of the 10,000 test images, which lie in the order of their digits.
-OF_EACH_DIGIT = (980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009)
 
 
 def made(norm="layer", start="usual", seed=0, images=6, glimpses=3, **settings):
@@ -59,23 +56,6 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
             np.testing.assert_allclose(windows[k, :, kind], expected, atol=0.51 / 64)
 
 
-def test_of_many_points_a_dozen_are_taken_closer_at_the_beginning():
-    updates = [0, 125, *range(250, 8001, 250)]
-    chosen = base.points(updates)
-    assert len(chosen) <= base.POINTS
-    taken = [updates[k] for k in chosen]
-    assert (taken[:3], taken[-1]) == ([0, 125, 250], 8000)
-    steps = np.diff(taken[1:])
-    assert np.all(steps > 0)
-    assert steps[-1] == steps.max() > 4 * steps[0]
-
-
-def test_the_digits_are_test_images_of_their_digit():
-    digit_of = np.repeat(np.arange(10), OF_EACH_DIGIT)
-    assert [digit_of[number] for number in draw.digits()] == [0, 2, 4, 5, 7, 9]
-    assert [digit for digit, _ in draw.digits().values()] == [0, 2, 4, 5, 7, 9]
-
-
 def test_with_layer_norm_each_canvas_of_the_book_ends_nearest_its_own_digit(book):
     header, shades, _ = unpacked(packed(book))
     own = [np.unpackbits(np.frombuffer(base64.b64decode(text), "u1")) for text in header["bits"]]
@@ -90,10 +70,6 @@ def test_a_page_and_a_notebook_are_handed_the_same(handed):
     handed(DrawReplay(), DrawReplay(three()), (
         "DrawReplay: 6 digits and 6 samples in 3 glimpses, at 5 of 300 updates, by 3 networks"
     ))  # fmt: skip
-
-
-def test_the_book_s_file_is_less_than_900_kilobytes():
-    assert len(WEB.data["packed.js"]()) < 900_000
 
 
 def test_records_that_do_not_go_together_are_refused(refused):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from lnbook.widgets.replay.handwriting import WEB, HandwritingReplay, packed, unpacked
+from lnbook.widgets.replay.handwriting import HandwritingReplay, packed, unpacked
 
 EPOCHS = [0, 0.5, 1, 2]
 
@@ -103,7 +103,3 @@ def test_records_that_do_not_go_together_are_refused(refused):
     refused(
         HandwritingReplay, made, "strokes", shape={"points": 31}, updates={"updates_an_epoch": 9}
     )
-
-
-def test_the_book_s_file_is_less_than_300_kilobytes():
-    assert len(WEB.data["packed.js"]()) < 300_000

@@ -5,7 +5,6 @@ import pytest
 
 from lnbook.widgets.replay import sentence_neighbors
 from lnbook.widgets.replay.sentence_neighbors import (
-    WEB,
     SentenceNeighbors,
     alike,
     packed,
@@ -119,17 +118,6 @@ def test_a_page_and_a_notebook_are_handed_the_same(handed):
         "SentenceNeighbors: 6 sentences and the 3 nearest to each, at 4 of 200 updates, "
         "by 3 networks"
     ))  # fmt: skip
-
-
-def test_the_book_s_file_is_less_than_300_kilobytes():
-    assert len(WEB.data["packed.js"]()) < 300_000
-
-
-def test_no_sentence_of_the_book_is_its_own_neighbor(book):
-    _, _, nearest = unpacked(packed(book))
-    own = np.arange(nearest.shape[2])[:, None]
-    assert not (nearest == own).any()
-    assert nearest.max() < len(own)
 
 
 def test_records_that_do_not_go_together_are_refused(refused):

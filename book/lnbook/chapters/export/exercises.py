@@ -93,14 +93,14 @@ EXERCISES = {
         wrong={
             "the squares of very large numbers are infinite, and the row becomes 0. Divide the row "
             "by its largest absolute value first.": _as_written,
-            "`eps` belongs to the squares of `x`. If `x` is divided by a number, `eps` has to be "
-            "divided by its square.": _eps_as_it_is,
-            "`eps` is divided by the largest value once. It is added to squares: divide it "
+            "`eps` is added to squares of `x`. If `x` is divided by a number, `eps` has to be "
+            "divided by the square of that number.": _eps_as_it_is,
+            "`eps` is divided by the largest value only once. It is added to squares, so divide it "
             "twice.": _eps_over_largest,
             "a row of zeros gives NaN, because it is divided by 0. Divide by at least a small "
             "number.": _zero_row,
-            "all rows are divided by one number, so small rows lose their digits next to large "
-            "ones. Take the largest value of each row.": _one_scale,
+            "all rows are divided by the same number, so the squares of a row of small numbers are "
+            "rounded to 0. Take the largest value of each row.": _one_scale,
             "the result is multiplied by the largest value again. The normalized row does not "
             "depend on it: numerator and root were divided by the same number.": _multiplied_back,
             "this subtracts the mean. RMS norm does not.": _layer_norm,
@@ -122,9 +122,9 @@ EXERCISES = {
             "the norm's bias is lost. The layer adds `W @ bias` to every output.": (
                 lambda W, b, gain, bias: (W * gain, b)
             ),
-            "`W` is divided by the gain. The norm multiplied by the gain, so now `W` must be "
+            "`W` is divided by the gain. The norm used to multiply by the gain, so now `W` must be "
             "multiplied by it.": (lambda W, b, gain, bias: (W / gain, b + W @ bias)),
         },
-        right="The norm has no parameters left, and the network computes the same.",
+        right="The norm has no parameters left, and the network computes the same outputs.",
     ),
 }

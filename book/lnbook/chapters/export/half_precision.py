@@ -16,7 +16,11 @@ LARGEST = float(np.finfo(np.float16).max)
 STDS = np.logspace(-5, 4, 55)
 EPS = {"1e-5": 1e-5, "1e-6": 1e-6, "1e-8": 1e-8, "1e-12": 1e-12}
 OUTLIERS = {"none": 1.0, "one, 50 times as large": 50.0}
-SCALES = {"not rescaled": "none", "divided by 64": "64", "divided by the largest": "largest"}
+SCALES = {
+    "not rescaled": "none",
+    "divided by 64": "64",
+    "divided by the largest feature": "largest",
+}
 TOP, BAND = 1.1, (1.2, 1.36)  # above TOP lies the band of infinities and NaN
 CLOSE = 0.05
 
@@ -170,16 +174,17 @@ def describe(eps: float, outlier: float, scale: str) -> str:
     result = sweep(eps, outlier, scale)
     low, high = working(result)
     below, above = low > STDS[0], high < STDS[-1]
-    single = f"With float32 inside the output is right everywhere{_small(eps)}."
+    single = f"With float32 inside, the output is correct everywhere{_small(eps)}."
     if not below and not above:
-        return f"Float16 gives the right output for activations of any magnitude. {single}"
+        return f"Float16 gives the correct output for activations of any magnitude. {single}"
     span = f"from {_round(low)} to {_round(high)}" if below and above else None
     span = span or (f"up to {_round(high)}" if above else f"from {_round(low)}")
     wrong = [_below(result)] if below else []
-    wrong += ["zeros above"] if above else []
+    wrong += ["above that, it is zero"] if above else []
+    outside = ", and ".join(wrong)
     return (
-        f"With every operation in float16 the output is right for standard deviations {span}; "
-        f"there are {' and '.join(wrong)}. {single}"
+        f"With every operation in float16, the output is correct for standard deviations {span}. "
+        f"{outside[0].upper()}{outside[1:]}. {single}"
     )
 
 
@@ -189,13 +194,13 @@ def _round(std: float) -> str:
 
 def _below(result: Sweep) -> str:
     finite = np.isfinite(result.half).all()
-    return "outputs that are too large below" if finite else "infinities or NaN below"
+    return f"below that, it is {'too large' if finite else 'infinite or NaN'}"
 
 
 def _small(eps: float) -> str:
     if eps <= STDS[0] ** 2:
         return ""
-    return f"; below a standard deviation of {np.sqrt(eps):.1g} it is small because of eps"
+    return f"; below a standard deviation of {np.sqrt(eps):.1g}, it is small because of eps"
 
 
 FLOAT16 = Picture(

@@ -217,7 +217,7 @@ def largest_eigenvalues(
 ) -> np.ndarray:
     """Return the largest eigenvalues of a symmetric matrix that is known by its products.
 
-    By Lanczos' method, of SciPy.
+    By the Lanczos method, from SciPy.
 
     Args:
         product: Returns the matrix times a vector, such as

@@ -56,7 +56,7 @@ EXERCISES = {
             "the expectation over x is a mean over the examples, not a sum.": _other_product(
                 total=True
             ),
-            "the last number of v changes the bias, and the summed input with it.": _other_product(
+            "the last entry of v changes the bias, and thereby the summed input.": _other_product(
                 moves=False
             ),
         },

@@ -128,7 +128,9 @@ def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> 
 def describe_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> str:
     """Say the largest eigenvalue of each network."""
     text = " and ".join(
-        f"{result[step][0]:.2g} with {NORMS[norm][0]}" for norm, result in spectra.items()
+        f"{result[step][0]:.2g} "
+        + ("without normalization" if norm == "none" else f"with {NORMS[norm][0]}")
+        for norm, result in spectra.items()
     )
     return f"After {step} training steps, the largest eigenvalue is {text}."
 

@@ -160,13 +160,19 @@ def describe(zero: str, gate: bool, offset: float) -> str:
     if not any(learning) and training.loss == 1:
         return f"{start}All gradients are 0 and stay 0: the network never learns."
     texts = [_having(names, len(training.norms)) for names in learning]
-    first = f"At first {texts[0]} a gradient" + (
-        ". " if texts[0] == texts[1] else f"; after one update {texts[1]}. "
+    first = f"At first, {texts[0]} a nonzero gradient" + (
+        ". " if texts[0] == texts[1] else f"; after one update, {texts[1]} one. "
     )
-    end = f"After {UPDATES} updates the loss is {training.loss:.0%} of that of the identity"
+    end = f"After {UPDATES} updates, the loss is {training.loss:.0%} of that of the identity"
     if np.isclose(training.loss, training.swapped, rtol=1e-9):
-        return f"{start}{first}{end}, whichever condition is given: it is never used."
-    return f"{start}{first}{end}, and {training.swapped:.0%} with the condition of another class."
+        return (
+            f"{start}{first}{end}, whichever condition is given: the network never learns to use "
+            "the condition."
+        )
+    return (
+        f"{start}{first}{end}. It rises to {training.swapped:.0%} if each example is given the "
+        "condition of another class, so the network uses the condition."
+    )
 
 
 def _having(names: list[str], parts: int) -> str:

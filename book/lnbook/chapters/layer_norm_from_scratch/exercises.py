@@ -109,7 +109,7 @@ EXERCISES = {
             ),
             "eps is added outside the square root; PyTorch adds it to the variance, inside the "
             "root.": (_outside),
-            "eps is missing, which matters for small numbers.": (
+            "eps is missing, which matters if the variance is small.": (
                 lambda x, gain, bias: _normalize(x, gain, bias, eps=0)
             ),
             "this divides by the variance. Divide by its square root.": _no_root,
@@ -124,7 +124,7 @@ EXERCISES = {
                 gain * x + bias, 1, 0
             ),
         },
-        right="Eqs. 15 and 16 for any number of examples at once.",
+        right="This computes eqs. 15 and 16 for any number of examples at once.",
     ),
     "autograd-function": Function(
         lambda x, gain, bias, dy: (layer_norm(x, gain, bias), *layer_norm_backward(dy, x, gain)),

@@ -141,9 +141,9 @@ def recipes() -> Table:
     return Table(
         ["Implementation", "Source", "Divides by", "0.0948, 0.1644", "First of 1, 0, 0, 0"],
         rows,
-        "Outputs of implementations for two rows, before gain and bias. The last two also use "
-        "the other rows of the sample in the figure above; the last is batch norm, for "
-        "comparison. s is the standard deviation with n − 1.",
+        "Outputs of several implementations for two rows, before gain and bias. The last two also "
+        "use the other rows of the sample in the figure above; the last is batch norm, for "
+        "comparison. s is the standard deviation computed with n − 1.",
     )
 
 
@@ -288,7 +288,7 @@ def describe_floats(exponent: float, dtype: str, width: int) -> str:
     x, errors = offset_numbers(exponent, dtype, width), error_of_std(exponent, dtype, width)
     where = f"At offset {offset_text(exponent)} in {dtype}, with H = {width}"
     if not np.isfinite(x).all():
-        return f"{where}: the numbers themselves are infinite, because {dtype} ends at 65504."
+        return f"{where}: the numbers themselves are infinite: the largest {dtype} is 65,504."
     if np.isnan(errors["naive"]):
         return f"{where}: rounding has made all numbers of a vector equal, so their variance is 0."
     parts = [
@@ -392,4 +392,6 @@ def _format_number(value: float, digits: int = 2) -> str:
 
 
 def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    if len(names) < 3:
+        return " and ".join(names)
+    return f"{', '.join(names[:-1])}, and {names[-1]}"

@@ -17,7 +17,7 @@ class Stream:
 
     def __iter__(self) -> Iterator[float]:
         if self._read:
-            raise RuntimeError("the stream has ended; each number comes once")
+            raise RuntimeError("the stream has ended; each number can be read only once")
         self._read = True
         return iter(self._numbers.tolist())
 

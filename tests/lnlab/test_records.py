@@ -199,6 +199,12 @@ def test_the_commit_says_where_the_package_differs_from_it(tmp_path, monkeypatch
     assert records._commit() == commit
     (package / "__init__.py").write_text("one = 2\n")
     assert records._commit() == f"{commit}-dirty"
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))  # as in a hook
+    assert records._commit() == f"{commit}-dirty"
+    # Installed within the clone of another project.
+    monkeypatch.setattr(lnlab, "__file__", str(package / "installed.py"))
+    (package / "installed.py").touch()
+    assert records._commit() == "unknown"
 
 
 def test_curves_keep_five_digits_and_say_null_for_not_measured():

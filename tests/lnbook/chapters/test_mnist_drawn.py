@@ -169,6 +169,11 @@ def test_the_best_rate_has_the_lowest_training_loss_and_the_table_its_difference
             check_difference(row[at + 1], d, name)  # fmt: skip
 
 
+@MANY
+def test_the_table_of_rates_says_what_its_bounds_are(many):
+    assert ("95%" in rates.rates(Runs(RECORDS[many])).caption) == many
+
+
 @pytest.mark.parametrize("nll", ["train_nll", "test_nll"])
 def test_batch_sizes_are_drawn_with_their_range_and_the_lowest_and_highest_are_said(nll):
     known = Runs(RECORDS[False])

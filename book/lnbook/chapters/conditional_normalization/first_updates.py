@@ -175,11 +175,13 @@ def describe(zero: str, gate: bool, offset: float) -> str:
     )
 
 
-def _having(names: list[str], parts: int) -> str:
-    if len(names) in (0, parts):
+def _having(names: list[str], count: int) -> str:
+    if len(names) in (0, count):
         return "all parts have" if names else "no part has"
     one = len(names) == 1 and not names[0].endswith("s")
-    return "only the " + " and the ".join(names) + (" has" if one else " have")
+    parts = [f"the {name}" for name in names]
+    listed = " and ".join(parts) if len(parts) < 3 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
+    return f"only {listed}" + (" has" if one else " have")
 
 
 GRADIENTS = Picture(

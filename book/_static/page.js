@@ -149,6 +149,8 @@
     const unfold = () => {
       const target = document.getElementById(location.hash.slice(1));
       if (!target) return;
+      // Where a section was before it moved to another page, a link leads to it.
+      if (target.matches(".ln-moved")) location.replace(target.nextElementSibling.href);
       const own = target.querySelector(":scope > details.ln-part");
       if (own) own.open = true;
       for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) {

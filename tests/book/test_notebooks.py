@@ -21,11 +21,14 @@ from tracks import read_tracks  # noqa: E402
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 # With questions and exercises.
-LESSONS = [
-    path
-    for path in CHAPTERS
-    if path.stem not in ("playground", "error_messages", "troubleshooting")
-]
+LOOKED_UP = (
+    "error_messages",
+    "troubleshooting",
+    "nan_overflow",
+    "train_eval_mode",
+    "loading_checkpoints",
+)
+LESSONS = [path for path in CHAPTERS if path.stem not in ("playground", *LOOKED_UP)]
 SECTIONS = ["Summary", "Quiz", "Exercises", "Notes"]
 
 

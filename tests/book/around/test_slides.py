@@ -208,6 +208,9 @@ def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch
     assert shown == chapters - {
         "error_messages",
         "troubleshooting",
+        "nan_overflow",
+        "train_eval_mode",
+        "loading_checkpoints",
         "mixed_precision",
         "distributed_training",
         "conditional_normalization",

@@ -33,6 +33,32 @@ def test_a_choice_is_kept_in_the_address_and_set_by_it(visit, built_book, name):
         assert 0 <= top < 200
 
 
+@pytest.mark.parametrize(
+    ("old", "anchor", "new"),
+    [
+        ("troubleshooting", "nan-or-zeros-in-float16", "nan_overflow"),
+        ("troubleshooting", "cannot-dispatch-to-fused-implementation", "error_messages"),
+        (
+            "error_messages",
+            "missing-key-s-in-state-dict-bias-unexpected-key-s-in-state-dict-bias",
+            "loading_checkpoints",
+        ),
+    ],
+)
+def test_the_former_address_of_a_section_leads_to_its_new_page(visit, built_book, old, anchor, new):
+    with visit(built_book.as_uri(), old, f"#{anchor}") as v:
+        v.page.wait_for_url(f"**/{new}.html#{anchor}")
+        assert v.page.locator(f"section[id='{anchor}'], section:has(> [id='{anchor}'])").count()
+
+
+def test_each_former_address_has_a_link_to_a_section(visit, built_book):
+    for name in ("troubleshooting", "error_messages"):
+        with visit(built_book.as_uri(), name) as v:
+            links = v.page.locator(".ln-moved + a.reference")
+            assert 2 < links.count() == v.page.locator(".ln-moved").count()
+            assert all("#" in href for href in links.evaluate_all("es => es.map(e => e.href)"))
+
+
 def test_choices_and_explorers_share_the_address(visit, built_book):
     start = "#chooser&data=conv&explorer-1&"
     with visit(built_book.as_uri(), "which_norm", start, reduced_motion="reduce") as v:

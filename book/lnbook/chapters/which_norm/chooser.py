@@ -30,8 +30,10 @@ GROUPS = {
     "weights": Group(
         "Weights", {"new": "trained from scratch", "loaded": "from a checkpoint"}, "new"
     ),
-    "batch": Group("Batch size per device", {"small": "1 to 8", "large": "16 or more"}, "small"),
-    "depth": Group("Blocks", {"few": "up to 6", "many": "12 or more"}, "many"),
+    "batch": Group(
+        "Batch size per device", {"small": "fewer than 16", "large": "16 or more"}, "small"
+    ),
+    "depth": Group("Blocks", {"few": "fewer than 12", "many": "12 or more"}, "many"),
     "sequence": Group(
         "Inputs", {"one": "of equal size", "padded": "padded", "streamed": "streamed"}, "padded"
     ),
@@ -82,7 +84,7 @@ LINES = (
     _line("Norm",
           "That of the checkpoint. If it is batch norm, keep it in eval mode (frozen), because the "
           "statistics of a small batch are too noisy.",
-          "troubleshooting#batch-norm-with-batch-size-2-freeze-batchnorm",
+          "loading_checkpoints#batch-norm-with-batch-size-2-freeze-batchnorm",
           weights="loaded", data="conv", batch="small"),
     _line("Norm",
           "That of the checkpoint. Batch norm computes a different function in eval mode, so test "
@@ -173,7 +175,7 @@ LINES = (
 
     _line("eps",
           "That of the checkpoint's configuration; the weights do not contain it.",
-          "troubleshooting#small-output-differences-after-loading-weights-mismatched-eps",
+          "loading_checkpoints#small-output-differences-after-loading-weights-mismatched-eps",
           weights="loaded"),
     _line("eps",
           "1e-5, set explicitly, because defaults differ.",
@@ -181,7 +183,7 @@ LINES = (
           weights="new", precision="float32 bfloat16"),
     _line("eps",
           "1e-5, set explicitly. 1e-12 would be 0 in float16.",
-          "troubleshooting#nan-or-zeros-in-float16", weights="new", precision="float16"),
+          "nan_overflow#nan-or-zeros-in-float16", weights="new", precision="float16"),
 
     _line("dtype",
           "float32 everywhere.",
@@ -219,7 +221,8 @@ LINES = (
     _line("Weight decay",
           "None for gain and bias: apply it only to parameters with two or more axes. This is "
           "a convention.",
-          "troubleshooting#gains-shrink-under-weight-decay", data="text image conv rnn table"),
+          "troubleshooting#should-weight-decay-apply-to-norm-weights",
+          data="text image conv rnn table"),
 
     _line("Devices",
           "Nothing to communicate. Use a fused kernel: a norm written by hand is slower and "

@@ -166,6 +166,7 @@ MENDED = [
 # A table of Markdown; what begins with "ln-" says how it is laid out.
 TABLE = re.compile(r'<table class="([^"]*\btable)">(.*?)</table>', re.DOTALL)
 COLUMNS = 4  # so many are too narrow on a phone, which shows each row as a list
+LETTERS = 24  # in a cell: with such cells, one column less is too many
 
 
 def rows_on_a_phone(table):
@@ -176,7 +177,10 @@ def rows_on_a_phone(table):
         html.escape(html.unescape(re.sub(r"<[^>]+>", "", head)).strip(), quote=True)
         for head in re.findall(r"<th\b[^>]*>(.*?)</th>", table[2], re.DOTALL)
     ]
-    if own not in ([], ["ln-rows"]) or (not own and len(heads) < COLUMNS):
+    cells = re.findall(r"<td\b[^>]*>(.*?)</td>", table[2], re.DOTALL)
+    longest = max((len(re.sub(r"<[^>]+>", "", cell)) for cell in cells), default=0)
+    narrow = len(heads) >= COLUMNS - (longest > LETTERS)
+    if own not in ([], ["ln-rows"]) or not (own or narrow):
         return whole
     if not own:
         whole = whole.replace(f'class="{table[1]}"', f'class="ln-rows {table[1]}"', 1)

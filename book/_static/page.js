@@ -24,6 +24,35 @@
     }
   }
 
+  /* A line does not begin with the comma after a formula, nor end within 1e-3. */
+  const JOINED = Object.assign(document.createElement("span"), { className: "ln-joined" });
+  function joined(article) {
+    for (const formula of article.querySelectorAll("span.math")) {
+      const after = formula.nextSibling;
+      const mark = after?.nodeType === Node.TEXT_NODE && /^[.,;:!?)\]’”]+/.exec(after.data)?.[0];
+      if (!mark) continue;
+      const whole = JOINED.cloneNode();
+      formula.before(whole);
+      after.splitText(mark.length);
+      whole.append(formula, after);
+    }
+    const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) {
+      const { data, parentElement } = texts.currentNode;
+      if (/\de-\d/.test(data) && parentElement.matches("p, li, td, b, strong, em"))
+        found.push(texts.currentNode);
+    }
+    for (let text of found) {
+      for (let match; (match = /[−\d.]*\de-\d+/.exec(text.data));) {
+        const number = text.splitText(match.index), whole = JOINED.cloneNode();
+        text = number.splitText(match[0].length);
+        number.replaceWith(whole);
+        whole.append(number);
+      }
+    }
+  }
+
   /* A browser leaves what is half seen at the edge of a row that scrolls sideways where it is, and
      with it half of the ring around what has the focus. */
   addEventListener("focusin", ({ target }) => {
@@ -121,6 +150,8 @@
   }
 
   function start() {
+    const article = document.querySelector("article.bd-article");
+    if (article) joined(article);
     markWhatWasSearched();
     document.querySelectorAll("[data-address]").forEach(choicesInAddress);
     addEventListener("hashchange", goToPart);

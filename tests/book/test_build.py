@@ -179,20 +179,22 @@ def extension(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("kind", "columns", "named"),
+    ("kind", "columns", "letters", "named"),
     [
-        ("table", 4, True),
-        ("ln-rows table", 3, True),
-        ("table", 3, False),
-        ("ln-own table", 4, False),
+        ("table", 4, 1, True),
+        ("ln-rows table", 3, 1, True),
+        ("table", 3, 1, False),
+        ("table", 3, 40, True),
+        ("table", 2, 40, False),
+        ("ln-own table", 4, 40, False),
     ],
 )
 def test_a_wide_table_names_the_column_before_each_cell_but_the_first(
-    extension, kind, columns, named
+    extension, kind, columns, letters, named
 ):
     heads = [f"{name} <code>&lt;</code>" for name in "ABCD"[:columns]]
     rows = "".join(f"<{tag}>{{}}</{tag}>" for tag in ["th"] * columns).format(*heads)
-    cells = "".join(f"<td>{k}</td>" for k in range(columns))
+    cells = "".join(f"<td>{str(k) * letters}</td>" for k in range(columns))
     html = f'<table class="{kind}"><tr>{rows}</tr><tr>{cells}</tr><tr>{cells}</tr></table>'
     told = extension.TABLE.sub(extension.rows_on_a_phone, html)
     expected = [f"{name} &lt;" for name in "BCD"[: columns - 1]] * 2 if named else []

@@ -299,7 +299,8 @@
       if (!values?.length || (t.hoverinfo === "skip" && !("name" in t))) continue;
       if (t.z) {
         const x = t.x ?? t.z[0].map((_, j) => j), y = t.y ?? t.z.map((_, i) => i);
-        const corner = `${label(t, "y")} \\ ${label(t, "x")}`;
+        const sides = ["y", "x"].map((axis) => label(t, axis));
+        const corner = sides.filter((side) => !"yx".includes(side)).join(" \\ ") || "y \\ x";
         tables.push({ caption: t.name ?? title, columns: [corner, ...x],
           rows: t.z.map((row, i) => [y[i], ...row]) });
         continue;
@@ -316,7 +317,9 @@
           rows: heights.map((v, i) => [present[i], v]) });
       }
     }
-    return tables;
+    const oneLine = (name) => (typeof name === "string" ? name.replaceAll("<br>", " ") : name);
+    return tables.map((table) => ({ ...table, columns: table.columns.map(oneLine),
+      rows: table.rows.map(([first, ...rest]) => [oneLine(first), ...rest]) }));
   }
   function tabulate(room, panels) {
     const made = (tag, text, attributes = {}) =>

@@ -97,7 +97,8 @@ def numbers(panels: list[dict]) -> list[dict]:
                 continue
             if "z" in trace:
                 x, y = trace.get("x", range(len(values[0]))), trace.get("y", range(len(values)))
-                corner = f"{_axis(shown, trace, 'y')} \\ {_axis(shown, trace, 'x')}"
+                sides = [_axis(shown, trace, letter) for letter in "yx"]
+                corner = " \\ ".join(side for side in sides if side not in "yx") or "y \\ x"
                 rows = [[position, *row] for position, row in zip(y, values, strict=True)]
                 caption = trace.get("name", shown["title"])
                 tables.append({"caption": caption, "columns": [corner, *x], "rows": rows})
@@ -120,7 +121,14 @@ def numbers(panels: list[dict]) -> list[dict]:
                 columns = [_axis(shown, trace, along), name]
                 tables.append({"caption": shown["title"], "columns": columns, "rows": rows})
                 keys.append(positions)
+    for table in tables:  # here a name has room for one line
+        table["columns"] = [_one_line(column) for column in table["columns"]]
+        table["rows"] = [[_one_line(row[0]), *row[1:]] for row in table["rows"]]
     return tables
+
+
+def _one_line(name: Any) -> Any:
+    return name.replace("<br>", " ") if isinstance(name, str) else name
 
 
 def _axis(panel: dict, trace: dict, letter: str) -> str:

@@ -120,6 +120,7 @@ def _changed(transformation: str, strength: float) -> go.Figure:
             z=z,
             text=[["" if v is None else _cell(v) for v in row] for row in z],
             texttemplate="%{text}",
+            textfont={"size": 12},
             coloraxis="coloraxis",
             hovertemplate="%{text}<extra></extra>",
             hoverongaps=False,

@@ -1,4 +1,4 @@
-"""Layer norm of ``W_x x`` for an input of one number: the amount of ink of one pixel."""
+"""Layer norm of ``Wₓx`` for an input of one number: the amount of ink of one pixel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lnlib.norms import layer_norm
 
 ROWS = 12  # of W_x that are drawn
 W_X, FROM_H = np.random.default_rng(4).normal(size=(2, ROWS))  # FROM_H is W_h h
-PANELS = ("W_x x", "LN(W_x x)", "LN(W_x x + W_h h)")
+PANELS = ("Wₓx", "LN(Wₓx)", "LN(Wₓx + Wₕh)")
 
 
 def parts(ink: float) -> np.ndarray:
@@ -47,18 +47,18 @@ def draw_ink(ink: float) -> list[go.Figure]:
 
 
 def describe_ink(ink: float) -> str:
-    """Say the standard deviation of ``W_x x`` before and after the norm."""
+    """Say the standard deviation of ``Wₓx`` before and after the norm."""
     before, after, _ = parts(ink).std(axis=1)
     return (
-        f"For an amount of ink of {ink:g}, the standard deviation of W_x x is {before:.2f}, "
-        f"and that of LN(W_x x) is {after:.2f}."
+        f"For an amount of ink of {ink:g}, the standard deviation of Wₓx is {before:.2f}, "
+        f"and that of LN(Wₓx) is {after:.2f}."
     )
 
 
 INK = Picture(
     draw_ink,
     describe_ink,
-    alt="Three bar plots over twelve rows of the weights. Left, W_x x grows with the amount of "
-    "ink; middle, its layer norm does not change; right, the layer norm of the sum with W_h h "
+    alt="Three bar plots over twelve rows of the weights. Left, Wₓx grows with the amount of "
+    "ink; middle, its layer norm does not change; right, the layer norm of the sum with Wₕh "
     "changes.",
 )

@@ -106,6 +106,7 @@ def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure
             text=text,
             customdata=hover,
             texttemplate="%{text}",
+            textfont={"size": 11},
             hovertemplate="%{y}, rate %{x}: %{customdata}<extra></extra>",
             coloraxis="coloraxis",
             xgap=3,

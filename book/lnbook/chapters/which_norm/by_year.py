@@ -98,7 +98,7 @@ def draw_by_year(question: str, data: str) -> go.Figure:
                         "solidity": 0.2,
                     },
                 },
-                text=[str(n) if n else "" for n in results],
+                text=[str(n) if n > 1 else "" for n in results],  # a bar of one is too low
                 textangle=0,
                 insidetextanchor="middle",
                 textposition="inside",

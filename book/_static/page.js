@@ -24,7 +24,8 @@
     }
   }
 
-  /* A line does not begin with the comma after a formula, nor end within 1e-3. */
+  /* A line does not begin with the comma after a formula, nor end within 1e-3 or a date. */
+  const UNBROKEN = /[−\d.]*\de-\d+|\d{4}-\d\d-\d\d/;
   const JOINED = Object.assign(document.createElement("span"), { className: "ln-joined" });
   function joined(article) {
     for (const formula of article.querySelectorAll("span.math")) {
@@ -40,11 +41,11 @@
     const found = [];
     while (texts.nextNode()) {
       const { data, parentElement } = texts.currentNode;
-      if (/\de-\d/.test(data) && parentElement.matches("p, li, td, b, strong, em"))
+      if (UNBROKEN.test(data) && parentElement.matches("p, li, td, b, strong, em"))
         found.push(texts.currentNode);
     }
     for (let text of found) {
-      for (let match; (match = /[−\d.]*\de-\d+/.exec(text.data));) {
+      for (let match; (match = UNBROKEN.exec(text.data));) {
         const number = text.splitText(match.index), whole = JOINED.cloneNode();
         text = number.splitText(match[0].length);
         number.replaceWith(whole);

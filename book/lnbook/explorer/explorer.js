@@ -131,8 +131,22 @@
   /* On a phone a panel is lower than it was laid out for: the names at the ends of its lines move
      apart again, and ticks that would touch go. */
   const AROUND = 66, LINE = 15, TICK = 13; // pixels: not the lines', a name's line, between ticks
-  function fitted(layout, shrunk) {
+  /* On a narrow panel an axis has as many names as fit side by side; plotly would turn them. */
+  const NARROW = 420, LETTER = 7, SIDES = 66; // pixels: a panel, a letter, the room beside the lines
+  function fewerTicks(axis, room) {
+    if (axis.type === "category" || axis.tickangle) return axis;
+    if (!axis.tickvals) return { nticks: 4, tickangle: 0, ...axis };
+    const names = axis.ticktext ?? axis.tickvals.map(String);
+    const written = names.flatMap((name, k) => (name ? [k] : []));
+    const longest = Math.max(...names.map((name) => name.length)) * LETTER;
+    if (longest < 0.85 * room / (written.length - 1)) return axis;
+    const kept = written.filter((_, place) => place % 2 === 0);
+    return { tickangle: 0, ...axis, ticktext: names.map((name, k) => (kept.includes(k) ? name : "")) };
+  }
+  function fitted(layout, shrunk, wide) {
     const own = structuredClone(layout), share = shrunk < 1 ? layout.meta?.phone ?? 1 : 1;
+    if (wide < NARROW && own.xaxis)
+      own.xaxis = fewerTicks(own.xaxis, wide - SIDES - (own.margin?.r ?? 0));
     own.height = layout.height * shrunk * share;
     if (own.height >= layout.height) return own;
     const room = own.height - AROUND, axis = own.yaxis ?? {};
@@ -239,7 +253,7 @@
         }
         panels[k].querySelector(".ln-still")?.remove();
         return Plotly.react(panels[k], traces,
-          { ...fitted(layout, drawnAt), margin: grownMargins(k, layout.margin),
+          { ...fitted(layout, drawnAt, wide), margin: grownMargins(k, layout.margin),
             template: ranged(layout) ? plotlyTemplate : { ...plotlyTemplate } },
           panels[k].data ? undefined : CONFIG);
       });

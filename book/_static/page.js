@@ -24,7 +24,7 @@
     }
   }
 
-  /* A line does not begin with the comma after a formula, nor end within 1e-3 or a date. */
+  /* A line does not begin with the comma after a formula, nor end within 1e-3, --seed or a date. */
   const UNBROKEN = /[−\d.]*\de-\d+|\d{4}-\d\d-\d\d/;
   const JOINED = Object.assign(document.createElement("span"), { className: "ln-joined" });
   function joined(article) {
@@ -37,6 +37,8 @@
       after.splitText(mark.length);
       whole.append(formula, after);
     }
+    for (const word of article.querySelectorAll("code .pre")) // an option, such as --seed
+      if (/^--?\w[\w-]{0,20}$/.test(word.textContent)) word.classList.add("ln-joined");
     const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
     const found = [];
     while (texts.nextNode()) {

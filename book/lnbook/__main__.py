@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     homework.add_argument("--list", action="store_true", help="list all exercises and exit")
     grade = commands.add_parser("grade", help="grade a folder of submissions with nbgrader")
-    grade.add_argument("folder", help="a folder with one folder, zip file or notebook per student")
+    grade.add_argument("folder", help="a folder with one folder, zip file, or notebook per student")
     grade.add_argument("--course", help="folder of the course (default: the parent of FOLDER)")
     grade.add_argument("--name", help="name of the assignment (default: the only one)")
     runs = grade.add_mutually_exclusive_group()

@@ -189,7 +189,7 @@ BOARDS = {
     "table-1": (
         "Table 1, to fill in: which outputs stay?", table_1,
         "Six changes of weights or data, three norms. The class says where all outputs stay.",
-        "An empty grid: a row for each of six changes; columns for batch, weight and layer norm.",
+        "An empty grid: a row for each of six changes; columns for batch, weight, and layer norm.",
     ),
     "triangle": (
         "One step under a norm", triangle,

@@ -247,7 +247,7 @@ def body() -> str:
         "beams": [[beam(i, c) for c in range(SHAPE[1])] for i in reversed(range(SHAPE[0] - 1))],
     }
     label = (
-        "A tensor of 4 examples, 6 channels and 4 positions. Arrow keys choose another cell, left "
+        "A tensor of 4 examples, 6 channels, and 4 positions. Arrow keys choose another cell, left "
         "and right along the channels, up and down along the positions, Page Up and Page Down "
         "along the examples."
     )

@@ -278,7 +278,7 @@ class LiveRun:
         return canvas.box
 
     def __repr__(self) -> str:
-        return summary(self.title, self.controls, "A run to start, watch, stop and resume.")
+        return summary(self.title, self.controls, "A run to start, watch, stop, and resume.")
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         return bundle(self)

@@ -73,7 +73,7 @@ def targets(judge: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Ta
     return Table(
         ["Network", "Learning rate", *(f"to {part:.0%} of the way" for part in TARGETS)],
         rows,
-        f"Updates until the {judge.score_name} has covered 50, 75 and 90% of the way from the "
+        f"Updates until the {judge.score_name} has covered 50, 75, and 90% of the way from the "
         "initial value without normalization to the level where it plateaus: mean over seeds "
         f"(lowest to highest). It was first measured after "
         f"{', '.join(f'{at:,.0f}' for at in first)} updates, and is interpolated linearly in "

@@ -13,12 +13,12 @@ from tests.book.norm_table.conftest import TABLE, assert_page_is_right, set_by_t
     [
         (
             "abc",
-            "Example 2, feature 3 holds “abc”, where a number such as 1.5, −2, 1e3 or 1/3 is "
+            "Example 2, feature 3 holds “abc”, where a number such as 1.5, −2, 1e3, or 1/3 is "
             "expected. Until then, outputs that need it show “?”.",
         ),
         (
             "",
-            "Example 2, feature 3 is empty, where a number such as 1.5, −2, 1e3 or 1/3 is "
+            "Example 2, feature 3 is empty, where a number such as 1.5, −2, 1e3, or 1/3 is "
             "expected. Until then, outputs that need it show “?”.",
         ),
         (
@@ -28,7 +28,7 @@ from tests.book.norm_table.conftest import TABLE, assert_page_is_right, set_by_t
         ),
         (
             "<b>{i}</b>",
-            "Example 2, feature 3 holds “<b>{i}</b>”, where a number such as 1.5, −2, 1e3 or 1/3 "
+            "Example 2, feature 3 holds “<b>{i}</b>”, where a number such as 1.5, −2, 1e3, or 1/3 "
             "is expected. Until then, outputs that need it show “?”.",
         ),
     ],
@@ -76,7 +76,7 @@ def test_a_gain_or_bias_without_a_number_spoils_its_feature_alone(reader, which)
 def test_many_wrong_cells_are_counted(reader):
     reader.paste("1 a 3\n4 5\n6 b 8")
     assert reader.message("warning").startswith(
-        "Example 1, feature 2 holds “a”, where a number such as 1.5, −2, 1e3 or 1/3 is expected. "
+        "Example 1, feature 2 holds “a”, where a number such as 1.5, −2, 1e3, or 1/3 is expected. "
         "2 more cells hold no number."
     )
     assert reader.root.locator("input[aria-invalid=true]").count() == 3

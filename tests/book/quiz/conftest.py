@@ -55,7 +55,7 @@ LOST = (
     "This browser cannot store answers: they last until you leave this page and are not sent "
     "anywhere."
 )
-NO_NUMBER = "Write a number, such as 0.25, 1/4, −3 or 2e-3."
+NO_NUMBER = "Write a number, such as 0.25, 1/4, −3, or 2e-3."
 
 
 @pytest.fixture

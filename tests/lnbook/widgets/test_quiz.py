@@ -315,7 +315,7 @@ def test_live_number_is_judged_and_no_number_gets_a_sentence():
     (field,) = page.find(ipywidgets.Text, 1)
     assert field.description == "Your answer (ms)"
     field.value = "<much>"
-    assert page.check(1) == "Write a number, such as 0.25, 1/4, −3 or 2e-3."
+    assert page.check(1) == "Write a number, such as 0.25, 1/4, −3, or 2e-3."
     assert page.score.value == "0 of 2 answered, 0 right on the first try."
     field.value = "1,155"
     assert page.check(1) == "✓ Right. The deviation divides by H."

@@ -80,7 +80,7 @@ def describe_curves(runs: Runs, judge: Any, other: str, axis: str) -> str:
 CURVES = Picture(
     draw_curves,
     describe_curves,
-    alt="Curves of the validation error over updates or seconds: no norm, batch norm and one "
+    alt="Curves of the validation error over updates or seconds: no norm, batch norm, and one "
     "other network, each at its own best learning rate, with a band from the lowest seed to the "
     "highest.",
 )

@@ -64,12 +64,12 @@ def _ring_cases(rng):
 EXERCISES = {
     "operations-of-rms-norm": Value(
         64 * (4 * 1000 + 3),
-        right="There are four operations per number, and three per example: eps, root and "
+        right="There are four operations per number, and three per example: eps, root, and "
         "reciprocal.",
         wrong={
             64 * (7 * 1000 + 3): "that is layer norm; RMS norm does not subtract a mean and has "
             "no bias.",
-            64 * 4 * 1000: "add `eps`, root and reciprocal for each example.",
+            64 * 4 * 1000: "add `eps`, root, and reciprocal for each example.",
             64 * (5 * 1000 + 3): "RMS norm has no bias.",
             4 * 1000 + 3: "that is for one example; there are 64.",
         },

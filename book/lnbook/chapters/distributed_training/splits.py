@@ -128,7 +128,7 @@ def describe(norm: str, split: str) -> str:
 ERRORS = Picture(
     draw,
     describe,
-    alt="Three bars: the relative errors of the output, of the gradient of the input and of the "
+    alt="Three bars: the relative errors of the output, of the gradient of the input, and of the "
     "gradient of the gain if two devices that share the input do not communicate. A bar of length "
     "0 needs no communication.",
 )

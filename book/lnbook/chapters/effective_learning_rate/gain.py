@@ -52,14 +52,13 @@ def draw_gain(family: str, scaled: str, kind: str) -> go.Figure:
 
 
 def describe_gain(family: str, scaled: str, kind: str) -> str:
-    """Say which values ds² takes at factors of 1/8, 1 and 8."""
+    """Say which values ds² takes at factors of 1/8, 1, and 8."""
     texts = []
     for norm in NORMS:
-        low, mid, high = (gain(norm, family, s, scaled, kind) for s in (0.125, 1.0, 8.0))
-        texts.append(
-            f"{NORMS[norm][0]} {_format_value(low)}, {_format_value(mid)} and {_format_value(high)}"
-        )
-    return f"ds² with {scaled} multiplied by ⅛, 1 and 8: {'; '.join(texts)}."
+        values = (gain(norm, family, s, scaled, kind) for s in (0.125, 1.0, 8.0))
+        low, mid, high = map(_format_value, values)
+        texts.append(f"{NORMS[norm][0]} {low}, {mid}, and {high}")
+    return f"ds² with {scaled} multiplied by ⅛, 1, and 8: {'; '.join(texts)}."
 
 
 GAIN = Picture(

@@ -115,7 +115,7 @@ def describe_step(scale: float, whose: str) -> str:
 SAME_STEP = Picture(
     draw_step,
     describe_step,
-    alt="Two line plots over the scale of the weights, for layer, batch and weight norm and for "
+    alt="Two line plots over the scale of the weights, for layer, batch, and weight norm and for "
     "none. Left, the change of the outputs caused by the same step in the weights; right, the "
     "change caused by the rescaling itself.",
 )

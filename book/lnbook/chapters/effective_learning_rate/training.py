@@ -119,7 +119,7 @@ def describe_training(runs: Runs, optimizer: str, layer: int) -> str:
         falls.append(f"{rate[-1] / rate[0]:.0%}")
     return (
         f"In 20 epochs the norm of W grows: {'; '.join(text)}. The ratio λ/‖W‖² falls "
-        f"to {falls[0]}, {falls[1]} and {falls[2]} of its initial value. {runs.sentence}"
+        f"to {falls[0]}, {falls[1]}, and {falls[2]} of its initial value. {runs.sentence}"
     )
 
 
@@ -172,7 +172,7 @@ def describe_starts(runs: Runs, norm: str) -> str:
 FOUR_LENGTHS = Picture(
     draw_starts,
     describe_starts,
-    alt="Two line plots over 20 epochs for initial weights multiplied by 0.25, 1, 4 and 16. "
+    alt="Two line plots over 20 epochs for initial weights multiplied by 0.25, 1, 4, and 16. "
     "Left, the norm of the weights of layer 2; right, the training loss, in a band over the "
     "seeds.",
 )

@@ -138,9 +138,8 @@ def describe_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float)
     ratios = [f / i for i, f, *_ in (spreads(x, h, params, factor, form) for form in SPREADS)]
     return (
         f"The standard deviation of the forget gate is {ratios[0]:.2f} times that of the input "
-        f"gate "
-        f"without a norm, {ratios[1]:.2f} times with one joint norm and {ratios[2]:.2f} times with "
-        f"one norm per gate."
+        f"gate without a norm, {ratios[1]:.2f} times with one joint norm, and {ratios[2]:.2f} "
+        f"times with one norm per gate."
     )
 
 

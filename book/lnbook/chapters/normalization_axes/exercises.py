@@ -161,7 +161,7 @@ EXERCISES = {
                 normalize(x, (x.ndim - 1,))
             ),
         },
-        right="Batch, layer and instance norm are one function; only `axes` differs.",
+        right="Batch, layer, and instance norm are one function; only `axes` differs.",
     ),
     "which-norm": Function(
         which_norm,

@@ -80,7 +80,7 @@ def draw_rates(runs: Runs, point: int) -> list[go.Figure]:
         )
     low, high = np.log10([runs.rates[0], runs.rates[-1]])
     figure.update_layout(
-        title="Image retrieval, mean of R@1, R@5 and R@10",
+        title="Image retrieval, mean of R@1, R@5, and R@10",
         height=340,
         xaxis={"type": "log", "title": "learning rate", "tickvals": runs.rates,
                "ticktext": [f"{r:g}" for r in runs.rates], "range": [low - 0.1, high + 0.1]},

@@ -255,6 +255,6 @@ def describe_curves(runs: Runs, rate: float, warm_up: int, initialization: str) 
 CURVE = Picture(
     draw_curves,
     describe_curves,
-    alt="Curves of the validation loss over 600 updates for post-norm, pre-norm and no norm, with "
+    alt="Curves of the validation loss over 600 updates for post-norm, pre-norm, and no norm, with "
     "two dotted lines: the unigram and the bigram entropy. Bands: three seeds.",
 )

@@ -68,7 +68,7 @@ def describe_forward(scale: float, nonlinearity: str, inputs: str) -> str:
     }
     return (
         f"At step {STEPS}, the RMS of the summed inputs is {ends['plain']} with no norm, "
-        f"{ends['paper']} with layer norm and {ends['batch']} with batch norm."
+        f"{ends['paper']} with layer norm, and {ends['batch']} with batch norm."
     )
 
 
@@ -76,7 +76,7 @@ FORWARD = Picture(
     draw_forward,
     describe_forward,
     alt="One logarithmic line plot over 200 steps: the RMS of the summed inputs with no norm, "
-    "with layer norm and with batch norm.",
+    "with layer norm, and with batch norm.",
 )
 
 

@@ -53,8 +53,8 @@ MESSAGES = {
         "none": "y = gain × x + bias = {gain} × {x} + {bias} = {y}",
     },
     "bad": {
-        "text": "{Cell} holds “{text}”, where a number such as 1.5, −2, 1e3 or 1/3 is expected.",
-        "empty": "{Cell} is empty, where a number such as 1.5, −2, 1e3 or 1/3 is expected.",
+        "text": "{Cell} holds “{text}”, where a number such as 1.5, −2, 1e3, or 1/3 is expected.",
+        "empty": "{Cell} is empty, where a number such as 1.5, −2, 1e3, or 1/3 is expected.",
         "two": "{Cell} holds “{text}”, which could be {first} or {second}: type the one you mean.",
         "huge": "{Cell} holds “{text}”, beyond the largest float64 number, 1.8e308.",
         "more": ["One more cell holds no number.", "{n} more cells hold no number."],
@@ -74,7 +74,7 @@ MESSAGES = {
         "is not a number.",
         "one RMS": "{Why}: a number divided by its own magnitude leaves only its sign, apart from "
         "eps and gain.",
-        "two": "{Why}: any two different numbers become −1 and 1, apart from eps, gain and bias.",
+        "two": "{Why}: any two different numbers become −1 and 1, apart from eps, gain, and bias.",
         "equal": "The numbers of {set} are equal: x − μ is 0 and the output is the bias.",
         "equal, eps 0": "The numbers of {set} are equal: x − μ and σ are both 0, and 0/0 is not a "
         "number.",

@@ -59,7 +59,7 @@ class Quiz:
         for question in questions:
             if not isinstance(question, Choose | Number | Order):
                 raise TypeError(
-                    "Quiz: a question must be made by choose, number or order, got "
+                    "Quiz: a question must be made by choose, number, or order, got "
                     f"{type(question).__name__} (the title is a keyword)."
                 )
         texts = [question.text for question in questions]

@@ -93,7 +93,7 @@ class Number:
     otherwise: str
     unit: str
     kind = "number"
-    nothing = "Write a number, such as 0.25, 1/4, −3 or 2e-3."
+    nothing = "Write a number, such as 0.25, 1/4, −3, or 2e-3."
 
     @property
     def identity(self) -> tuple:

@@ -42,7 +42,7 @@
       const near = (off, y) => off <= within * (1 + 1e-9) + 1e-12 * Math.abs(y);
       return {
         parts: [make("div", { class: "ln-number" }, label, field)],
-        nothing: "Write a number, such as 0.25, 1/4, −3 or 2e-3.",
+        nothing: "Write a number, such as 0.25, 1/4, −3, or 2e-3.",
         read: () => field.value.trim(),
         write: (text) => { field.value = text; },
         judge(text) {

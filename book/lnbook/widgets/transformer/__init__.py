@@ -85,7 +85,7 @@ class TransformerWidget:
                 )
         if len(norms) != 5 or not set(norms) <= set("lrfo"):
             raise ValueError(
-                f"TransformerWidget: norms must be five letters of l, r, f and o, got {norms!r}"
+                f"TransformerWidget: norms must be five letters of l, r, f, and o, got {norms!r}"
             )
 
     def to_html(self) -> str:

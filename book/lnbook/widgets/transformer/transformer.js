@@ -51,7 +51,7 @@ const lnTransformer = (() => {
   const percent = (p) => (p >= 0.995 && p < 1 ? "> 99%" : p < 0.005 ? "< 1%" : `${Math.round(100 * p)}%`);
   const spoken = (c) => ({ " ": "space", "\n": "new line" })[c] ?? `“${c}”`;
   const listed = (names) => names.length < 2 ? names.join("")
-    : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+    : `${names.slice(0, -1).join(", ")}${names.length > 2 ? "," : ""} and ${names.at(-1)}`;
 
   return (root, { settings = {}, live = false, weights }) => {
     made++;

@@ -43,7 +43,7 @@ const lnDraw = (() => {
   const smooth = (v) => { const x = Math.min(1, Math.max(0, v)); return x * x * (3 - 2 * x); };
   const mean = (a, b, share) => a.map((v, k) => v + share * (b[k] - v));
   const listed = (names) => names.length < 2 ? names.join("")
-    : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+    : `${names.slice(0, -1).join(", ")}${names.length > 2 ? "," : ""} and ${names.at(-1)}`;
 
   function build(root, data) {
     const mine = `ln-draw-${++made}`, T = data.glimpses, last = data.updates.length - 1;

@@ -65,13 +65,6 @@ def value(run, name, epoch):
     return (100 if name == "test_error" else 1) * run["curves"][name][at]
 
 
-def differs(many, one, other, name, epoch):
-    a, b = cell(many, *one), cell(many, *other)
-    return [
-        value(a[s], name, epoch) - value(b[s], name, epoch) for s in sorted(a.keys() & b.keys())
-    ]
-
-
 def check_difference(text, d, name):
     reported = parsed(text)
     np.testing.assert_allclose(reported, [fmean(d), *ends(d)], atol=0.51 * 10 ** -DIGITS[name])

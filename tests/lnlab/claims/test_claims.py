@@ -252,15 +252,6 @@ def test_what_speaks_against_table_1_speaks_for_the_puzzles_of_the_chapter():
         assert label == (comparison.FAILS if name in refuted else comparison.HOLDS)
 
 
-@pytest.fixture
-def few(tmp_path):
-    """A folder with the runs of section 6.6 that one claim rests on."""
-    (tmp_path / "mnist").mkdir()
-    for path in (record.folder() / "mnist").glob("mnist-*-b4-seed*.json"):
-        shutil.copy(path, tmp_path / "mnist")
-    return tmp_path
-
-
 def test_json_tells_what_was_never_reached_from_what_is_no_number():
     finding = Finding("x", np.array([-0.5, np.inf, -np.inf, np.nan]), "of its updates")
     claim = Claim("a", "6.4", "b", "C.", "d", "e", "", ("draw",), lambda records: [finding])

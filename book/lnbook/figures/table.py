@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import html
 import re
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import Any
 from lnbook.display import bundle
 from lnlab import comparison
 
-__all__ = ["Table", "badge", "mark"]
+__all__ = ["Table", "badge", "day", "mark"]
 
 #: From a label to its sign, so that color is never alone, and the class that colors it.
 _SIGNS = {
@@ -147,3 +148,9 @@ class Table:
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         return bundle(self)
+
+
+def day(date: str) -> str:
+    """Return a date as the book writes it, ``27 November 2026`` for ``2026-11-27T12:00``."""
+    written = datetime.date.fromisoformat(date[:10])
+    return f"{written.day} {written:%B %Y}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lnbook.chapters.cost.written import duration, ratio
-from lnbook.figures.table import Table
+from lnbook.figures.table import Table, day
 from lnlab.analysis.costs import Machine
 
 
@@ -34,6 +34,11 @@ class Bench:
             raise ValueError(f"Bench: no rows of {self.device!r}; there are {self.devices}")
         self.made = stored["provenance"][self.device]
         self.threads = self.made.get("threads") or max(r["threads"] for r in self.rows)
+
+    @property
+    def measured(self) -> str:
+        """The day of the measurements."""
+        return day(self.made["date"])
 
     def pick(self, what: str, **fields: Any) -> list[dict[str, Any]]:
         """Return the rows of a ``what`` whose other fields have the given values."""

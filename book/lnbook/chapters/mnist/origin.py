@@ -7,7 +7,7 @@ from typing import Any
 
 from lnbook.chapters.mnist.runs import RATE, SIZES, Cell, Runs
 from lnbook.figures.plots import NORMS
-from lnbook.figures.table import Table
+from lnbook.figures.table import Table, day
 
 
 def origin(runs: Runs) -> Table:
@@ -44,7 +44,7 @@ def origin(runs: Runs) -> Table:
         rows,
         f"Made on {_list(sorted(set(threads)))}; training step {_list(_steps(made))}; PyTorch "
         f"{_list(sorted({m['torch'] for m in made}))}; "
-        f"{_list(sorted({m['date'][:10] for m in made}))}.",
+        f"{_list(map(day, sorted({m['date'][:10] for m in made})))}.",
         folded=True,
     )
 

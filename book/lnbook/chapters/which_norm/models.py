@@ -16,6 +16,7 @@ from typing import Any
 
 from lnbook.display import bundle
 from lnbook.figures.css_filter import Group, attributes, card, live, shown
+from lnbook.figures.table import day
 
 __all__ = ["COLUMNS", "GROUPS", "MODELS", "Model", "ModelTable", "sources"]
 
@@ -167,7 +168,7 @@ class ModelTable:
         head = "".join(
             f"<span>{html.escape(c)}</span>" for c in ("model", "year", *COLUMNS.values())
         )
-        days = sorted({m.read for m in MODELS})
+        days = map(day, sorted({m.read for m in MODELS}))
         note = (
             f" of {len(MODELS)} rows, read on {' and '.join(days)}. An asterisk marks the default "
             "of the model's class; the configuration of a checkpoint can override it. A question "

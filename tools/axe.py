@@ -12,10 +12,12 @@ OPTIONS = {
 }
 SCRIPT = Axe().axe_script
 COLORS = ["color-contrast", "link-in-text-block"]
-# Marks one visible text of each look: its color, size and weight, and all that lies behind it.
-# For all texts axe takes three to six times as long on most pages.
-ONE_OF_EACH = """(part) => {
-  const behind = new Map([[null, ""]]), looks = new Set();
+# A formula has its label outside, code has nothing but text: half of all elements are in them.
+INSIDE = [["mjx-container > *"], [".highlight pre > *"]]
+# Marks one visible text of each look that is not known: its color, size and weight, and all that
+# lies behind it. For all texts axe takes three to six times as long on most pages.
+ONE_OF_EACH = """([part, known]) => {
+  const behind = new Map([[null, ""]]), looks = new Set(known);
   const grounds = (e) => {
     if (!behind.has(e)) {
       const s = getComputedStyle(e), above = grounds(e.parentElement);
@@ -33,12 +35,17 @@ ONE_OF_EACH = """(part) => {
     const look = [grounds(e), s.color, s.fontSize, s.fontWeight, s.textShadow, s.position, around];
     if (looks.size < looks.add(look.join()).size) e.dataset.look = "";
   }
-  return looks.size;
+  return [...looks].slice(known.length);
 }"""
 
 
 def violations(
-    page: Page, *, colors: bool | None = None, part: str | None = None, all_texts: bool = False
+    page: Page,
+    *,
+    colors: bool | None = None,
+    part: str | None = None,
+    all_texts: bool = False,
+    seen: set[str] | None = None,
 ) -> list[tuple[str, list[str]]]:
     """Return the rules that the page violates, each with the first elements that violate it.
 
@@ -47,17 +54,22 @@ def violations(
         colors: Whether to check only what depends on the theme, or everything else.
         part: A selector; if given, only this part of the page is checked.
         all_texts: Whether to check the colors of all texts, or of one text of each style.
+        seen: Styles that need no check, as they had it on another page; those of this one are
+            added.
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(SCRIPT)
     off = {rule: {"enabled": False} for rule in COLORS}
     broken = []
     if not colors:
-        broken += _run(page, part, OPTIONS | {"rules": OPTIONS["rules"] | off})
+        where = {"exclude": INSIDE} | ({"include": [[part]]} if part else {})
+        broken += _run(page, where, OPTIONS | {"rules": OPTIONS["rules"] | off})
     if colors is not False:
-        has_text = all_texts or page.evaluate(ONE_OF_EACH, part or "body")
+        known = set() if seen is None else seen
+        new = all_texts or page.evaluate(ONE_OF_EACH, [part or "body", sorted(known)])
         where = part if all_texts else {"include": [["[data-look]"]]}
-        broken += _run(page, where, OPTIONS | {"runOnly": COLORS}) if has_text else []
+        broken += _run(page, where, OPTIONS | {"runOnly": COLORS}) if new else []
+        known.update([] if all_texts else new)
     return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]
 
 

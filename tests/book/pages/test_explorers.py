@@ -33,6 +33,7 @@ def test_page_draws_asks_no_network_and_never_complains(opened, chapter, payload
     draws_and_never_complains(opened, payloads(chapter))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.every_browser
 def test_page_from_a_server_draws_itself_unscrolled_too(phone, chapter, payloads):
     draws_and_never_complains(phone, payloads(chapter))
@@ -156,6 +157,7 @@ def test_a_still_has_the_axes_that_plotly_gives_the_figure(opened, payloads, cha
                 assert abs(axis.high - high) < room, (letter, axis.high, high)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["introduction", "layer_norm_from_scratch", "mnist"])
 def test_the_address_has_every_moved_control_and_brings_it_back(visit, built_book, name, payloads):
     moves = ".ln-explorer:has(.ln-controls :is(input, select))"
@@ -203,6 +205,7 @@ AXES = """(r, name) => [...r.querySelectorAll(".xtick, .ytick")]
   .map((tick) => name ? (tick.dataset.seen = name) : tick.dataset.seen)"""
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "control"),
     [("invariances", "scale"), ("mnist", "point"), ("effective_learning_rate", "scale")],

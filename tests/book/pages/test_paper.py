@@ -1,22 +1,6 @@
-"""A page on paper: light, without controls, the answers at its end."""
+"""A page on paper: light, the answers at its end. With a figure, see test_looks.py."""
 
 import pytest
-
-from tests.book.pages.conftest import INK
-
-
-@pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
-def test_print_is_light_and_without_controls(visit, built_book, explored):
-    with visit(built_book.as_uri(), explored, color_scheme="dark") as v:
-        root = v.explorers()[0]
-        v.page.emulate_media(media="print")
-        dark = root.evaluate(INK)
-        v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert root.evaluate(INK) != dark
-        assert root.query_selector(".ln-panels").is_visible()
-        assert not root.query_selector(".ln-controls").is_visible()
-        v.page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert v.page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
 @pytest.mark.parametrize("name", ["equations", "about"])

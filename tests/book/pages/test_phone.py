@@ -1,4 +1,4 @@
-"""Every page on a phone."""
+"""Every page on a phone, every other one in `make test`."""
 
 from contextlib import suppress
 
@@ -8,6 +8,7 @@ from playwright.sync_api import TimeoutError
 from tests.book.pages.conftest import PHONE
 
 
+@pytest.mark.one_in(2)
 def test_a_control_and_all_that_it_compares_are_on_one_screen_of_a_phone(phone):
     head = phone.page.locator(".bd-header-article").bounding_box()["height"]
     for root in phone.explorers():
@@ -18,6 +19,7 @@ def test_a_control_and_all_that_it_compares_are_on_one_screen_of_a_phone(phone):
             assert tall <= PHONE["height"] - head, root.query_selector(".ln-title").inner_text()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.every_browser
 def test_phone_scrolls_down_and_never_sideways(phone):
     stays_narrow(phone.page, PHONE["width"])
@@ -57,6 +59,7 @@ SMALL = """() => [...document.querySelectorAll(
   })"""
 
 
+@pytest.mark.one_in(2)
 def test_every_control_is_large_enough_for_a_finger(phone):
     assert sorted(set(phone.page.evaluate(SMALL))) == []
 

@@ -1,6 +1,7 @@
 """The sphere in a browser: its arithmetic beside lnlib's, its hands, its controls, its state."""
 
 import html
+import itertools
 import math
 import re
 from contextlib import contextmanager
@@ -159,6 +160,24 @@ def sphere(visit, built_book):
     return opened
 
 
+@pytest.fixture(scope="module")
+def visited(sphere):
+    with sphere() as page:
+        yield page
+
+
+COUNT = itertools.count()
+
+
+@pytest.fixture
+def page(visited):
+    """One visit that several tests make, each from the start."""
+    visited.bring_to_front()
+    go_to(visited, f"#sphere&a1={STATE['a1']}&visit={next(COUNT)}")
+    rest(visited)
+    return visited
+
+
 def field(page, key):
     return page.locator(f"#sphere [data-key='{key}']")
 
@@ -201,79 +220,76 @@ def drag(page, grab, dx, dy):
     rest(page)
 
 
-def test_a_goes_up_and_down_and_the_output_stays(sphere):
-    with sphere() as page:
-        a, hat = row(page, "a"), row(page, "â")
-        drag(page, "a", 0, 60)
-        moved = np.subtract(row(page, "a"), a)
-        assert moved[0] < -0.3
-        assert np.ptp(moved) < 0.02
-        assert row(page, "â") == hat
+def test_a_goes_up_and_down_and_the_output_stays(page):
+    a, hat = row(page, "a"), row(page, "â")
+    drag(page, "a", 0, 60)
+    moved = np.subtract(row(page, "a"), a)
+    assert moved[0] < -0.3
+    assert np.ptp(moved) < 0.02
+    assert row(page, "â") == hat
 
 
-def test_its_foot_goes_in_and_out_along_the_plane(sphere):
-    with sphere("#sphere&a1=1.3&a2=0.3&a3=0.5") as page:
-        before, hat, mean = row(page, "a − μ"), row(page, "â"), sum(row(page, "a"))
-        box = page.locator("#sphere svg").bounding_box()
-        grab = page.locator("#sphere [data-grab=shadow]").bounding_box()
-        middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] * 198 / 385]
-        at = [grab["x"] + grab["width"] / 2, grab["y"] + grab["height"] / 2]
-        drag(page, "shadow", *(0.5 * np.subtract(at, middle)))
-        assert row(page, "a − μ") == pytest.approx(1.5 * np.array(before), abs=0.03)
-        # A hand of Firefox's driver stands on whole pixels.
-        within = 0.06 if named(page) == "firefox" else 0.03
-        assert row(page, "â") == pytest.approx(hat, abs=within)
-        assert sum(row(page, "a")) == pytest.approx(mean, abs=0.02)
+def test_its_foot_goes_in_and_out_along_the_plane(page):
+    go_to(page, "#sphere&a1=1.3&a2=0.3&a3=0.5")
+    rest(page)
+    before, hat, mean = row(page, "a − μ"), row(page, "â"), sum(row(page, "a"))
+    box = page.locator("#sphere svg").bounding_box()
+    grab = page.locator("#sphere [data-grab=shadow]").bounding_box()
+    middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] * 198 / 385]
+    at = [grab["x"] + grab["width"] / 2, grab["y"] + grab["height"] / 2]
+    drag(page, "shadow", *(0.5 * np.subtract(at, middle)))
+    assert row(page, "a − μ") == pytest.approx(1.5 * np.array(before), abs=0.03)
+    # A hand of Firefox's driver stands on whole pixels.
+    within = 0.06 if named(page) == "firefox" else 0.03
+    assert row(page, "â") == pytest.approx(hat, abs=within)
+    assert sum(row(page, "a")) == pytest.approx(mean, abs=0.02)
 
 
 @pytest.mark.every_browser
-def test_the_ground_turns_it_and_so_do_the_arrow_keys(sphere):
-    with sphere() as page:
-        a, turn = row(page, "a"), float(field(page, "turn").input_value())
-        box = page.locator("#sphere svg").bounding_box()
-        page.mouse.move(box["x"] + 30, box["y"] + box["height"] - 30)
-        page.mouse.down()
-        page.mouse.move(box["x"] + 130, box["y"] + box["height"] - 30, steps=3)
-        page.mouse.up()
-        rest(page)
-        assert abs(float(field(page, "turn").input_value()) - turn) > 20
-        page.locator("#sphere .ln-sphere-stage").focus()
-        tilt = float(field(page, "tilt").input_value())
-        page.keyboard.press("ArrowUp")
-        rest(page)
-        assert float(field(page, "tilt").input_value()) == pytest.approx(tilt + 5)
-        assert row(page, "a") == a
+def test_the_ground_turns_it_and_so_do_the_arrow_keys(page):
+    a, turn = row(page, "a"), float(field(page, "turn").input_value())
+    box = page.locator("#sphere svg").bounding_box()
+    page.mouse.move(box["x"] + 30, box["y"] + box["height"] - 30)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 130, box["y"] + box["height"] - 30, steps=3)
+    page.mouse.up()
+    rest(page)
+    assert abs(float(field(page, "turn").input_value()) - turn) > 20
+    page.locator("#sphere .ln-sphere-stage").focus()
+    tilt = float(field(page, "tilt").input_value())
+    page.keyboard.press("ArrowUp")
+    rest(page)
+    assert float(field(page, "tilt").input_value()) == pytest.approx(tilt + 5)
+    assert row(page, "a") == a
 
 
-def test_the_numbers_follow_every_control(sphere):
-    with sphere() as page:
-        put(page, "a1", -1.5)
-        put(page, "eps", 0.25)
-        expected = lnlib.layer_norm(np.array([-1.5, 0.2, 1]), eps=0.25)
-        assert row(page, "â") == pytest.approx(expected, abs=0.006)
-        press(page, "All equal")
-        assert "σ = 0" in status(page)
-        press(page, "Reset")
-        press(page, "Gradient")
-        put(page, "d3", -1)
-        a, d = np.array([1.8, 0.2, 1]), np.array([1, -0.6, -1])
-        expected = lnlib.layer_norm_backward(d, a, eps=0)[0]
-        assert row(page, "dx") == pytest.approx(expected, abs=0.006)
-        assert page.locator("#sphere svg .ln-sphere-dx").count() == 2
+def test_the_numbers_follow_every_control(page):
+    put(page, "a1", -1.5)
+    put(page, "eps", 0.25)
+    expected = lnlib.layer_norm(np.array([-1.5, 0.2, 1]), eps=0.25)
+    assert row(page, "â") == pytest.approx(expected, abs=0.006)
+    press(page, "All equal")
+    assert "σ = 0" in status(page)
+    press(page, "Reset")
+    press(page, "Gradient")
+    put(page, "d3", -1)
+    a, d = np.array([1.8, 0.2, 1]), np.array([1, -0.6, -1])
+    expected = lnlib.layer_norm_backward(d, a, eps=0)[0]
+    assert row(page, "dx") == pytest.approx(expected, abs=0.006)
+    assert page.locator("#sphere svg .ln-sphere-dx").count() == 2
 
 
-def test_the_address_has_what_was_moved_and_brings_it_back(sphere):
-    with sphere() as page:
-        put(page, "a2", -1.23)
-        put(page, "stage", 3)
-        page.locator("#sphere [type=checkbox]").check()
-        press(page, "From above")
-        page.wait_for_function("location.hash.includes('tilt')")
-        text, numbers, address = status(page), row(page, "y"), page.evaluate("location.hash")
+def test_the_address_has_what_was_moved_and_brings_it_back(page, sphere):
+    put(page, "a2", -1.23)
+    put(page, "stage", 3)
+    page.locator("#sphere [type=checkbox]").check()
+    press(page, "From above")
+    page.wait_for_function("location.hash.includes('tilt')")
+    text, numbers, address = status(page), row(page, "y"), page.evaluate("location.hash")
     assert address == "#sphere&a2=-1.23&stage=3&tilt=90&cloud=yes"
-    with sphere(address) as page:
-        assert (status(page), row(page, "y")) == (text, numbers)
-        assert page.locator("#sphere .ln-sphere-one").count() == 50
+    with sphere(address) as later:
+        assert (status(later), row(later, "y")) == (text, numbers)
+        assert later.locator("#sphere .ln-sphere-one").count() == 50
 
 
 def test_a_switch_turned_off_is_kept_in_the_address(sphere):
@@ -286,53 +302,48 @@ def test_a_switch_turned_off_is_kept_in_the_address(sphere):
         assert forward.get_attribute("aria-pressed") == "true"
 
 
-def test_it_shares_the_address_with_the_explorers(sphere):
-    with sphere("#sphere&a1=-1") as page:
-        explorer = page.locator("#explorer-1")
-        explorer.scroll_into_view_if_needed()
-        page.wait_for_function("document.querySelector('#explorer-1').dataset.ready === 'yes'")
-        explorer.locator("input[type=range]").first.press("End")
-        page.wait_for_function("location.hash.startsWith('#explorer-1&')")
-        assert page.evaluate("location.hash").endswith("&sphere&a1=-1")
-        put(page, "a1", 0.5)
-        page.wait_for_function("location.hash.startsWith('#sphere&a1=0.5&explorer-1&')")
-
-
-@pytest.fixture(scope="module")
-def default_status(sphere):
-    """What is said where the address says nothing."""
-    with sphere() as page:
-        return status(page)
+def test_it_shares_the_address_with_the_explorers(page):
+    go_to(page, "#sphere&a1=-1")
+    explorer = page.locator("#explorer-1")
+    explorer.scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelector('#explorer-1').dataset.ready === 'yes'")
+    explorer.locator("input[type=range]").first.press("End")
+    page.wait_for_function("location.hash.startsWith('#explorer-1&')")
+    assert page.evaluate("location.hash").endswith("&sphere&a1=-1")
+    put(page, "a1", 0.5)
+    page.wait_for_function("location.hash.startsWith('#sphere&a1=0.5&explorer-1&')")
 
 
 @pytest.mark.parametrize(
     "typed", ["#sphere&a1=99&eps=-1&stage=&cloud=1", "#sphere&a1=NaN&__proto__=1&=%E0%A4%A", "#x"]
 )
-def test_a_wrong_address_is_left_out_where_it_is_wrong(sphere, default_status, typed):
-    with sphere(typed) as page:
-        assert status(page) == default_status
-        if typed.startswith("#sphere&"):  # on a page that has been used it is the same
-            go_to(page, "#sphere&a1=-0.5&eps=0.3&stage=3&d1=-1&turn=90&tilt=10&cloud=yes")
-            rest(page)
-            assert status(page) != default_status
-            go_to(page, typed)
-            rest(page)
-            assert status(page) == default_status
-            assert page.locator("#sphere .ln-sphere-one").count() == 0
-            assert field(page, "turn").input_value() == "-25"
+def test_a_wrong_address_is_left_out_where_it_is_wrong(page, sphere, typed):
+    at_start = status(page)
+    with sphere(typed) as other:
+        assert status(other) == at_start
+    if typed.startswith("#sphere&"):  # on a page that has been used it is the same
+        go_to(page, "#sphere&a1=-0.5&eps=0.3&stage=3&d1=-1&turn=90&tilt=10&cloud=yes")
+        rest(page)
+        assert status(page) != at_start
+        go_to(page, typed)
+        rest(page)
+        assert status(page) == at_start
+        assert page.locator("#sphere .ln-sphere-one").count() == 0
+        assert field(page, "turn").input_value() == "-25"
 
 
-def test_the_card_keeps_its_height(sphere):
+def test_the_card_keeps_its_height(page):
     height = "document.querySelector('#sphere').getBoundingClientRect().height"
-    for width in (1300, 390, 360):
-        with sphere(viewport={"width": width, "height": 844}) as page:
-            before = page.evaluate(height)
-            for name in ("Gradient", "Forward", "Shift a", "Scale a", "All equal"):
-                press(page, name)
-                assert page.evaluate(height) == pytest.approx(before, abs=0.5), (width, name)
-            for stage in (0, 0.5, 3):
-                put(page, "stage", stage)
-                assert page.evaluate(height) == pytest.approx(before, abs=0.5), (width, stage)
+    for width in (390, 360, 1300):
+        page.set_viewport_size({"width": width, "height": 900})
+        press(page, "Reset")
+        before = page.evaluate(height)
+        for name in ("Gradient", "Forward", "Shift a", "Scale a", "All equal"):
+            press(page, name)
+            assert page.evaluate(height) == pytest.approx(before, abs=0.5), (width, name)
+        for stage in (0, 0.5, 3):
+            put(page, "stage", stage)
+            assert page.evaluate(height) == pytest.approx(before, abs=0.5), (width, stage)
 
 
 TURN = "Number(document.querySelector('#sphere [data-key=turn]').value)"
@@ -346,15 +357,14 @@ def test_it_turns_at_first_until_it_is_touched(sphere):
         assert page.evaluate(TURN) < -25
 
 
-def test_less_motion_means_no_turn_and_one_stage_a_press(sphere):
-    with sphere() as page:
-        page.wait_for_timeout(300)
-        assert page.evaluate(TURN) == -25
-        stages = []
-        for _ in range(3):
-            press(page, "Next: Stage")
-            stages.append(float(field(page, "stage").input_value()))
-        assert stages == [3, 0, 1]
+def test_less_motion_means_no_turn_and_one_stage_a_press(page):
+    page.wait_for_timeout(300)
+    assert page.evaluate(TURN) == -25
+    stages = []
+    for _ in range(3):
+        press(page, "Next: Stage")
+        stages.append(float(field(page, "stage").input_value()))
+    assert stages == [3, 0, 1]
 
 
 def test_play_runs_through_the_stages(sphere):
@@ -367,10 +377,10 @@ def test_play_runs_through_the_stages(sphere):
         assert "ellipse" in status(page)
 
 
-def test_axe_finds_nothing_at_the_last_stage(visit, built_book, violations):
-    with visit(built_book.as_uri(), CHAPTER, "#sphere&stage=3&cloud=yes") as v:
-        v.page.wait_for_selector("#sphere[data-ready=yes] .ln-sphere-one")
-        assert violations(v.page, part="#sphere") == []  # formulas may still be set beside it
+def test_axe_finds_nothing_at_the_last_stage(page, violations):
+    go_to(page, "#sphere&stage=3&cloud=yes")
+    page.wait_for_selector("#sphere .ln-sphere-one")
+    assert violations(page, part="#sphere") == []  # formulas may still be set beside it
 
 
 def test_without_javascript_the_picture_and_its_sentence_remain(visit, built_book):
@@ -384,11 +394,11 @@ def test_without_javascript_the_picture_and_its_sentence_remain(visit, built_boo
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
-def test_on_paper_the_picture_stays_and_the_controls_go(sphere):
-    with sphere() as page:
-        page.emulate_media(media="print")
-        assert page.locator("#sphere svg").is_visible()
-        assert not page.locator("#sphere input").first.is_visible()
+def test_on_paper_the_picture_stays_and_the_controls_go(page):
+    page.emulate_media(media="print")
+    assert page.locator("#sphere svg").is_visible()
+    assert not page.locator("#sphere input").first.is_visible()
+    page.emulate_media(media="screen")
 
 
 def test_a_finger_on_the_point_does_not_scroll(sphere):

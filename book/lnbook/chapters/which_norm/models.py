@@ -230,8 +230,8 @@ def _behind(model: Model, page: str) -> str:
     if page:
         many = len(model.sources)
         link = f'<a href="{page}#{model.anchor}">{many} source{"s" * (many > 1)}</a>'
-        return "".join([*parts, f"<p>Read on {model.read}: {link} with quotations.</p>"])
-    return "".join([*parts, f"<p>Read on {model.read}:</p>{sources(model)}"])
+        return "".join([*parts, f"<p>Read on {day(model.read)}: {link} with quotations.</p>"])
+    return "".join([*parts, f"<p>Read on {day(model.read)}:</p>{sources(model)}"])
 
 
 def sources(model: Model) -> str:

@@ -348,11 +348,14 @@ def border(name: str) -> Evaluator:
 
 
 def higher_rates(records: Records) -> list[Finding]:
-    """Compare the best learning rates with and without layer norm, if several were run."""
+    """Compare the best learning rates with and without layer norm, of three or more.
+
+    The better one of two rates says little about where the best one is.
+    """
     results = []
     for name in ("landscape", *RECURRENT, "convnet"):
         for group in run_groups(records, name):
-            if min(len(group.arms[arm].rates) for arm in (NONE, LAYER)) > 1:
+            if min(len(group.arms[arm].rates) for arm in (NONE, LAYER)) > 2:
                 results.append(trained.best_rates(group, records))
                 break
     return results + _rates_of_digits(records)

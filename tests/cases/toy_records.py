@@ -4,7 +4,7 @@ In a *case* the arm that a claim favors is ``better`` (sooner and lower), ``wors
 there), ``later`` (lower in the end, but after more updates), ``early`` (as that, and stopped before
 a plateau), or ``mixed`` (better or worse by seed, and one run explodes). Every value has its own
 noise, so that no two numbers of a folder are equal and a mean is no median. Arms have different
-sets of seeds, two learning rates that all seeds ran and one that a single seed tried.
+sets of seeds, two learning rates or three that all seeds ran and one that a single seed tried.
 """
 
 import fnmatch
@@ -21,7 +21,8 @@ from lnlab.experiments import find
 CASES = ("better", "worse", "later", "early", "mixed")
 EPOCHS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 12.0, 13.5, 15.0, 16.0)
 POINTS = len(EPOCHS)
-LOW, HIGH, LONELY = 0.01, 0.03, 0.1  # learning rates
+LOW, MIDDLE, HIGH, LONELY = 0.01, 0.02, 0.03, 0.1  # learning rates
+SWEPT = ("landscape", "order_embeddings", "convnet")  # have all of them
 REFERENCE_SEEDS, FAVORED_SEEDS = (0, 1, 2, 3), (4, 3, 2, 1)
 RECURRENT = ("order_embeddings", "attentive_reader", "skip_thoughts", "draw", "handwriting")
 ARMS = {
@@ -75,7 +76,7 @@ SPLITS = ("val_seen", "val_new", "test_new")
 def make(experiment, seed, curves, **settings):
     """Return a whole record."""
     about = find(experiment)
-    chosen = about.settings(**settings)
+    chosen = about.settings(**about.main | settings)
     cases = dict.fromkeys(("train", "val", "test", "train_images", "train_questions"), 640)
     return {
         "format": 2,
@@ -228,7 +229,7 @@ def levels_by_rate(case, seed, favored):
     if case == "mixed":
         case = "worse" if seed % 2 else "better"
     right = HIGH if bool(favored) == (case != "worse") else LOW
-    return {rate: 1.0 if rate == right else 1.2 for rate in (LOW, HIGH)}
+    return {rate: 1.0 if rate == right else 1.2 for rate in (LOW, MIDDLE, HIGH)}
 
 
 def of_arms(case, experiment, more_seeds=()):
@@ -238,7 +239,8 @@ def of_arms(case, experiment, more_seeds=()):
         for arm, settings in ARMS[experiment].items():
             favored = is_favored(experiment, arm)
             seeds = (*(FAVORED_SEEDS if favored else REFERENCE_SEEDS), *more_seeds)
-            planned = [(seed, rate) for seed in seeds for rate in (LOW, HIGH)]
+            rates = (LOW, MIDDLE, HIGH) if experiment in SWEPT else (LOW, HIGH)
+            planned = [(seed, rate) for seed in seeds for rate in rates]
             alone = 4 if favored else 0  # a seed that the other arms do not have
             planned += [(alone, LONELY)] if experiment != "landscape" else []
             for seed, rate in planned:

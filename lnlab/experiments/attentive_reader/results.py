@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from lnlab.experiments._arms import Record
-from lnlab.experiments._task import LAYER, STARTS, Measure, Task, curve, lowest
-from lnlab.experiments.attentive_reader import HEURISTICS, Settings
+from lnlab.experiments._task import LAYER, NONE, STARTS, Measure, Task, curve, lowest
+from lnlab.experiments.attentive_reader import HEURISTICS, LEVELED, RELEASED, Settings
 
 SMALL, BATCH, EVERYWHERE = "layer, gain 0.1", "batch norm in the LSTM", "batch norm everywhere"
 
 TASK = Task(
-    Settings,
+    lambda: Settings(**LEVELED),
     lowest("val_error"),
     "error on validation",
     STARTS
@@ -33,6 +34,17 @@ TASK = Task(
     "%",
     100,
     others={"validation NLL": lowest("val_nll")},
+)
+
+_OPTIONS = {name: value for name, value in RELEASED.items() if name != "start"}
+#: The second protocol, that of the public code.
+RELEASED_TASK = dataclasses.replace(
+    TASK,
+    settings=lambda: Settings(**LEVELED, **_OPTIONS),
+    arms={
+        NONE: {"norm": "none", "start": "orthogonal_tied"},
+        LAYER: {"norm": "layer", "start": "orthogonal_tied", "gain": 1.0},
+    },
 )
 
 

@@ -15,7 +15,7 @@ from tests.cases.oracle import parsed
 
 CASES = ("better", "worse", "later")
 LABELS = {"none": "no norm", "layer": "layer norm"}
-RATES = (toy_records.LOW, toy_records.HIGH)
+RATES = (toy_records.LOW, toy_records.MIDDLE, toy_records.HIGH)
 PER_EPOCH = 5 * (640 // 64)  # updates
 
 

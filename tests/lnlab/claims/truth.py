@@ -27,7 +27,7 @@ from tests.cases.protocol import (
     updates,
     within,
 )
-from tests.cases.toy_records import ARMS, RECURRENT
+from tests.cases.toy_records import ARMS, RECURRENT, SWEPT
 
 # Sections 1 and 7: over all recurrent experiments.
 
@@ -396,7 +396,7 @@ def best_rate(runs, seed, curve):
 
 def higher_rates(runs):
     results = []
-    for name in ("landscape", *RECURRENT, "convnet"):
+    for name in SWEPT:  # the others have two rates
         of = [[run for run in matching(runs, name, **ARMS[name][norm]) if has_default_settings(run)]
               for norm in ("none", "layer")]  # fmt: skip
         arms = [arm(runs, name, norm, "usual") for norm in ("none", "layer")]

@@ -60,6 +60,6 @@ def describe_errors(runs: Runs, kind: str | None = None) -> str:
 ERRORS = Picture(
     draw_errors,
     describe_errors,
-    alt="Validation error of six networks over updates, each with a band over its seeds: "
+    alt="Validation error of each network over updates, each with a band over its seeds: "
     f"{RACE.lines}.",
 )

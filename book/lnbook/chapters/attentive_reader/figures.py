@@ -9,7 +9,14 @@ from lnbook.chapters.attentive_reader.attention import (
 from lnbook.chapters.attentive_reader.curves import ERRORS, NOT_IN_QUESTION, rule_errors
 from lnbook.chapters.attentive_reader.errors import errors
 from lnbook.chapters.attentive_reader.network import network
-from lnbook.chapters.attentive_reader.runs import BATCH, EVERYWHERE, MAIN, SMALL, Runs
+from lnbook.chapters.attentive_reader.runs import (
+    BATCH,
+    EVERYWHERE,
+    MAIN,
+    RELEASED_CODE,
+    SMALL,
+    Runs,
+)
 from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
 
 __all__ = [
@@ -21,6 +28,7 @@ __all__ = [
     "MAIN",
     "NOT_IN_QUESTION",
     "PLAIN",
+    "RELEASED_CODE",
     "SMALL",
     "Runs",
     "errors",

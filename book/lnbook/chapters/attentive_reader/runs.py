@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from lnbook.figures import run_groups
 from lnbook.figures.colors import COLORS
 from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN, SWEEP
+from lnlab.experiments.attentive_reader import LEVELED
+from lnlab.experiments.attentive_reader.results import RELEASED_TASK
 
 BATCH, EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
 SMALL = "layer, gain 0.1"
@@ -20,18 +22,16 @@ ARMS = {
     SMALL: {"norm": "layer", "gain": 0.1},
     LAYER: {"norm": "layer", "gain": 1.0},
 }
-MAIN, SMALLER = "standard settings", "batches of 8 questions"
-LONGER, SHORT = "two passages per question", "short training passages"
-LONG = 25  # epochs of the runs that are to reach a plateau
-LONG_RUNS = f"{LONG} epochs"
-SEEDS = 3  # of the long runs, without which they are not shown
+MAIN, RELEASED_CODE = "standard settings", "settings of the public code"
+SMALLER, LONGER = "batches of 8 questions", "two passages per question"
+SHORT, REPLAYED = "short training passages", "runs whose attention is shown"
 
 
 class Runs(run_groups.Runs):
     """What has been recorded of section 6.2."""
 
     EXPERIMENT, MEASURE = "attentive_reader", "val_error"
-    KINDS = (MAIN, SMALLER, LONGER, SHORT, LONG_RUNS)
+    KINDS = (MAIN, RELEASED_CODE, SMALLER, LONGER, SHORT)
     EARLY = 400  # updates before which no network does better than any name
     STYLES: ClassVar = {
         PLAIN: run_groups.STYLES[PLAIN],
@@ -44,19 +44,18 @@ class Runs(run_groups.Runs):
 
     def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:
         super().__init__(records, judge)
-        long = self.kinds.get(LONG_RUNS, {})
-        seeds = [long[arm].runs.keys() if arm in long else set() for arm in (PLAIN, LAYER)]
-        if len(set.intersection(*map(set, seeds))) < SEEDS:
-            self.kinds.pop(LONG_RUNS, None)
+        for changed, runs in RELEASED_TASK.run_groups(records):
+            if not changed and (arms := RELEASED_TASK.at_best_rates(runs)):
+                self.kinds[RELEASED_CODE], self.records_by_kind[RELEASED_CODE] = arms, runs
 
     def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         """Name the kind of some arms."""
         if any(len(arm.rates) > 2 for arm in arms.values()):
             return SWEEP
-        if settings["epochs"] == LONG:
-            return LONG_RUNS
         if settings["longest"] is not None:
             return SHORT
         if settings["passages"] > 1:
             return LONGER
-        return SMALLER if settings["batch_size"] < 32 else MAIN
+        if settings["batch_size"] < 32:
+            return SMALLER
+        return MAIN if settings["epochs"] == LEVELED["epochs"] else REPLAYED

@@ -65,7 +65,7 @@ def test_runs_with_the_settings_of_the_public_code_are_a_kind_of_their_own():
         run | {"settings": run["settings"] | {"start": "orthogonal_tied"}}
         for run in book(**options)
     ]
-    result = figures.Runs(book() + released, results.TASK)
+    result = figures.Runs(book() + released, results.TASK, results.RELEASED_TASK)
     assert list(result.recorded()) == [figures.MAIN, runs.RELEASED_CODE]
     assert {name: arm.rate for name, arm in result.kinds[runs.RELEASED_CODE].items()} == {
         figures.PLAIN: 0.1, figures.LAYER: 0.2,

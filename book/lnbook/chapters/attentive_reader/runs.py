@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from lnbook.figures import run_groups
 from lnbook.figures.colors import COLORS
 from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN, SWEEP
-from lnlab.experiments.attentive_reader import LEVELED
-from lnlab.experiments.attentive_reader.results import RELEASED_TASK
 
 BATCH, EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
 SMALL = "layer, gain 0.1"
@@ -28,7 +26,13 @@ SHORT, REPLAYED = "short training passages", "runs whose attention is shown"
 
 
 class Runs(run_groups.Runs):
-    """What has been recorded of section 6.2."""
+    """What has been recorded of section 6.2.
+
+    Args:
+        records: As for :class:`~lnbook.figures.run_groups.Runs`.
+        judge: The same.
+        released: Compares the runs with the settings of the public code, ``RELEASED_TASK``.
+    """
 
     EXPERIMENT, MEASURE = "attentive_reader", "val_error"
     KINDS = (MAIN, RELEASED_CODE, SMALLER, LONGER, SHORT)
@@ -42,11 +46,14 @@ class Runs(run_groups.Runs):
         LAYER: run_groups.STYLES[LAYER],
     }
 
-    def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:
+    def __init__(
+        self, records: Sequence[Mapping[str, Any]], judge: Any, released: Any = None
+    ) -> None:
         super().__init__(records, judge)
-        for changed, runs in RELEASED_TASK.run_groups(records):
-            if not changed and (arms := RELEASED_TASK.at_best_rates(runs)):
-                self.kinds[RELEASED_CODE], self.records_by_kind[RELEASED_CODE] = arms, runs
+        for changed, runs in released.run_groups(records) if released else ():
+            if not changed:
+                self.kinds[RELEASED_CODE] = released.at_best_rates(runs)
+                self.records_by_kind[RELEASED_CODE] = runs
 
     def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         """Name the kind of some arms."""
@@ -58,4 +65,4 @@ class Runs(run_groups.Runs):
             return LONGER
         if settings["batch_size"] < 32:
             return SMALLER
-        return MAIN if settings["epochs"] == LEVELED["epochs"] else REPLAYED
+        return MAIN if settings["epochs"] == self.judge.settings().epochs else REPLAYED

@@ -96,3 +96,4 @@ def test_nothing_is_compared_before_every_arm_is_there_with_several_seeds(missin
         assert {row[1] for row in rows} == {norms.MISSING}
         if compared:
             assert curves.curves(SimpleNamespace(compared=compared), TASK) is None
+    assert curves.curves(SimpleNamespace(compared=every), TASK) is not None

@@ -1,5 +1,7 @@
 """Which checkpoints are removed, and which are gone on from."""
 
+import errno
+import fcntl
 import os
 import platform
 import shutil
@@ -197,6 +199,50 @@ def test_a_checkpoint_is_removed_only_if_the_record_holds_each_part_of_it(saved,
 
 
 # Locks.
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP], ids=os.strerror)
+def test_where_the_file_system_has_no_locks_a_run_is_trained_and_that_is_said(
+    tmp_path, monkeypatch, capsys, number
+):
+    def none(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    path = runs(tmp_path, 1)
+    assert records.read(path)["curves"]["epoch"][-1] == 1
+    text = capsys.readouterr().err
+    folder = checkpoint.path_of(path).parent
+    assert f"the file system of {folder} does not support locks ({os.strerror(number)})" in text
+
+
+def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(checkpoint.FileLock, "acquire", refused)
+    says = "cannot lock .*seed0.lock: Permission denied; ask its owner to delete it, or .* --out"
+    with pytest.raises(OSError, match=says):
+        runs(tmp_path, 1)
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_link_or_a_pipe_in_the_place_of_the_owners_name_is_not_written_to(tmp_path, kind):
+    path, victim = tmp_path / "mnist" / "run.json", tmp_path / "victim"
+    owner = checkpoint.path_of(path).with_name("run.owner")
+    owner.parent.mkdir(parents=True)
+    victim.write_text("mine")
+    owner.symlink_to(victim) if kind == "link" else os.mkfifo(owner)
+    held = threading.Event()
+
+    def hold():
+        with checkpoint.acquire_lock(path, print):
+            assert "process" in owner.read_text()
+            held.set()
+
+    threading.Thread(target=hold, daemon=True).start()
+    assert held.wait(60)
+    assert victim.read_text() == "mine"
 
 
 def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp_path, capsys):

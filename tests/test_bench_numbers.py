@@ -318,8 +318,8 @@ def test_an_update_is_the_same_batch_each_time():
 )  # PyTorch's own
 def test_the_error_of_a_product_is_relative_and_each_product_has_its_own(monkeypatch, given):
     monkeypatch.setattr(fisher, "SIZES", (5, 4, 4, 3))
-    monkeypatch.setattr(fisher, "CASES", 7)
-    monkeypatch.setattr(fisher, "theirs", lambda *_: None)
+    monkeypatch.setattr(fisher, "NUM_EXAMPLES", 7)
+    monkeypatch.setattr(fisher, "curvlinops_product", lambda *_: None)
     (fair,) = fisher.rows("cpu")
     assert 0 < fair["error"] < 1e-5
     assert 0 < fair["instead_error"] < 1e-5

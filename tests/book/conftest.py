@@ -6,11 +6,9 @@ import json
 import os
 import re
 import shutil
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from functools import lru_cache
 from pathlib import Path
 
 import nbformat
@@ -22,6 +20,7 @@ from playwright.sync_api import Error, sync_playwright
 from tests.book.builder import Builder
 from tools import axe, book
 from tools import browser as browsers
+from tools.server import serve
 
 ROOT = Path(__file__).parents[2]
 READY = "e => ['yes', 'failed'].includes(e.dataset.ready)"
@@ -162,31 +161,10 @@ def browser(request, playwright):
     started.close()
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-
-class QuietServer(ThreadingHTTPServer):
-    def handle_error(self, *args):
-        """A browser that closes a page does not wait for its files."""
-
-
-@contextmanager
-def served(folder, handler=QuietHandler):
-    """The address at which a local server serves a folder."""
-    with QuietServer(("127.0.0.1", 0), partial(handler, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
-
 @pytest.fixture(scope="session")
 def http(built_book):
     """Where a local server serves the book."""
-    with served(built_book) as address:
+    with serve(built_book) as address:
         yield address
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.book.conftest import QuietHandler, served
+from tools.server import QuietHandler, serve
 
 RESULTS = "#search-results li a"
 THEME = "document.documentElement.dataset.theme"
@@ -49,7 +49,7 @@ class StrictHandler(QuietHandler):
 @pytest.fixture(scope="module")
 def strict(built_book):
     """Where a server serves the book with the strictest policy that allows a book at all."""
-    with served(built_book, StrictHandler) as address:
+    with serve(built_book, StrictHandler) as address:
         yield address
 
 

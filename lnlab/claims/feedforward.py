@@ -28,7 +28,7 @@ from lnlab.claims.trained import (
 )
 from lnlab.comparison import WORSENS
 from lnlab.experiments._arms import Arm, paired
-from lnlab.experiments._task import LAYER, NONE, curve
+from lnlab.experiments._task import LAYER, NO_NORM, curve
 from lnlab.experiments.convnet.results import NLL
 
 # Section 1, batch norm; section 3 and tutorials, loss landscape of a small network.
@@ -41,7 +41,7 @@ def sgd(records: Records) -> list[Finding]:
         results += steps_to_target_ratio(group, "batch")
         for norm in ("layer", "rms"):
             results += (
-                secondary(steps_to_target_ratio(group, norm)) if group.has(NONE, norm) else []
+                secondary(steps_to_target_ratio(group, norm)) if group.has(NO_NORM, norm) else []
             )
     return results
 
@@ -293,8 +293,8 @@ def outperforms(records: Records) -> list[Finding]:
     """
     results = []
     for groups in zip(
-        run_groups(records, "convnet", "batch", NONE),
-        run_groups(records, "convnet", "batch", NONE, metric=NLL),
+        run_groups(records, "convnet", "batch", NO_NORM),
+        run_groups(records, "convnet", "batch", NO_NORM, metric=NLL),
         strict=True,
     ):
         findings = [
@@ -355,7 +355,7 @@ def higher_rates(records: Records) -> list[Finding]:
     results = []
     for name in ("landscape", *RECURRENT, "convnet"):
         for group in run_groups(records, name):
-            if min(len(group.arms[arm].rates) for arm in (NONE, LAYER)) > 2:
+            if min(len(group.arms[arm].rates) for arm in (NO_NORM, LAYER)) > 2:
                 results.append(trained.best_rates(group, records))
                 break
     return results + _rates_of_digits(records)

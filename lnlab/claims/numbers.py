@@ -14,7 +14,7 @@ from lnlab.claims.finding import Record, Records
 from lnlab.claims.trained import TASKS, RunGroup, at_best, end, run_groups
 from lnlab.comparison import NOT_RECORDED
 from lnlab.experiments._curves import TARGETS
-from lnlab.experiments._task import LAYER, NONE
+from lnlab.experiments._task import LAYER, NO_NORM
 
 
 class Row(NamedTuple):
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 def _means(group: RunGroup | None, value: Callable[[Record], float], form: str) -> tuple | None:
     if group is None:
         return None
-    arms = (group.arms[name].runs.values() for name in (NONE, LAYER))
+    arms = (group.arms[name].runs.values() for name in (NO_NORM, LAYER))
     return tuple(_mean(np.array([value(run) for run in runs]), form) for runs in arms)
 
 
@@ -66,15 +66,15 @@ def _ratio(group: RunGroup | None) -> tuple[str, str] | None:
     if group is None:
         return None
     task = TASKS[group.experiment]
-    reason = task.no_plateau(group.arms[NONE])
+    reason = task.no_plateau(group.arms[NO_NORM])
     if reason:
         return "", f"not testable: {reason}"
-    ratios = task.ratios(group.arms[NONE], group.arms[LAYER])[-1]
+    ratios = task.ratios(group.arms[NO_NORM], group.arms[LAYER])[-1]
     never = int(np.isinf(ratios).sum())
     return "100%", f"never in {never} of {len(ratios)}" if never else f"{ratios.mean():.0%}"
 
 
-PAPER_BOUNDS = {NONE: 82.36, LAYER: 82.09}  # nats, after 200 passes
+PAPER_BOUNDS = {NO_NORM: 82.36, LAYER: 82.09}  # nats, after 200 passes
 PAPER_TABLE_2 = {
     ("caption", "recall_1"): ("46.6", "48.5"),
     ("caption", "recall_5"): ("79.3", "80.6"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lnlab.claims import at_start, computed, feedforward, recurrent, ten_seeds
 from lnlab.claims.finding import Claim
-from lnlab.claims.trained import NONE, RECURRENT, speedup
+from lnlab.claims.trained import NO_NORM, RECURRENT, speedup
 
 _COCO = "COCO, 113,000 images as VGG features; GRU of 1,024"
 _COCO_HERE = "COCO val2017, 4,952 images as 400 numbers on their objects; GRU of 128"
@@ -177,7 +177,7 @@ PAPER = (
           "The attentive reader's error rate ends lower than without normalization or with batch "
           "norm.",
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",),
-          recurrent.reader_error(NONE, "batch norm in the LSTM", "batch norm everywhere"),
+          recurrent.reader_error(NO_NORM, "batch norm in the LSTM", "batch norm everywhere"),
           f"Batch norm is not yet among these runs. {_TWO_RATES}"),
     Claim("reader-gain", "6.2", "the former model performed significantly better",
           "The attentive reader ends with a lower error rate if gains are initialized to 1 instead "

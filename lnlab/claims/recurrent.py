@@ -27,7 +27,7 @@ from lnlab.claims.trained import (
 )
 from lnlab.experiments._arms import Arm, arms
 from lnlab.experiments._curves import TARGETS, smoothed
-from lnlab.experiments._task import CHOSEN, LAYER, MEASURING_SETTINGS, NONE, curve
+from lnlab.experiments._task import LAYER, MEASURING_SETTINGS, NO_NORM, TUNED_INIT, curve
 from lnlab.experiments.attentive_reader.results import RELEASED_TASK
 from lnlab.experiments.order_embeddings import PAPER_RATE
 
@@ -68,8 +68,8 @@ def recurrent_time(records: Records) -> list[Finding]:
 
 
 def _untimed(group: RunGroup, what: str) -> Finding:
-    runs = [run for name in (NONE, LAYER) for run in group.arms[name].runs.values()]
-    seeds = len(group.arms[NONE].runs.keys() & group.arms[LAYER].runs.keys())
+    runs = [run for name in (NO_NORM, LAYER) for run in group.arms[name].runs.values()]
+    seeds = len(group.arms[NO_NORM].runs.keys() & group.arms[LAYER].runs.keys())
     return Finding(what, np.full(seeds, np.nan), "of its time", None, tuple(runs),
                    untestable=comparison.BUSY)  # fmt: skip
 
@@ -127,7 +127,7 @@ def _usual(groups: Sequence[RunGroup], group: RunGroup) -> RunGroup:
 
 def _compare_ratios(main: RunGroup, group: RunGroup) -> list[Finding]:
     task, name = TASKS[group.experiment], group.experiment.replace("_", " ")
-    arms = [x.arms[arm] for x in (main, group) for arm in (NONE, LAYER)]
+    arms = [x.arms[arm] for x in (main, group) for arm in (NO_NORM, LAYER)]
     shortest = min(run["curves"]["epoch"][-1] for arm in arms for run in arm.runs.values())
     seeds = sorted(set.intersection(*(set(arm.runs) for arm in arms)))
     if len(seeds) < 2:
@@ -199,7 +199,7 @@ def recall_by_updates(records: Records) -> list[Finding]:
             finding
             for k in (1, 5, 10)
             for finding in trained.to_targets(
-                group.arms[NONE], group.arms[LAYER],
+                group.arms[NO_NORM], group.arms[LAYER],
                 lambda run, k=k: -curve(run, f"val_image_recall_{k}"), task.updates,
                 trained.describe(group, f"R@{k}"),
             )
@@ -207,7 +207,7 @@ def recall_by_updates(records: Records) -> list[Finding]:
         results += secondary(findings) if results else findings
     for rate, group in _at_one_rate(records, "order_embeddings"):
         what = f"sum of R@1, R@5 and R@10, both at rate {rate:g}"
-        arms = group.arms[NONE], group.arms[LAYER]
+        arms = group.arms[NO_NORM], group.arms[LAYER]
         results += trained.to_targets(*arms, task.score, task.updates, what, counts=False)
     return results
 
@@ -275,7 +275,7 @@ def _public_code(records: Records) -> list[RunGroup]:
     groups = task.run_groups(records.select("attentive_reader"))
     groups = [RunGroup("attentive_reader", changed, task.at_best_rates(runs))
               for differing, runs in groups if not differing]  # fmt: skip
-    return [group for group in groups if group.has(NONE, LAYER)]
+    return [group for group in groups if group.has(NO_NORM, LAYER)]
 
 
 def reader_faster(records: Records) -> list[Finding]:
@@ -299,11 +299,11 @@ def reader_error(*others: str) -> Evaluator:
             baselines = [other for other in others if group.has(other, LAYER)]
             findings = [_reader_end(group, "error", plain) for plain in baselines]
             findings += secondary([_reader_end(group, "NLL", plain) for plain in baselines])
-            if group.has(CHOSEN, LAYER) and NONE in others:
-                findings += secondary([_reader_end(group, "error", CHOSEN)])
+            if group.has(TUNED_INIT, LAYER) and NO_NORM in others:
+                findings += secondary([_reader_end(group, "error", TUNED_INIT)])
             results += secondary(findings) if results else findings
-        if NONE in others:
-            results += [_reader_end(group, "error", NONE) for group in _public_code(records)]
+        if NO_NORM in others:
+            results += [_reader_end(group, "error", NO_NORM) for group in _public_code(records)]
         return results
 
     return evaluate
@@ -408,9 +408,9 @@ def draw_bound(records: Records) -> list[Finding]:
     for group in run_groups(records, "draw"):
         name, what = "test_bound_of_all", "bound of all test images at the end"
         findings = [final_metric_difference(group, name, "nats", what)]
-        if group.has(CHOSEN, LAYER):
-            what = f"the same, against {CHOSEN}"
-            tuned = final_metric_difference(group, name, "nats", what, plain=CHOSEN)
+        if group.has(TUNED_INIT, LAYER):
+            what = f"the same, against {TUNED_INIT}"
+            tuned = final_metric_difference(group, name, "nats", what, plain=TUNED_INIT)
             findings += secondary([tuned])
         results += secondary(findings) if results else findings
     return results

@@ -17,7 +17,7 @@ from lnlab.comparison import WORSENS
 from lnlab.experiments import _arms
 from lnlab.experiments._arms import Arm, Score
 from lnlab.experiments._curves import TARGETS, end_value
-from lnlab.experiments._task import CHOSEN, LAYER, NONE, curve, describe_non_default_config
+from lnlab.experiments._task import LAYER, NO_NORM, TUNED_INIT, curve, describe_non_default_config
 
 Value = Callable[[Record], float]
 Evaluator = Callable[[Records], list[Finding]]
@@ -69,7 +69,7 @@ def run_groups(
         RunGroup(experiment, changed, task.at_best_rates(runs, metric))
         for changed, runs in task.run_groups(records.select(experiment, **selection))
     ]
-    return [group for group in results if group.has(*(arms or (NONE, LAYER)))]
+    return [group for group in results if group.has(*(arms or (NO_NORM, LAYER)))]
 
 
 def arm_name(arm: str) -> str:
@@ -90,7 +90,7 @@ def _runs(*arms: Arm) -> tuple[Record, ...]:
 def steps_to_target_ratio(
     group: RunGroup,
     other: str = LAYER,
-    plain: str = NONE,
+    plain: str = NO_NORM,
     *,
     metric: str | None = None,
     at_most: float = 1.0,
@@ -147,7 +147,7 @@ def final_metric_difference(
     unit: str,
     what: str,
     other: str = LAYER,
-    plain: str = NONE,
+    plain: str = NO_NORM,
     *,
     factor: float = 1.0,
     share: bool = True,
@@ -222,7 +222,9 @@ def at_best(group: RunGroup, name: str) -> Value:
     return lambda run: TASKS[group.experiment].at_best(run, name)
 
 
-def best_rates(group: RunGroup, records: Records, other: str = LAYER, plain: str = NONE) -> Finding:
+def best_rates(
+    group: RunGroup, records: Records, other: str = LAYER, plain: str = NO_NORM
+) -> Finding:
     """Compare the best learning rates of two arms, for each seed."""
     task, used = TASKS[group.experiment], []
     runs = next(
@@ -273,8 +275,10 @@ def speedup(experiment: str, *, at_most: float = 1.0) -> Evaluator:
                 ratios = steps_to_target_ratio(at_rates, metric=metric, at_most=at_most)
                 counts = task.others_count or not findings
                 findings += ratios if counts else secondary(ratios)
-            if group.has(CHOSEN, LAYER):
-                findings += secondary(steps_to_target_ratio(group, plain=CHOSEN, at_most=at_most))
+            if group.has(TUNED_INIT, LAYER):
+                findings += secondary(
+                    steps_to_target_ratio(group, plain=TUNED_INIT, at_most=at_most)
+                )
             results += secondary(findings) if results else findings
         return results
 

@@ -25,11 +25,11 @@ _ARM_SETTINGS = {
 _OUTPUT_SETTINGS = {"keep", "pictures"}  # further outputs of a run, in its record
 # What is measured, and when.
 MEASURING_SETTINGS = {"first_epoch_points", "judge_every", "lines", "maps", "updates_an_epoch"}
-NONE, CHOSEN, LAYER = "none", "none, tuned initialization", "layer"
+NO_NORM, TUNED_INIT, LAYER = "none", "none, tuned initialization", "layer"
 #: Arms of most experiments: no norm, with PyTorch's or a tuned initialization, and layer norm.
 STARTS: Mapping[str, Mapping[str, Any]] = {
-    NONE: {"norm": "none", "start": "usual"},
-    CHOSEN: {"norm": "none", "start": "chosen"},
+    NO_NORM: {"norm": "none", "start": "usual"},
+    TUNED_INIT: {"norm": "none", "start": "chosen"},
     LAYER: {"norm": "layer", "start": "usual", "gain": 1.0},
 }
 

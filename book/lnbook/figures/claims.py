@@ -14,8 +14,9 @@ import numpy as np
 from lnbook.figures.table import Table, badge
 from lnlab import claims
 from lnlab.claims import ClaimResult, Finding, Records
-from lnlab.claims.trained import NONE, TARGETS
+from lnlab.claims.trained import NO_NORM, TARGETS
 from lnlab.comparison import Evidence
+from lnlab.experiments._task import Task
 
 Record = Mapping[str, Any]
 
@@ -55,25 +56,25 @@ def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
     )
 
 
-def targets(judge: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Table:
+def targets(task: Task, arms: Mapping[str, Any], names: Mapping[str, str]) -> Table:
     """Return how many updates each arm needs to reach the three targets.
 
     Args:
-        judge: Compares the runs.
+        task: Compares the runs.
         arms: At their best rates, that without norm among them.
         names: What the table calls them.
     """
-    plain = arms[NONE]
+    plain = arms[NO_NORM]
     rows = [
         [names[arm], f"{best_arm.rate:g}{'*' * best_arm.at_edge}",
-         *map(_updates, judge.steps_to_targets(plain, best_arm))]
+         *map(_updates, task.steps_to_targets(plain, best_arm))]
         for arm, best_arm in arms.items()
     ]  # fmt: skip
-    first = judge.updates(next(iter(plain.runs.values())))[1:5]
+    first = task.updates(next(iter(plain.runs.values())))[1:5]
     return Table(
         ["Network", "Learning rate", *(f"to {part:.0%} of the way" for part in TARGETS)],
         rows,
-        f"Updates until the {judge.score_name} has covered 50, 75, and 90% of the way from the "
+        f"Updates until the {task.score_name} has covered 50, 75, and 90% of the way from the "
         "initial value without normalization to the level where it plateaus: mean over seeds "
         f"(lowest to highest). It was first measured after "
         f"{', '.join(f'{at:,.0f}' for at in first)} updates, and is interpolated linearly in "

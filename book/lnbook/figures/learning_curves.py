@@ -198,7 +198,7 @@ class Race:
         figure = go.Figure()
         for name, arm in runs.sweep.items():
             label, color, dash = runs.STYLES[name]
-            lows = {rate: runs.judge.factor * value for rate, value in arm.rates.items()}
+            lows = {rate: runs.task.factor * value for rate, value in arm.rates.items()}
             loss = f"%{{y:.{self.digits}f}}{suffix(self.unit)}"
             hover = f"rate %{{x:g}}: {loss}<extra>{label}</extra>"
             figure.add_scatter(
@@ -225,7 +225,7 @@ class Race:
 
     def _ends(self, runs: Runs) -> list[float]:
         lows = [value for arm in runs.sweep.values() for value in arm.rates.values()]
-        values = [runs.judge.factor * value for value in lows]
+        values = [runs.task.factor * value for value in lows]
         return [min(values) - self.pad, min(max(values), self.top) + self.pad]
 
     def describe_rates(self, runs: Runs) -> str:
@@ -235,7 +235,7 @@ class Race:
         texts = []
         for name, arm in runs.sweep.items():
             edge = ", the edge of the grid" if arm.at_edge else ""
-            lows = (runs.judge.factor * extreme(arm.rates.values()) for extreme in (min, max))
+            lows = (runs.task.factor * extreme(arm.rates.values()) for extreme in (min, max))
             low, high = map(self._number, lows)
             values = f"({low}{suffix(self.unit)}, {high} at the worst rate)"
             texts.append(f"{runs.STYLES[name][0]} at {arm.rate:g}{edge} {values}")

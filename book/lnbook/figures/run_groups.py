@@ -15,12 +15,12 @@ from lnbook.figures import claims
 from lnbook.figures.colors import COLORS
 from lnbook.figures.table import Table
 from lnlab.claims import ClaimResult
+from lnlab.experiments._task import LAYER, NO_NORM, TUNED_INIT, Task
 
-PLAIN, CHOSEN, LAYER = "none", "none, tuned initialization", "layer"
 #: Label, color and dash of each arm.
 STYLES = {
-    PLAIN: ("no norm", COLORS["none"], "dot"),
-    CHOSEN: ("no norm, tuned initialization", COLORS["none"], "dash"),
+    NO_NORM: ("no norm", COLORS["none"], "dot"),
+    TUNED_INIT: ("no norm, tuned initialization", COLORS["none"], "dash"),
     LAYER: ("layer norm", COLORS["layer"], "solid"),
 }
 SWEEP = "sweep"  # the kind of the runs that were to find the rates
@@ -32,7 +32,7 @@ class Runs:
 
     Args:
         records: Of the experiment.
-        judge: Compares them: the ``TASK`` of its ``results``.
+        task: Compares them: the ``TASK`` of its ``results``.
 
     Attributes:
         kinds: From a name of :attr:`KINDS` to its arms, each at its best learning rate; a kind
@@ -47,20 +47,20 @@ class Runs:
     EXPERIMENT: ClassVar[str]
     MEASURE: ClassVar[str]  # the curve that is drawn
     KINDS: ClassVar[tuple[str, ...]]  # the first is the chapter's own
-    EARLY: ClassVar[int] = 0  # updates before which no share is shown
+    EARLY: ClassVar[int] = 0  # updates before which no ratio is shown
     STYLES: ClassVar[Mapping[str, tuple[str, str, str]]] = STYLES  # of the arms, layer norm last
 
-    def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:
+    def __init__(self, records: Sequence[Mapping[str, Any]], task: Task) -> None:
         if not records:
             raise ValueError(
                 "Runs: no records were given; record them with python -m lnlab replay "
                 f"{self.EXPERIMENT}"
             )
-        self.judge, self.records = judge, records
+        self.task, self.records = task, records
         self.kinds: dict[str, dict[str, Any]] = {}
         self.records_by_kind: dict[str, Sequence[Mapping[str, Any]]] = {}
-        for _, runs in judge.run_groups(records):
-            result = judge.at_best_rates(runs)
+        for _, runs in task.run_groups(records):
+            result = task.at_best_rates(runs)
             own = {arm: result[arm] for arm in self.STYLES if arm in result}
             if own:
                 name = self.kind(own, runs[0]["settings"])
@@ -94,23 +94,23 @@ class Runs:
             arm: Of :attr:`STYLES`.
             axis: ``updates`` or ``seconds``. Runs have points at the same updates; for seconds
                 they are put on one grid, by straight lines between their points.
-            name: Of the measure; :attr:`MEASURE`, in the judge's unit, if ``None``.
+            name: Of the measure; :attr:`MEASURE`, in the task's unit, if ``None``.
 
         Returns:
             Where, shape ``(points,)``, and the values, ``(seeds, points)``.
         """
         runs = self.kinds[kind][arm].runs.values()
-        factor = self.judge.factor if name is None else 1.0
+        factor = self.task.factor if name is None else 1.0
         values = [factor * np.array(run["curves"][name or self.MEASURE], float) for run in runs]
         if axis == "updates":
-            return self.judge.updates(next(iter(runs))), np.array(values)
+            return self.task.updates(next(iter(runs))), np.array(values)
         all_times = [
-            self.judge.seconds(run)
+            self.task.seconds(run)
             for other in self.kinds[kind].values()
             for run in other.runs.values()
         ]
         grid = np.linspace(0, min(times[-1] for times in all_times), 60)
-        own = [self.judge.seconds(run) for run in runs]
+        own = [self.task.seconds(run) for run in runs]
         return grid, np.array([np.interp(grid, t, v) for t, v in zip(own, values, strict=True)])
 
     def lead(
@@ -134,15 +134,15 @@ class Runs:
             Where the other is (mean of the seeds), and the shares, ``(seeds, points)``; from
             :attr:`EARLY` updates on.
         """
-        arms, judge = self.kinds[kind], self.judge
+        arms, task = self.kinds[kind], self.task
         seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
         where, result = [], []
         for seed in seeds:
             theirs, ours = arms[other].runs[seed], arms[LAYER].runs[seed]
-            updates = judge.updates(theirs)
+            updates = task.updates(theirs)
             late = updates >= min(self.EARLY, updates[-1])
-            times, own = (getattr(judge, axis)(run) for run in (theirs, ours))
-            targets, lowest = (np.fmin.accumulate(judge.score(run)) for run in (theirs, ours))
+            times, own = (getattr(task, axis)(run) for run in (theirs, ours))
+            targets, lowest = (np.fmin.accumulate(task.score(run)) for run in (theirs, ours))
             new = np.r_[True, np.diff(lowest) < 0]  # else it was as low before
             matched_times = np.interp(targets, lowest[new][::-1], own[new][::-1], left=np.nan)
             where.append(times[late])
@@ -161,4 +161,4 @@ class Runs:
     def targets(self) -> Table:
         """Say after how many updates each network is at the targets that the claims are about."""
         names = {arm: style[0] for arm, style in self.STYLES.items()}
-        return claims.targets(self.judge, self.kinds[self.KINDS[0]], names)
+        return claims.targets(self.task, self.kinds[self.KINDS[0]], names)

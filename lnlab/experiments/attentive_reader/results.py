@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 
 from lnlab.experiments._arms import Record
-from lnlab.experiments._task import LAYER, NONE, STARTS, Measure, Task, curve, lowest
+from lnlab.experiments._task import LAYER, NO_NORM, STARTS, Measure, Task, curve, lowest
 from lnlab.experiments.attentive_reader import HEURISTICS, LEVELED, RELEASED, Settings
 
-SMALL, BATCH, EVERYWHERE = "layer, gain 0.1", "batch norm in the LSTM", "batch norm everywhere"
+SMALL_GAIN = "layer, gain 0.1"
+BATCH_LSTM, BATCH_EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
 
 TASK = Task(
     lambda: Settings(**LEVELED),
@@ -17,9 +18,9 @@ TASK = Task(
     "error on validation",
     STARTS
     | {
-        SMALL: STARTS[LAYER] | {"gain": 0.1},
-        BATCH: {"norm": "batch", "gain": 0.1},
-        EVERYWHERE: {"norm": "batch_everywhere", "gain": 0.1},
+        SMALL_GAIN: STARTS[LAYER] | {"gain": 0.1},
+        BATCH_LSTM: {"norm": "batch", "gain": 0.1},
+        BATCH_EVERYWHERE: {"norm": "batch_everywhere", "gain": 0.1},
     },
     tuple(
         Measure(f"{description}, %", lambda run, name=name: 100 * TASK.at_best(run, name))
@@ -42,7 +43,7 @@ RELEASED_TASK = dataclasses.replace(
     TASK,
     settings=lambda: Settings(**LEVELED, **_OPTIONS),
     arms={
-        NONE: {"norm": "none", "start": "orthogonal_tied"},
+        NO_NORM: {"norm": "none", "start": "orthogonal_tied"},
         LAYER: {"norm": "layer", "start": "orthogonal_tied", "gain": 1.0},
     },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lnlab.experiments._task import CHOSEN, NONE, Measure, Task, lowest
+from lnlab.experiments._task import NO_NORM, TUNED_INIT, Measure, Task, lowest
 from lnlab.experiments.convnet import NORMS, Settings
 
 LAYERS = (1, 2, 3)
@@ -13,8 +13,8 @@ TASK = Task(
     lowest("val_error"),
     "error on validation",
     {
-        NONE: {"norm": "none", "initialization": "uniform"},
-        CHOSEN: {"norm": "none", "initialization": "he"},
+        NO_NORM: {"norm": "none", "initialization": "uniform"},
+        TUNED_INIT: {"norm": "none", "initialization": "he"},
     }
     | {norm: {"norm": norm, "initialization": "uniform"} for norm in NORMS[1:]},
     (

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lnlab.experiments._arms import Arm, Record
-from lnlab.experiments._task import LAYER, NONE, Measure, Row, Task, curve
+from lnlab.experiments._task import LAYER, NO_NORM, Measure, Row, Task, curve
 from lnlab.experiments.order_embeddings import BOOK, CUTS, Settings, updates_per_epoch
 
 WAYS = {"image": "image retrieval", "caption": "caption retrieval"}
@@ -45,7 +45,7 @@ TASK = Task(
     lambda: Settings(**BOOK),
     lambda run: -scores(run),
     "recall on validation",
-    {NONE: {"norm": "none"}, LAYER: {"norm": "layer", "gain": 1.0}},
+    {NO_NORM: {"norm": "none"}, LAYER: {"norm": "layer", "gain": 1.0}},
     _measures(),
     lambda run: updates_per_epoch(
         run["data"]["cases"]["train_images"], run["settings"]["batch_size"]
@@ -63,7 +63,7 @@ def at_best_rates(records: Sequence[Record]) -> dict[str, Arm]:
     """
     groups = TASK.run_groups(records)
     result = TASK.at_best_rates(groups[0][1]) if groups else {}
-    if len(result) < 2 or not result[NONE].runs.keys() & result[LAYER].runs.keys():
+    if len(result) < 2 or not result[NO_NORM].runs.keys() & result[LAYER].runs.keys():
         raise ValueError(
             "at_best_rates: records must have a seed for both norms, got "
             f"{len(records)} of them without; record more"
@@ -74,4 +74,4 @@ def at_best_rates(records: Sequence[Record]) -> dict[str, Arm]:
 def rows(records: Sequence[Record]) -> list[Row]:
     """Return table 2: the measures on test images where the validation score is best."""
     result = at_best_rates(records)
-    return TASK.rows(result[NONE], result[LAYER])
+    return TASK.rows(result[NO_NORM], result[LAYER])

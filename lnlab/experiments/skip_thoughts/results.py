@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lnlab.experiments._arms import Record
-from lnlab.experiments._task import CHOSEN, LAYER, NONE, Measure, Task, curve, lowest
+from lnlab.experiments._task import LAYER, NO_NORM, TUNED_INIT, Measure, Task, curve, lowest
 from lnlab.experiments.skip_thoughts import TASKS, Settings
 
 _TITLES = {"mr": "MR, %", "cr": "CR, %", "subj": "SUBJ, %", "caption_pairs": "captions, AUC in %"}
@@ -27,8 +27,8 @@ TASK = Task(
     lowest("val_nll"),
     "loss on held-out chapters",
     {
-        NONE: {"norm": "none", "start": "code"},
-        CHOSEN: {"norm": "none", "start": "scaled"},
+        NO_NORM: {"norm": "none", "start": "code"},
+        TUNED_INIT: {"norm": "none", "start": "scaled"},
         LAYER: {"norm": "layer", "gain": 1.0},
     },
     (

@@ -32,15 +32,15 @@ def book(**other):
     result = []
     for s in range(3):
         result += [
-            made(figures.PLAIN, 0.1, s, [0.9, 0.8, 0.7, 0.5], **other),
+            made(figures.NO_NORM, 0.1, s, [0.9, 0.8, 0.7, 0.5], **other),
             made(figures.LAYER, 0.2, s, [0.9, 0.6, 0.5, 0.4 + s / 100], seconds=20, **other),
         ]
         if not other:
             result += [
-                made(figures.CHOSEN, 0.1, s, [0.9, 0.8, 0.4 + (s - 1) / 20, 0.6]),
-                made(figures.BATCH, 0.1, s, [0.9, 0.8, 0.7, 0.3]),
-                made(figures.EVERYWHERE, 0.1, s, [0.9, 0.8, 0.7, 0.6]),
-                made(figures.SMALL, 0.1, s, [0.9, 0.8, 0.7, 0.65]),
+                made(figures.TUNED_INIT, 0.1, s, [0.9, 0.8, 0.4 + (s - 1) / 20, 0.6]),
+                made(figures.BATCH_LSTM, 0.1, s, [0.9, 0.8, 0.7, 0.3]),
+                made(figures.BATCH_EVERYWHERE, 0.1, s, [0.9, 0.8, 0.7, 0.6]),
+                made(figures.SMALL_GAIN, 0.1, s, [0.9, 0.8, 0.7, 0.65]),
             ]
     return result
 
@@ -48,7 +48,7 @@ def book(**other):
 def sweep():
     return [
         made(arm, rate, 0, [0.9, 0.8, 0.7, low], epochs=1, pictures=0)
-        for arm, lows in ((figures.PLAIN, (0.55, 0.5, 0.7)), (figures.LAYER, (0.4, 0.41, 0.42)))
+        for arm, lows in ((figures.NO_NORM, (0.55, 0.5, 0.7)), (figures.LAYER, (0.4, 0.41, 0.42)))
         for rate, low in zip((0.1, 0.2, 0.3), lows, strict=True)
     ]
 
@@ -68,7 +68,7 @@ def test_runs_with_the_settings_of_the_public_code_are_a_kind_of_their_own():
     result = figures.Runs(book() + released, results.TASK, results.RELEASED_TASK)
     assert list(result.recorded()) == [figures.MAIN, runs.RELEASED_CODE]
     assert {name: arm.rate for name, arm in result.kinds[runs.RELEASED_CODE].items()} == {
-        figures.PLAIN: 0.1, figures.LAYER: 0.2,
+        figures.NO_NORM: 0.1, figures.LAYER: 0.2,
     }  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def test_attention_on_names_and_answers_are_those_of_the_record():
     attention[-1] = [[0.7, 0, 0.3, 0], [0.2, 0.3, 0.5, 0], [0.2, 0.3, 0.1, 0.4]]
     run["arrays"] = {"attention": attention, "text": np.stack([text] * 4)}
     late = {**run, "seed": 1}
-    result = figures.with_attention([late, made(figures.PLAIN, 0.1, 0, [0.9] * 4), run])
+    result = figures.with_attention([late, made(figures.NO_NORM, 0.1, 0, [0.9] * 4), run])
     assert result == {figures.LAYER: run}
     assert figures.on_answer(run, "Ruth 1:2") == pytest.approx([25, 25, 25, 70])
     assert figures.on_answer(run, "Job 3:4")[-1] == pytest.approx(50)

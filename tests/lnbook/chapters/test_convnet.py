@@ -29,7 +29,7 @@ def apart(known, data, cut, norm, layer, shown):
 
 def test_a_marker_is_the_mean_over_channels_and_its_bar_their_interval(book):
     for shown, kind in (("on", 0), ("deviation", 3)):
-        data, cut = book.kinds()[kind]
+        data, cut = book.map_keys()[kind]
         panel = border.draw_border(book, shown)[kind]
         for trace, norm in zip(panel.data[:3], runs.NORMS, strict=True):
             for k, layer in enumerate(runs.LAYERS):
@@ -44,13 +44,13 @@ def test_a_marker_is_the_mean_over_channels_and_its_bar_their_interval(book):
 
 def test_the_sentence_counts_the_layers_whose_interval_is_below_zero(book):
     text = border.describe_border(book, "on")
-    for data, cut in book.kinds():
+    for data, cut in book.map_keys():
         plain, batch, layer = (
             sum(comparison.interval(apart(book, data, cut, norm, k, "on"))[1] < 0
                 for k in runs.LAYERS)
             for norm in runs.NORMS
         )  # fmt: skip
         assert (
-            f"{runs.PICTURES[data]}, {runs.CUTS[cut]}: no norm {plain}, batch norm {batch}, "
+            f"{runs.DATASETS[data]}, {runs.CROPS[cut]}: no norm {plain}, batch norm {batch}, "
             f"layer norm {layer}"
         ) in text

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lnbook.chapters.convnet import curves, norms, runs
+from lnbook.chapters.convnet import curves, runs, tables
 from lnlab.experiments.convnet.results import TASK
 from tests.cases import oracle, toy_records
 from tests.cases.drawn import check_band, lines
@@ -62,8 +62,8 @@ def test_curves_are_means_with_the_range_of_the_seeds_and_the_lowest_is_said(cas
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_table_of_norms_has_rates_and_errors_at_the_end(case):
-    table = norms.norms(known(case), TASK)
-    for (name, label), row in zip(norms.NAMES.items(), table.rows, strict=True):
+    table = tables.norm_table(known(case), TASK)
+    for (name, label), row in zip(tables.LABELS.items(), table.rows, strict=True):
         of = arm(case, name)
         rate = next(iter(of.values()))["settings"]["learning_rate"]
         assert row[:2] == [label, f"{rate:g}*"]  # of two
@@ -91,9 +91,9 @@ def test_nothing_is_compared_before_every_arm_is_there_with_several_seeds(missin
     for compared in ([run for run in every if not belongs(run)],
                      [run for run in every if not belongs(run) or run["seed"] == alone],
                      []):  # fmt: skip
-        rows = norms.norms(SimpleNamespace(compared=compared), TASK).rows
-        assert [row[0] for row in rows] == list(norms.NAMES.values())
-        assert {row[1] for row in rows} == {norms.MISSING}
+        rows = tables.norm_table(SimpleNamespace(compared=compared), TASK).rows
+        assert [row[0] for row in rows] == list(tables.LABELS.values())
+        assert {row[1] for row in rows} == {tables.MISSING}
         if compared:
             assert curves.curves(SimpleNamespace(compared=compared), TASK) is None
     assert curves.curves(SimpleNamespace(compared=every), TASK) is not None

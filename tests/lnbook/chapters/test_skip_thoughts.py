@@ -7,8 +7,8 @@ from lnbook.chapters.skip_thoughts import figures, network, tasks
 from tests.cases import drawn, oracle, race_chapters
 
 ARMS = {
-    figures.PLAIN: {"norm": "none", "start": "code"},
-    figures.CHOSEN: {"norm": "none", "start": "scaled"},
+    figures.NO_NORM: {"norm": "none", "start": "code"},
+    figures.TUNED_INIT: {"norm": "none", "start": "scaled"},
     figures.LAYER: {"norm": "layer"},
 }
 CASES = {"mr": 10, "mr_most": 6, "cr": 10, "cr_most": 5, "subj": 4, "subj_most": 3,
@@ -27,12 +27,12 @@ def map_of(arm, neighbors):
 
 
 def test_the_shares_of_a_kind_are_those_of_the_runs_with_neighbors():
-    plain = map_of(figures.PLAIN, [[1, 0, 3, 2], [1, 2, 0, 0]])
+    plain = map_of(figures.NO_NORM, [[1, 0, 3, 2], [1, 2, 0, 0]])
     layer = map_of(figures.LAYER, [[2, 2, 0, 0], [1, 0, 3, 2]])
     result = figures.with_neighbors(
         [{"settings": plain["settings"] | {"keep": False}}, layer, plain]
     )
-    assert list(result) == [figures.PLAIN, figures.LAYER]
+    assert list(result) == [figures.NO_NORM, figures.LAYER]
     for run, expected in zip(result.values(), ([1, 0.5], [0, 1]), strict=True):
         shares, chance = figures.alike(run, "questions")
         np.testing.assert_allclose(shares, expected)

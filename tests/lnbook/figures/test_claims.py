@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lnbook.figures import claims as shown
-from lnbook.figures.run_groups import PLAIN
+from lnbook.figures.run_groups import NO_NORM
 from lnbook.figures.table import badge
 from lnlab import claims
 from lnlab.claims import Finding
@@ -58,7 +58,7 @@ def test_a_chapter_has_the_claims_on_its_experiment_with_the_findings_of_its_own
 @EVERY
 def test_each_network_has_its_updates_to_targets_that_no_norm_sets(name, case):
     known, result = read(name, case), arms(name, case)
-    mean = protocol.mean_curve(result[PLAIN].values(), oracle.score)
+    mean = protocol.mean_curve(result[NO_NORM].values(), oracle.score)
     way = protocol.end(mean) - mean[0]
     for (arm, (label, *_)), row in zip(known.STYLES.items(), known.targets().rows, strict=True):
         runs = result[arm].values()

@@ -8,7 +8,7 @@ import pytest
 
 from lnlab import records
 from lnlab.experiments import draw, handwriting, names
-from lnlab.experiments._task import CHOSEN, LAYER, NONE, STARTS, Measure, Task, lowest
+from lnlab.experiments._task import LAYER, NO_NORM, STARTS, TUNED_INIT, Measure, Task, lowest
 from lnlab.experiments.attentive_reader import results as reader
 from lnlab.experiments.draw import results as draws
 from lnlab.experiments.handwriting import results as pens
@@ -61,9 +61,9 @@ def book(**given):
     results = []
     for s in range(3):
         results += [
-            made(NONE, 0.1, s, [9, 8, 7, 6, 5 + s / 10], **given),
-            made(NONE, 0.2, s, [9, 8, 4 + 9 * (s > 0), None, None], **given),
-            made(CHOSEN, 0.1, s, [9, 8, 7, 4.5, 4.6], **given),
+            made(NO_NORM, 0.1, s, [9, 8, 7, 6, 5 + s / 10], **given),
+            made(NO_NORM, 0.2, s, [9, 8, 4 + 9 * (s > 0), None, None], **given),
+            made(TUNED_INIT, 0.1, s, [9, 8, 7, 4.5, 4.6], **given),
             made(LAYER, 0.1, s, [9, 9, 9, 9, 9], **given),
             made(LAYER, 0.2, s, [9, 6, 5 - s / 10, 4.7, 4.8], (0, 0, 0, 0.5 + s / 10, 1), **given),
         ]
@@ -71,8 +71,8 @@ def book(**given):
 
 
 def test_a_rate_that_fewer_seeds_tried_does_not_count():
-    result = TASK.at_best_rates([*book(), made(NONE, 0.3, 0, [1, 1, 1, 1, 1])])
-    assert (result[NONE].rate, 0.3 in result[NONE].rates) == (0.1, False)
+    result = TASK.at_best_rates([*book(), made(NO_NORM, 0.3, 0, [1, 1, 1, 1, 1])])
+    assert (result[NO_NORM].rate, 0.3 in result[NO_NORM].rates) == (0.1, False)
 
 
 def test_points_are_after_so_many_updates_and_seconds():
@@ -107,7 +107,7 @@ def test_of_twins_the_one_counts_that_keeps_nothing():
 
 def test_a_measure_is_taken_where_the_score_is_lowest_and_seed_by_seed():
     result = TASK.at_best_rates(book()[5:])  # the first seed has no run without norm
-    first, end = TASK.rows(result[NONE], result[LAYER])
+    first, end = TASK.rows(result[NO_NORM], result[LAYER])
     assert (first.name, end.name) == ("right, %", "at the end")
     np.testing.assert_allclose(first.none, [50, 50])
     np.testing.assert_allclose(first.layer, [60, 70])
@@ -116,7 +116,7 @@ def test_a_measure_is_taken_where_the_score_is_lowest_and_seed_by_seed():
 
 def test_records_that_cannot_be_told_apart_are_refused():
     with pytest.raises(ValueError, match=r"records must differ in arm, .*, got none, 0\.1 twice"):
-        TASK.text([*book(), made(NONE, 0.1, 0, [9, 8, 7, 6, 5])])
+        TASK.text([*book(), made(NO_NORM, 0.1, 0, [9, 8, 7, 6, 5])])
 
 
 # The experiments' own.
@@ -136,7 +136,7 @@ def test_the_reader_s_arms_are_told_apart_by_norm_and_gain():
     arms = {(norm, gain): [name for name, given in reader.TASK.arms.items()
                            if given["norm"] == norm and given.get("gain", 1.0) == gain]
             for norm, gain in (("layer", 1.0), ("layer", 0.1), ("batch", 0.1))}  # fmt: skip
-    assert list(arms.values()) == [[LAYER], [reader.SMALL], [reader.BATCH]]
+    assert list(arms.values()) == [[LAYER], [reader.SMALL_GAIN], [reader.BATCH_LSTM]]
     run = {"data": {"cases": {"train_questions": 43}}, "settings": {"batch_size": 4},
            "curves": {"epoch": EPOCHS}}  # fmt: skip
     assert reader.TASK.updates(run).tolist() == [0, 5, 10, 20, 30]

@@ -1,4 +1,4 @@
-"""The lowest validation error of each network, and the errors of rules that do not read."""
+"""Table of the errors of each network, and of rules that choose a name without reading."""
 
 from __future__ import annotations
 
@@ -11,29 +11,37 @@ from lnbook.figures.table import Table
 
 
 def errors(runs: Runs, kind: str = MAIN) -> Table:
-    """Return a table of errors on validation and test data, of networks and rules."""
+    """Return a table of validation and test errors at the epoch with the lowest validation error.
+
+    Args:
+        runs: The recorded runs.
+        kind: Which group of them, one of :attr:`Runs.KINDS`.
+    """
     rows = []
     for name, arm in runs.kinds[kind].items():
-        best = [int(np.nanargmin(runs.judge.score(run))) for run in arm.runs.values()]
-        val, test = (
-            np.array([100 * run["curves"][f"{split}_error"][k]
-                      for k, run in zip(best, arm.runs.values(), strict=True)])
-            for split in ("val", "test")
-        )  # fmt: skip
-        epochs = [run["curves"]["epoch"][k] for k, run in zip(best, arm.runs.values(), strict=True)]
-        spread = f" ({val.min():.1f} to {val.max():.1f})" if len(val) > 1 else ""
+        curves = [run["curves"] for run in arm.runs.values()]
+        best = [int(np.nanargmin(runs.task.score(run))) for run in arm.runs.values()]
+        val, test, epochs = (
+            np.array([curve[key][point] for curve, point in zip(curves, best, strict=True)])
+            for key in ("val_error", "test_error", "epoch")
+        )
+        spread = f" ({100 * val.min():.1f} to {100 * val.max():.1f})" if len(val) > 1 else ""
         rows.append([
-            runs.STYLES[name][0], f"{arm.rate:g}", f"{val.mean():.1f}{spread}",
-            f"{test.mean():.1f}", ", ".join(f"{epoch:.0f}" for epoch in epochs),
+            runs.STYLES[name][0],
+            f"{arm.rate:g}",
+            f"{100 * val.mean():.1f}{spread}",
+            f"{100 * test.mean():.1f}",
+            ", ".join(f"{epoch:.0f}" for epoch in epochs),
         ])  # fmt: skip
-    val, test = (rule_errors(runs, split) for split in ("val", "test"))
-    rows += [[f"rule: {rule}", "–", f"{val[rule]:.1f}", f"{test[rule]:.1f}", "–"] for rule in val]
-    count = len(runs.kinds[kind][LAYER].runs)
+    val_errors, test_errors = (rule_errors(runs, split) for split in ("val", "test"))
+    for rule, val_error in val_errors.items():
+        rows.append([f"rule: {rule}", "–", f"{val_error:.1f}", f"{test_errors[rule]:.1f}", "–"])
+    num_seeds = len(runs.kinds[kind][LAYER].runs)
     return Table(
         ["Network or rule", "Learning rate", "Validation error (%)", "Test error (%)",
          "Epoch of each seed"],
         rows,
-        f"Errors at the epoch with the lowest validation error, mean of {count} "
-        f"seed{'s' * (count > 1)} (lowest to highest). The last four rows are rules that choose a "
-        "name without reading.",
+        f"Errors at the epoch with the lowest validation error, mean of {num_seeds} "
+        f"seed{'s' * (num_seeds > 1)} (lowest to highest). The last four rows are rules that "
+        "choose a name without reading.",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Figures and tables of the notebook, from the files in this folder."""
+"""What the notebook uses of this folder: its figures, its tables and the names of networks."""
 
 from lnbook.chapters.attentive_reader.attention import (
     is_correct,
@@ -10,26 +10,26 @@ from lnbook.chapters.attentive_reader.curves import ERRORS, NOT_IN_QUESTION, rul
 from lnbook.chapters.attentive_reader.errors import errors
 from lnbook.chapters.attentive_reader.network import network
 from lnbook.chapters.attentive_reader.runs import (
-    BATCH,
-    EVERYWHERE,
+    BATCH_EVERYWHERE,
+    BATCH_LSTM,
     MAIN,
     RELEASED_CODE,
-    SMALL,
+    SMALL_GAIN,
     Runs,
 )
-from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
+from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
 
 __all__ = [
-    "BATCH",
-    "CHOSEN",
+    "BATCH_EVERYWHERE",
+    "BATCH_LSTM",
     "ERRORS",
-    "EVERYWHERE",
     "LAYER",
     "MAIN",
     "NOT_IN_QUESTION",
-    "PLAIN",
+    "NO_NORM",
     "RELEASED_CODE",
-    "SMALL",
+    "SMALL_GAIN",
+    "TUNED_INIT",
     "Runs",
     "errors",
     "is_correct",

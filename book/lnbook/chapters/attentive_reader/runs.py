@@ -1,4 +1,4 @@
-"""The recorded runs, in the kinds in which the chapter compares them."""
+"""The recorded runs of section 6.2, grouped by the settings that all networks of a group share."""
 
 from __future__ import annotations
 
@@ -7,62 +7,56 @@ from typing import Any, ClassVar
 
 from lnbook.figures import run_groups
 from lnbook.figures.colors import COLORS
-from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN, SWEEP
+from lnbook.figures.run_groups import LAYER, NO_NORM, SWEEP, TUNED_INIT
+from lnlab.experiments._task import Task
+from lnlab.experiments.attentive_reader.results import BATCH_EVERYWHERE, BATCH_LSTM, SMALL_GAIN
 
-BATCH, EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
-SMALL = "layer, gain 0.1"
-#: What the runs of each network have among their settings.
-ARMS = {
-    PLAIN: {"norm": "none", "start": "usual"},
-    CHOSEN: {"norm": "none", "start": "chosen"},
-    BATCH: {"norm": "batch", "gain": 0.1},
-    EVERYWHERE: {"norm": "batch_everywhere", "gain": 0.1},
-    SMALL: {"norm": "layer", "gain": 0.1},
-    LAYER: {"norm": "layer", "gain": 1.0},
-}
 MAIN, RELEASED_CODE = "standard settings", "settings of the public code"
-SMALLER, LONGER = "batches of 8 questions", "two passages per question"
-SHORT, REPLAYED = "short training passages", "runs whose attention is shown"
+SMALL_BATCHES, TWO_PASSAGES = "batches of 8 questions", "two passages per question"
+SHORT_PASSAGES, REPLAYED = "short training passages", "runs whose attention is shown"
 
 
 class Runs(run_groups.Runs):
-    """What has been recorded of section 6.2.
+    """The recorded runs of section 6.2.
 
     Args:
         records: As for :class:`~lnbook.figures.run_groups.Runs`.
-        judge: The same.
-        released: Compares the runs with the settings of the public code, ``RELEASED_TASK``.
+        task: As for :class:`~lnbook.figures.run_groups.Runs`.
+        released_task: The comparison of the runs with the settings of the public code.
     """
 
     EXPERIMENT, MEASURE = "attentive_reader", "val_error"
-    KINDS = (MAIN, RELEASED_CODE, SMALLER, LONGER, SHORT)
-    EARLY = 400  # updates before which no network does better than any name
+    KINDS = (MAIN, RELEASED_CODE, SMALL_BATCHES, TWO_PASSAGES, SHORT_PASSAGES)
+    EARLY = 400  # updates before which no network has a lower error than a random name
     STYLES: ClassVar = {
-        PLAIN: run_groups.STYLES[PLAIN],
-        CHOSEN: run_groups.STYLES[CHOSEN],
-        BATCH: ("batch norm in the LSTM", COLORS["batch"], "solid"),
-        EVERYWHERE: ("batch norm everywhere", COLORS["batch"], "dash"),
-        SMALL: ("layer norm (gain 0.1)", COLORS["layer"], "dash"),
+        NO_NORM: run_groups.STYLES[NO_NORM],
+        TUNED_INIT: run_groups.STYLES[TUNED_INIT],
+        BATCH_LSTM: ("batch norm in the LSTM", COLORS["batch"], "solid"),
+        BATCH_EVERYWHERE: ("batch norm everywhere", COLORS["batch"], "dash"),
+        SMALL_GAIN: ("layer norm (gain 0.1)", COLORS["layer"], "dash"),
         LAYER: run_groups.STYLES[LAYER],
     }
 
     def __init__(
-        self, records: Sequence[Mapping[str, Any]], judge: Any, released: Any = None
+        self,
+        records: Sequence[Mapping[str, Any]],
+        task: Task,
+        released_task: Task | None = None,
     ) -> None:
-        super().__init__(records, judge)
-        for changed, runs in released.run_groups(records) if released else ():
+        super().__init__(records, task)
+        for changed, runs in released_task.run_groups(records) if released_task else ():
             if not changed:
-                self.kinds[RELEASED_CODE] = released.at_best_rates(runs)
+                self.kinds[RELEASED_CODE] = released_task.at_best_rates(runs)
                 self.records_by_kind[RELEASED_CODE] = runs
 
     def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """Name the kind of some arms."""
+        """Return the name of the group that has these arms and settings."""
         if any(len(arm.rates) > 2 for arm in arms.values()):
             return SWEEP
         if settings["longest"] is not None:
-            return SHORT
+            return SHORT_PASSAGES
         if settings["passages"] > 1:
-            return LONGER
+            return TWO_PASSAGES
         if settings["batch_size"] < 32:
-            return SMALLER
-        return MAIN if settings["epochs"] == self.judge.settings().epochs else REPLAYED
+            return SMALL_BATCHES
+        return MAIN if settings["epochs"] == self.task.settings().epochs else REPLAYED

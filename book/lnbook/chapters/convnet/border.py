@@ -4,44 +4,44 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from lnbook.chapters.convnet.runs import CUTS, LAYERS, NORMS, PICTURES, Runs
+from lnbook.chapters.convnet.runs import CROPS, DATASETS, LAYERS, NORMS, Runs
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS as STYLES
 from lnbook.widgets.replay import activation_maps
 
-SHOWN = {"fraction active": "on", "standard deviation": "deviation"}
+STATISTICS = {"fraction active": "on", "standard deviation": "deviation"}
 MARKERS = {"none": "circle", "batch": "square", "layer": "diamond"}
 _AXIS = {"on": "difference in percentage points",
          "deviation": "difference in % of the interior"}  # fmt: skip
 
 
-def difference(
-    runs: Runs, data: str, cut: int, norm: str, layer: int, shown: str
+def border_difference(
+    runs: Runs, data: str, crop: int, norm: str, layer: int, shown: str
 ) -> tuple[float, float, float]:
     """Return border minus interior after training, and its 95% interval over channels.
 
     Of ``on`` in percentage points; of ``deviation`` in percent of the mean of the interior.
     """
-    maps = runs.maps[data, cut, norm]["arrays"][f"{shown}_{layer}"][-1].astype(float)
-    border, rest, low, high = activation_maps.apart(maps / (255 if shown == "on" else 1))
-    unit = 100 / (1 if shown == "on" else rest)
-    return unit * (border - rest), unit * low, unit * high
+    maps = runs.maps[data, crop, norm]["arrays"][f"{shown}_{layer}"][-1].astype(float)
+    border, interior, low, high = activation_maps.apart(maps / (255 if shown == "on" else 1))
+    unit = 100 / (1 if shown == "on" else interior)
+    return unit * (border - interior), unit * low, unit * high
 
 
 def draw_border(runs: Runs, shown: str) -> list[go.Figure]:
     """Draw border minus interior for all layers and norms, one panel per kind of images."""
-    panels = [_panel(runs, data, cut, shown) for data, cut in runs.kinds()]
+    panels = [_panel(runs, data, crop, shown) for data, crop in runs.map_keys()]
     for panel in panels[1:]:  # the first has the legend of all
         panel.update_layout(showlegend=False)
     return panels
 
 
-def _panel(runs: Runs, data: str, cut: int, shown: str) -> go.Figure:
+def _panel(runs: Runs, data: str, crop: int, shown: str) -> go.Figure:
     figure = go.Figure()
     for k, norm in enumerate(NORMS):
         label, color, _ = STYLES[norm]
-        results = [difference(runs, data, cut, norm, layer, shown) for layer in LAYERS]
+        results = [border_difference(runs, data, crop, norm, layer, shown) for layer in LAYERS]
         figure.add_scatter(
             x=[mean for mean, *_ in results],
             y=[layer + 0.2 * (k - 1) for layer in LAYERS],
@@ -60,7 +60,7 @@ def _panel(runs: Runs, data: str, cut: int, shown: str) -> go.Figure:
         line={"color": COLORS["gray"], "width": 1.5},
     )  # fmt: skip
     figure.update_layout(
-        title=f"{PICTURES[data]}, {CUTS[cut]}",
+        title=f"{DATASETS[data]}, {CROPS[crop]}",
         height=300,
         xaxis={"title": _AXIS[shown], "range": [-60, 60] if shown == "on" else [-120, 120],
                "zeroline": False, "dtick": 20 if shown == "on" else 50},
@@ -75,13 +75,13 @@ def describe_border(runs: Runs, shown: str) -> str:
     """Count the layers in which border units are less often active, or vary less."""
     what = {"on": "less often active", "deviation": "less variable"}[shown]
     texts = []
-    for data, cut in runs.kinds():
+    for data, crop in runs.map_keys():
         counts = [
-            sum(difference(runs, data, cut, norm, layer, shown)[2] < 0 for layer in LAYERS)
+            sum(border_difference(runs, data, crop, norm, layer, shown)[2] < 0 for layer in LAYERS)
             for norm in NORMS
         ]
         each = ", ".join(f"{STYLES[n][0]} {c}" for n, c in zip(NORMS, counts, strict=True))
-        texts.append(f"{PICTURES[data]}, {CUTS[cut]}: {each}")
+        texts.append(f"{DATASETS[data]}, {CROPS[crop]}: {each}")
     return (
         f"Number of layers, of three, in which border units are {what} than interior units, with "
         f"the whole interval below 0: {'; '.join(texts)}."

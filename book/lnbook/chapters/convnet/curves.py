@@ -1,20 +1,19 @@
-"""The error while each network learns, at its own best rate."""
+"""Curves of the validation error of each network, at its best learning rate."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.convnet.norms import complete
 from lnbook.chapters.convnet.runs import Runs
+from lnbook.chapters.convnet.tables import compared_arms
 from lnbook.explorer import Explorer
 from lnbook.explorer.control import choice
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS as STYLES
 from lnbook.figures.plots import band, label_ends, spread
+from lnlab.experiments._task import Task
 
 AXES = {"updates": "updates", "seconds": "seconds"}
 ARMS = {
@@ -31,25 +30,25 @@ OTHERS = {style[0]: name for name, style in ARMS.items() if name not in ALWAYS}
 HIGHEST = 30  # percent; the first points are far above
 
 
-def lines(runs: Runs, judge: Any, axis: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return of each arm where its runs were measured, mean of the seeds, and errors in percent."""
+def lines(runs: Runs, task: Task, axis: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return the updates or seconds of each arm, mean over seeds, and its errors in percent."""
     results = {}
-    for name, arm in complete(runs, judge).items():
+    for name, arm in compared_arms(runs, task).items():
         arm_runs = arm.runs.values()
-        errors = np.array([100 * judge.score(run) for run in arm_runs])
-        where = {
-            "updates": [judge.updates(run) for run in arm_runs],
+        errors = np.array([100 * task.score(run) for run in arm_runs])
+        positions = {
+            "updates": [task.updates(run) for run in arm_runs],
             "seconds": [run["curves"]["wall_s"] for run in arm_runs],
         }[axis]
-        results[name] = np.mean(where, 0), errors
+        results[name] = np.mean(positions, 0), errors
     return results
 
 
-def draw_curves(runs: Runs, judge: Any, other: str, axis: str) -> list[go.Figure]:
+def draw_curves(runs: Runs, task: Task, other: str, axis: str) -> list[go.Figure]:
     """Draw the validation error of no norm, batch norm and another arm; bands are seeds."""
     figure = go.Figure()
     lowest, end = [], 0.0
-    for name, (where, errors) in lines(runs, judge, axis).items():
+    for name, (where, errors) in lines(runs, task, axis).items():
         if name not in (*ALWAYS, other):
             continue
         hover = "after %{x:,.0f} " + axis + ": %{y:.1f}%"
@@ -65,10 +64,10 @@ def draw_curves(runs: Runs, judge: Any, other: str, axis: str) -> list[go.Figure
     return [label_ends(figure)]
 
 
-def describe_curves(runs: Runs, judge: Any, other: str, axis: str) -> str:
-    """Give the lowest error of each, mean of the seeds, and when it is reached."""
+def describe_curves(runs: Runs, task: Task, other: str, axis: str) -> str:
+    """Give the lowest error of each network, mean over seeds, and when it is reached."""
     texts = []
-    for name, (where, errors) in lines(runs, judge, axis).items():
+    for name, (where, errors) in lines(runs, task, axis).items():
         if name not in (*ALWAYS, other):
             continue
         mean = errors.mean(0)
@@ -86,17 +85,17 @@ CURVES = Picture(
 )
 
 
-def curves(runs: Runs, judge: Any) -> Explorer | None:
-    """Return the curves to be shown; ``None`` while an arm is not recorded.
+def curves(runs: Runs, task: Task) -> Explorer | None:
+    """Return the figure with its controls, or ``None`` while an arm is not recorded.
 
     Args:
-        runs: What is recorded.
-        judge: Compares them, ``lnlab.experiments.convnet.results.TASK``.
+        runs: The recorded runs.
+        task: Their comparison, ``lnlab.experiments.convnet.results.TASK``.
     """
-    if not complete(runs, judge):
+    if not compared_arms(runs, task):
         return None
     controls = {
         "other": choice("Compared with no norm and batch norm", OTHERS, start="layer norm"),
         "axis": choice("Time in", AXES),
     }
-    return Explorer(CURVES.of(runs, judge), controls, title="Validation error during training")
+    return Explorer(CURVES.of(runs, task), controls, title="Validation error during training")

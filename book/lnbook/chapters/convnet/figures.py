@@ -1,20 +1,20 @@
-"""Everything that the chapter's notebook names."""
+"""What the notebook uses of this folder: its figures, its tables and the recorded runs."""
 
-from lnbook.chapters.convnet.border import BORDER, SHOWN, difference
+from lnbook.chapters.convnet.border import BORDER, STATISTICS, border_difference
 from lnbook.chapters.convnet.curves import curves
-from lnbook.chapters.convnet.norms import digits, norms, reason, training
-from lnbook.chapters.convnet.runs import Runs, channels, ratio
+from lnbook.chapters.convnet.runs import Runs, border_and_interior, border_ratio
+from lnbook.chapters.convnet.tables import border_claims, mnist_table, norm_table, speed_claims
 
 __all__ = [
     "BORDER",
-    "SHOWN",
+    "STATISTICS",
     "Runs",
-    "channels",
+    "border_and_interior",
+    "border_claims",
+    "border_difference",
+    "border_ratio",
     "curves",
-    "difference",
-    "digits",
-    "norms",
-    "ratio",
-    "reason",
-    "training",
+    "mnist_table",
+    "norm_table",
+    "speed_claims",
 ]

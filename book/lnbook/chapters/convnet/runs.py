@@ -1,4 +1,4 @@
-"""The recorded runs, those with maps and those that compare the norms."""
+"""Recorded runs of section 6.7: those with activation maps, and those that compare norms."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from typing import Any
 import numpy as np
 
 Record = Mapping[str, Any]
-PICTURES = {"mnist": "MNIST", "fashion_small": "Fashion-MNIST"}
-CUTS = {0: "uncropped", 4: "border cropped"}
+DATASETS = {"mnist": "MNIST", "fashion_small": "Fashion-MNIST"}
+CROPS = {0: "uncropped", 4: "border cropped"}
 NORMS = ("none", "batch", "layer")
 LAYERS = (1, 2, 3)
 
 
 class Runs:
-    """What has been recorded of section 6.7.
+    """The recorded runs of section 6.7.
 
     Args:
-        records: Of the experiment ``convnet``.
+        records: Records of the experiment ``convnet``.
 
     Attributes:
-        maps: From pictures, cut and norm to the run that kept maps.
-        compared: The runs that compare the norms, with the experiment's usual settings; none
-            where they are not recorded.
-        digits: Three of the norms on MNIST, tested on all of its test images.
+        maps: Maps data set, crop and norm to the run that recorded activation maps.
+        compared: The runs that compare the norms, with default settings.
+        mnist: The runs that compare three of the norms on MNIST, tested on all its test images.
 
     Raises:
         ValueError: If there are no maps.
@@ -42,7 +41,7 @@ class Runs:
                 "convnet --maps"
             )
         defaults = {"cut": 0, "batch_size": 64, "epochs": 10, "maps": False}
-        self.compared, self.digits = (
+        self.compared, self.mnist = (
             [
                 run
                 for run in records
@@ -51,34 +50,34 @@ class Runs:
             for data in ("fashion_small", "mnist")
         )
 
-    def kinds(self) -> list[tuple[str, int]]:
-        """Return pictures and cut of all maps."""
+    def map_keys(self) -> list[tuple[str, int]]:
+        """Return the data set and the crop of all maps."""
         return [
-            (data, cut) for data in PICTURES for cut in CUTS if (data, cut, "none") in self.maps
+            (data, crop) for data in DATASETS for crop in CROPS if (data, crop, "none") in self.maps
         ]
 
 
-def channels(
+def border_and_interior(
     run: Record, layer: int, name: str = "on", point: int = -1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of a statistic over the outermost ring, and over the rest, by channel.
+    """Return the mean of a statistic over border units and over interior units, per channel.
 
     Args:
         run: A record with maps.
         layer: From 1.
-        name: ``on`` (a share), ``mean``, ``deviation``, ``before_mean``, ``before_deviation``.
-        point: Of training.
+        name: ``on`` (a fraction), ``mean``, ``deviation``, ``before_mean``, ``before_deviation``.
+        point: Index of the measuring point during training.
 
     Returns:
-        Two arrays, ``(channels,)`` each.
+        Two arrays of shape ``(channels,)``.
     """
     maps = run["arrays"][f"{name}_{layer}"][point].astype(float) / (255 if name == "on" else 1)
-    ring = np.ones(maps.shape[1:], bool)
-    ring[1:-1, 1:-1] = False
-    return maps[:, ring].mean(1), maps[:, ~ring].mean(1)
+    is_border = np.ones(maps.shape[1:], bool)
+    is_border[1:-1, 1:-1] = False
+    return maps[:, is_border].mean(1), maps[:, ~is_border].mean(1)
 
 
-def ratio(run: Record, layer: int, name: str = "deviation", point: int = -1) -> float:
-    """Return a statistic of the ring as a share of that of the rest, in the mean over channels."""
-    border, rest = channels(run, layer, name, point)
-    return float(border.mean() / rest.mean())
+def border_ratio(run: Record, layer: int, name: str = "deviation", point: int = -1) -> float:
+    """Return the ratio of a statistic of border units to that of interior units."""
+    border, interior = border_and_interior(run, layer, name, point)
+    return float(border.mean() / interior.mean())

@@ -3,15 +3,15 @@
 from lnbook.chapters.draw.curves import CURVES, RATES, controls
 from lnbook.chapters.draw.network import network
 from lnbook.chapters.draw.runs import MAIN, Runs
-from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
+from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
 
 __all__ = [
-    "CHOSEN",
     "CURVES",
     "LAYER",
     "MAIN",
-    "PLAIN",
+    "NO_NORM",
     "RATES",
+    "TUNED_INIT",
     "Runs",
     "controls",
     "network",

@@ -10,17 +10,17 @@ from lnbook.chapters.handwriting.speed import (
     explained_variance,
     moves,
 )
-from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
+from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
 
 __all__ = [
-    "CHOSEN",
     "CURVES",
     "EXTRA_INPUTS",
     "LAYER",
     "MAIN",
-    "PLAIN",
+    "NO_NORM",
     "RATES",
     "SPEED",
+    "TUNED_INIT",
     "Runs",
     "controls",
     "distance",

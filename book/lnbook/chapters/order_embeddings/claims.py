@@ -12,8 +12,9 @@ from lnbook.figures.plots import NORMS as STYLES
 from lnbook.figures.plots import difference
 from lnbook.figures.table import Table
 from lnlab.claims.numbers import PAPER_TABLE_2
-from lnlab.claims.trained import NONE
+from lnlab.claims.trained import NO_NORM
 from lnlab.comparison import limits_name
+from lnlab.experiments._task import Task
 
 EXPERIMENT = "order_embeddings"
 _MEASURES = {f"recall_{k}": f"R@{k} (%)" for k in (1, 5, 10)} | {"mean_rank": "mean rank"}
@@ -54,21 +55,21 @@ def table_2(rows: Sequence[Any], records: Sequence[Record]) -> Table:
     )  # fmt: skip
 
 
-def updates(judge: Any, best: Mapping[str, Any], same: Sequence[Mapping[str, Any]]) -> Table:
+def updates(task: Task, best: Mapping[str, Any], same: Sequence[Mapping[str, Any]]) -> Table:
     """Return the updates to the targets at the best rates, and with both models at one rate.
 
     Args:
-        judge: Compares the runs, ``lnlab.experiments.order_embeddings.results.TASK``.
+        task: Compares the runs, ``lnlab.experiments.order_embeddings.results.TASK``.
         best: Both models at their best learning rates.
         same: Both models at one learning rate, for each such rate.
     """
     arms = {(norm, arm.rate): arm for norm, arm in best.items()}
     arms |= {(norm, arm.rate): arm for arms_at_rate in same for norm, arm in arms_at_rate.items()}
-    plain = {NONE: best[NONE]}  # defines the targets
-    result = claims.targets(judge, plain | arms, {name: "" for name in plain} | {
+    plain = {NO_NORM: best[NO_NORM]}  # defines the targets
+    result = claims.targets(task, plain | arms, {name: "" for name in plain} | {
         (norm, rate): STYLES[norm][0] for norm, rate in arms
     })  # fmt: skip
-    scores = [[-judge.score(run).min() / 3 for run in arm.runs.values()] for arm in arms.values()]
+    scores = [[-task.score(run).min() / 3 for run in arm.runs.values()] for arm in arms.values()]
     return Table(
         [*result.columns, "best score (%)"],
         [

@@ -5,17 +5,17 @@ from lnbook.chapters.skip_thoughts.neighbors import with_neighbors
 from lnbook.chapters.skip_thoughts.network import network
 from lnbook.chapters.skip_thoughts.runs import MAIN, Runs
 from lnbook.chapters.skip_thoughts.tasks import TASKS, scores, table_3
-from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
+from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
 from lnbook.widgets.replay.sentence_neighbors import ALIKE, alike, sentences
 
 __all__ = [
     "ALIKE",
-    "CHOSEN",
     "LAYER",
     "LOSSES",
     "MAIN",
-    "PLAIN",
+    "NO_NORM",
     "TASKS",
+    "TUNED_INIT",
     "Runs",
     "alike",
     "network",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
+from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
 from lnbook.widgets.replay import base
 
 ARMS = {
-    PLAIN: {"norm": "none", "start": "code"},
-    CHOSEN: {"norm": "none", "start": "scaled"},
+    NO_NORM: {"norm": "none", "start": "code"},
+    TUNED_INIT: {"norm": "none", "start": "scaled"},
     LAYER: {"norm": "layer", "start": "code"},
 }
 

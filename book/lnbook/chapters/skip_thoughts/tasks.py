@@ -11,7 +11,7 @@ from lnbook.chapters.skip_thoughts.runs import MAIN, Runs
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import band, label_ends, spread
-from lnbook.figures.run_groups import LAYER, PLAIN, STYLES
+from lnbook.figures.run_groups import LAYER, NO_NORM, STYLES
 from lnbook.figures.table import Table
 from lnlab.claims.numbers import PAPER_TABLE_3
 
@@ -120,10 +120,10 @@ def table_3(runs: Runs) -> Table:
         first = np.concatenate([scores(runs, arm, task)[1][:, 0] for arm in arms])
         bag = word_scores(runs, task)[1][:, -1]
         rows.append([what, *cells, _mean(first), _mean(bag), *names.get(task, ("–", "–"))])
-    count = len(arms[PLAIN].runs)
+    count = len(arms[NO_NORM].runs)
     caption = (
         f"Accuracy, or area under the ROC curve (AUC), after "
-        f"{runs.judge.updates(_one(runs))[-1]:,.0f} updates, mean of {count} "
+        f"{runs.task.updates(_one(runs))[-1]:,.0f} updates, mean of {count} "
         f"seed{'s' * (count > 1)}. The paper's models have 2,400 units and a million updates."
     )
     columns = ["Task", *(style[0] for style in STYLES.values()), "untrained", "mean word vector",
@@ -132,7 +132,7 @@ def table_3(runs: Runs) -> Table:
 
 
 def _one(runs: Runs) -> Any:
-    return next(iter(runs.kinds[MAIN][PLAIN].runs.values()))
+    return next(iter(runs.kinds[MAIN][NO_NORM].runs.values()))
 
 
 def _mean(values: np.ndarray) -> str:

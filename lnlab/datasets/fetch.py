@@ -1,6 +1,6 @@
 """Verified files of data sets, read from a local folder or downloaded with pooch.
 
-``registry.txt`` lists every file with its SHA-256 and its addresses. Files are looked for in the
+``registry.txt`` lists every file with its SHA-256 and its URLs. Files are looked for in the
 folder that the caller names, else in the folder of the environment variable ``LNLIB_DATA`` (or its
 subfolder with the name of the data set), else in the user's cache. ``LNLIB_DATA`` is read-only;
 elsewhere, missing files are downloaded.
@@ -28,14 +28,14 @@ from lnlab.atomic_write import cannot_write, check_regular, printable, write
 if TYPE_CHECKING:
     import requests
 
-TIMEOUT = (10.0, 30.0)  # seconds to connect, and between two pieces of an answer
+TIMEOUT = (10.0, 30.0)  # seconds: to connect, and between bytes of a response (see requests)
 CHUNK = 1 << 16  # bytes
-PATIENCE_S = 60.0  # seconds without a complete chunk after which the next address is tried
+CHUNK_TIMEOUT_S = 60.0  # seconds without a complete chunk; then the next URL is tried
 _OPEN = {"": open, ".gz": gzip.open, ".xz": lzma.open}
 
 
 class Entry(NamedTuple):
-    """SHA-256 and addresses of a file in the registry."""
+    """SHA-256 and URLs of a file in the registry."""
 
     sha256: str
     urls: tuple[str, ...]
@@ -46,8 +46,7 @@ def _read_registry(text: str) -> dict[str, Entry]:
     return {name: Entry(sha256, tuple(urls)) for name, sha256, *urls in rows}
 
 
-SOURCE = Path(__file__).with_name("registry.txt")
-REGISTRY = _read_registry(SOURCE.read_text())
+REGISTRY = _read_registry(Path(__file__).with_name("registry.txt").read_text())
 
 
 def folders(dataset: str, folder: str | os.PathLike | None = None) -> list[Path]:
@@ -55,13 +54,13 @@ def folders(dataset: str, folder: str | os.PathLike | None = None) -> list[Path]
 
     Args:
         dataset: Name of the data set.
-        folder: If given, the only folder to look in.
+        folder: If given, the only folder in which files are looked for.
     """
     if folder is not None:
         return [Path(folder).expanduser().resolve()]
-    if named := os.environ.get("LNLIB_DATA"):
-        outer = Path(named).expanduser().resolve()
-        return [outer / dataset, outer]
+    if data := os.environ.get("LNLIB_DATA"):
+        data_folder = Path(data).expanduser().resolve()
+        return [data_folder / dataset, data_folder]
     import pooch
 
     return [(pooch.os_cache("lnlib") / dataset).expanduser().resolve()]
@@ -75,8 +74,8 @@ def find(name: str, folder: str | os.PathLike | None = None) -> bytes | None:
         folder: As for :func:`folders`.
 
     Raises:
-        ValueError: If only damaged or other files of that name are there. In the user's cache,
-            which may be overwritten, they count as missing.
+        ValueError: If there are files of that name, but none has the right SHA-256. In the user's
+            cache such files count as missing and are overwritten.
         OSError: If it cannot be read.
     """
     dataset, _, file = name.partition("/")
@@ -118,16 +117,18 @@ def get_or_derive(
 ) -> bytes:
     """Return the verified content of the first of several files that exists, or derive the last.
 
-    The derived file is stored gzipped beside the others, except in ``LNLIB_DATA``.
+    The derived file is stored gzipped next to the others, except in ``LNLIB_DATA``.
 
     Args:
-        names: As in the registry; any of these files will do.
-        derive: Returns the content of the last one, made of files that it gets by :func:`get`.
+        names: Alternative files, as in the registry.
+        derive: Returns the content of the last one, computed from files that it gets by
+            :func:`get`.
         folder: As for :func:`folders`.
 
     Raises:
-        FileNotFoundError: If ``LNLIB_DATA`` has neither one of the files nor the originals.
-        ValueError: As for :func:`find`, or if something else was derived, which is not stored.
+        FileNotFoundError: If ``LNLIB_DATA`` has none of the files, and not the originals either.
+        ValueError: As for :func:`find`, or if the SHA-256 of what was derived is wrong; then it is
+            not stored.
         OSError: As for :func:`get`.
     """
     for name in names:
@@ -157,12 +158,12 @@ def _read_only(folder: str | os.PathLike | None) -> bool:
 
 def _missing(name: str) -> FileNotFoundError:
     dataset, _, file = name.partition("/")
-    inner, outer = folders(dataset)
-    gone = "" if outer.is_dir() else "; there is no such folder"
+    subfolder, folder = folders(dataset)
+    problem = "" if folder.is_dir() else "; there is no such folder"
     return FileNotFoundError(
-        f"LNLIB_DATA names {outer}, which must have {file}, compressed or not, in it or in its "
-        f"folder {inner.name}{gone}; put it there, name another folder, or unset LNLIB_DATA to "
-        f"download {dataset}"
+        f"LNLIB_DATA names {folder}, which must have {file}, compressed or not, in it or in its "
+        f"folder {subfolder.name}{problem}; put it there, name another folder, or unset LNLIB_DATA "
+        f"to download {dataset}"
     )
 
 
@@ -187,10 +188,10 @@ def _verify(path: Path, content: bytes, expected: str) -> bytes:
 
 
 def _download(name: str, folder: str | os.PathLike | None) -> bytes:
-    """Return the content of a file from the first address that delivers it right, and store it.
+    """Return the content of a file from the first URL whose content is verified, and store it.
 
-    pooch writes to a temporary file and moves it once its checksum is right: no partial file gets
-    the name of a whole one, and two processes may download at once.
+    pooch writes to a temporary file and renames it after verification, so that a partial file never
+    has the final name and two processes can download at the same time.
     """
     import pooch
     import requests
@@ -198,15 +199,15 @@ def _download(name: str, folder: str | os.PathLike | None) -> bytes:
     dataset, _, file = name.partition("/")
     path = folders(dataset, folder)[0] / file
     if path.exists():
-        check_regular(path)  # pooch would read a pipe
+        check_regular(path)  # because pooch would read from a named pipe
     pooch.get_logger().setLevel("WARNING")  # the progress bar is enough
     problems = []
     for url in REGISTRY[name].urls:
         try:
             sha256 = f"sha256:{REGISTRY[name].sha256}"
-            http = functools.partial(_http, path.name)
-            pooch.retrieve(url, sha256, path.name, path.parent, downloader=http)
-            path.chmod(0o644)  # pooch's temporary files can only be read by their owner
+            downloader = functools.partial(_download_url, path.name)
+            pooch.retrieve(url, sha256, path.name, path.parent, downloader=downloader)
+            path.chmod(0o644)  # pooch's temporary files are readable by their owner only
             return path.read_bytes()
         except (requests.RequestException, ValueError) as error:
             problems.append(f"\n  {url}: {printable(str(error))}")
@@ -222,56 +223,65 @@ def _download(name: str, folder: str | os.PathLike | None) -> bytes:
     )
 
 
-def _http(file: str, url: str, output_file: str, _: object) -> None:
-    """Download to ``output_file``, decompressed if only the address ends in ``.gz``.
+def _download_url(file: str, url: str, output_file: str, _: object) -> None:
+    """Download to ``output_file``; decompress if the URL ends in ``.gz`` and ``file`` does not.
 
     Raises:
-        ValueError: If the server is too slow: fewer than ``CHUNK`` bytes in ``PATIENCE_S``.
+        ValueError: If the server is too slow: fewer than ``CHUNK`` bytes in ``CHUNK_TIMEOUT_S``.
     """
     from tqdm import tqdm
 
-    received, ended = queue.SimpleQueue(), threading.Event()
-    # In a thread of its own, because a read from a server that sends single bytes does not end.
-    threading.Thread(target=_receive, args=(url, received, ended), daemon=True).start()
+    chunks, stop = queue.SimpleQueue(), threading.Event()
+    # In a separate thread, because no timeout of requests ends a read from a server that keeps
+    # sending single bytes.
+    threading.Thread(target=_put_chunks, args=(url, chunks, stop), daemon=True).start()
     bar = tqdm(desc=file, unit="B", unit_scale=True, disable=None, file=messages.stderr())
     try:
         with bar, open(output_file, "wb") as output:
-            while (part := received.get(timeout=PATIENCE_S)) is not None:
-                if isinstance(part, Exception):
-                    raise part
-                if isinstance(part, int):
-                    bar.total = part or None
+            while (item := chunks.get(timeout=CHUNK_TIMEOUT_S)) is not None:
+                if isinstance(item, Exception):
+                    raise item
+                if isinstance(item, int):
+                    bar.total = item or None
                 else:
-                    output.write(part)
-                    bar.update(len(part))
+                    output.write(item)
+                    bar.update(len(item))
     except queue.Empty:
-        raise ValueError(f"fewer than {CHUNK:,} bytes were received in {PATIENCE_S:g} s") from None
+        raise ValueError(
+            f"fewer than {CHUNK:,} bytes were received in {CHUNK_TIMEOUT_S:g} s"
+        ) from None
     finally:
-        ended.set()
+        stop.set()
     path = Path(output_file)
     if url.endswith(".gz") and not file.endswith(".gz"):
         path.write_bytes(_read(path, ".gz"))
 
 
-def _receive(url: str, to: queue.SimpleQueue, ended: threading.Event) -> None:
-    """Put the number of bytes, the bytes and ``None`` into a queue, or an error."""
+def _put_chunks(url: str, chunks: queue.SimpleQueue, stop: threading.Event) -> None:
+    """Put the size of a file, its chunks and ``None`` into a queue; or the exception, if any."""
     try:
-        for part in _parts(*url.partition("#")[::2]):
-            if ended.is_set():
+        address, _, member = url.partition("#")
+        for item in _iter_chunks(address, member):
+            if stop.is_set():
                 return
-            to.put(part)
-        to.put(None)
+            chunks.put(item)
+        chunks.put(None)
     except Exception as error:  # raised in the thread that waits
-        to.put(error)
+        chunks.put(error)
 
 
-def _parts(url: str, member: str) -> Iterator[int | bytes]:
-    """Yield the number of bytes of a file, 0 if it is unknown, and then the bytes."""
+def _iter_chunks(url: str, member: str) -> Iterator[int | bytes]:
+    """Yield the size of a file in bytes, 0 if unknown, and then its chunks.
+
+    Args:
+        url: The file, or a ZIP archive that contains it.
+        member: The name of the file in the archive, of which only that part is downloaded.
+    """
     import requests
 
     if member:
         try:
-            with zipfile.ZipFile(io.BufferedReader(_Remote(url), 4 * CHUNK)) as archive:
+            with zipfile.ZipFile(io.BufferedReader(_RemoteFile(url), 4 * CHUNK)) as archive:
                 yield archive.getinfo(member).file_size
                 with archive.open(member) as file:
                     yield from iter(lambda: file.read(CHUNK), b"")
@@ -284,22 +294,22 @@ def _parts(url: str, member: str) -> Iterator[int | bytes]:
         yield from response.iter_content(CHUNK)
 
 
-class _Remote(io.RawIOBase):
-    """A file on a server, of which only the parts that are read are downloaded."""
+class _RemoteFile(io.RawIOBase):
+    """A seekable file on a server; only the byte ranges that are read are downloaded."""
 
     def __init__(self, url: str) -> None:
-        self._url, self._at = url, 0
-        self._size = int(self._get(0, 1).headers["content-range"].rpartition("/")[2])
+        self._url, self._position = url, 0
+        self._size = int(self._get_range(0, 1).headers["content-range"].rpartition("/")[2])
 
-    def _get(self, first: int, count: int) -> requests.Response:
+    def _get_range(self, first: int, count: int) -> requests.Response:
         import requests
 
-        header = {"Range": f"bytes={first}-{first + count - 1}", "Accept-Encoding": "identity"}
-        with requests.get(self._url, headers=header, stream=True, timeout=TIMEOUT) as response:
+        headers = {"Range": f"bytes={first}-{first + count - 1}", "Accept-Encoding": "identity"}
+        with requests.get(self._url, headers=headers, stream=True, timeout=TIMEOUT) as response:
             response.raise_for_status()
             if response.status_code != requests.codes.partial_content:
                 raise ValueError("the server does not send parts of a file")
-            _ = response.content
+            _ = response.content  # read before the connection is closed
             return response
 
     def readable(self) -> bool:
@@ -309,14 +319,15 @@ class _Remote(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = start + offset
+        return self._position
 
     def readinto(self, buffer: bytearray) -> int:
-        count = min(len(buffer), self._size - self._at)
+        count = min(len(buffer), self._size - self._position)
         if count <= 0:
             return 0
-        content = self._get(self._at, count).content
+        content = self._get_range(self._position, count).content
         buffer[: len(content)] = content
-        self._at += len(content)
+        self._position += len(content)
         return len(content)

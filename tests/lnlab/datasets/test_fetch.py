@@ -48,7 +48,7 @@ def test_the_next_address_is_tried_and_an_error_names_what_failed(
     tmp_path, serve, register, monkeypatch, behavior, says
 ):
     monkeypatch.setattr(fetch, "TIMEOUT", (30.0, 0.3))
-    monkeypatch.setattr(fetch, "PATIENCE_S", 2.0)
+    monkeypatch.setattr(fetch, "CHUNK_TIMEOUT_S", 2.0)
     first = serve({"noise": CONTENT}, behavior)
     if behavior is None:
         first.close = first.close() or (lambda: None)

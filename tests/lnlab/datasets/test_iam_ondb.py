@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lnlab.datasets import load
-from lnlab.datasets.iam_ondb import ADDRESS
+from lnlab.datasets.iam_ondb import URL
 
 XML = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <WhiteboardCaptureSession>
@@ -91,8 +91,8 @@ def test_where_it_is_not_there_the_error_says_where_to_register(folder, lacks):
     (folder / lacks).rename(folder / "away")
     with pytest.raises(
         FileNotFoundError,
-        match=rf"iam_ondb: {folder} must have lineStrokes, ascii .*, not there: {lacks}; "
-        rf"IAM-OnDB is given to who registers at {ADDRESS}, unpack it there, or take data omni",
+        match=rf"iam_ondb: {folder} must have lineStrokes, ascii .*, missing: {lacks}; "
+        rf"register at {URL} to get IAM-OnDB and unpack it there, or use the data set omni",
     ):
         load("iam_ondb")
 

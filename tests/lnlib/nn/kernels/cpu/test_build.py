@@ -50,7 +50,7 @@ def another_compiler(machine, _):
 
 
 def another_processor(_, monkeypatch):
-    monkeypatch.setattr(build, "_processor", lambda: "another")
+    monkeypatch.setattr(build, "_cpu_description", lambda: "another")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_it_depends_on_is_in_its_name(machine, monkeypatch, change):
 def test_the_processor_is_named_by_what_its_code_depends_on(monkeypatch):
     text = "processor : 7\nmodel name : fast\nMHz : 3000\nflags : avx2 fma\nFeatures : sve\n"
     monkeypatch.setattr(Path, "read_text", lambda path: text)
-    name = build._processor()
+    name = build._cpu_description()
     assert all(part in name for part in ("model name : fast", "flags : avx2 fma", "Features : sve"))
     assert not any(part in name for part in ("MHz", "7"))
 
@@ -104,7 +104,7 @@ def test_a_compiler_that_does_not_know_the_processor_builds_without_it(machine):
 
 def test_a_compiler_that_hangs_is_not_waited_for_without_end(machine, monkeypatch):
     (machine / "cxx").write_text("#!/bin/sh\nexec sleep 60\n")
-    monkeypatch.setattr(build, "TIMEOUT", 0.2)
+    monkeypatch.setattr(build, "COMPILE_TIMEOUT_S", 0.2)
     library, why = build.Library(machine / "tiny.cpp", lambda: None).load()
     assert library is None
     assert "TimeoutExpired" in why
@@ -212,7 +212,7 @@ def test_what_a_process_of_another_user_is_writing_is_not_swept(tmp_path, monkey
         raise PermissionError
 
     monkeypatch.setattr(os, "kill", kill)
-    build._sweep(tmp_path)
+    build._remove_stale_parts(tmp_path)
     assert part.exists()
 
 
@@ -256,7 +256,7 @@ def test_a_lock_that_is_never_released_is_not_waited_for_without_end(machine, mo
     load(machine)
     cached(machine).unlink()
     (lock,) = folder(machine).glob("*.lock")
-    monkeypatch.setattr(build, "PATIENCE", 0.1)
+    monkeypatch.setattr(build, "LOCK_TIMEOUT_S", 0.1)
     with open(lock, "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert load(machine)[0] == OURS

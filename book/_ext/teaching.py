@@ -23,7 +23,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from lnbook import diagrams
 from lnbook.widgets.quiz import Choose, Order
-from lnbook.widgets.quiz.read import questions
+from lnbook.widgets.quiz.notebook import read_questions
 from lnbook.widgets.quiz.texts import markup, write
 
 TARGET = re.compile(r"(?P<words>.+?)\s*<(?P<page>\w+)#(?P<state>[^>]+)>", re.DOTALL)
@@ -124,7 +124,7 @@ class QuestionDirective(SphinxDirective):
         if not path.exists():
             raise self.error(f"ask must name a chapter as _toc.yml does, got {chapter!r}")
         self.env.note_dependency(str(path))
-        result = questions(path)
+        result = read_questions(path)
         if not number.isdecimal() or not 1 <= int(number) <= len(result):
             raise self.error(f"{chapter} has questions 1 to {len(result)}, got {number!r}")
         question, word = result[int(number) - 1], self.options.get("says")

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from lnbook.classroom import chapters
 from lnbook.widgets.quiz import Choose, Number, Order
+from lnbook.widgets.quiz.notebook import read_questions
 from lnbook.widgets.quiz.questions import digest
-from lnbook.widgets.quiz.read import questions
 from lnbook.widgets.quiz.texts import EMPHASIS, markup
 
 COURSE = "Layer normalization"
@@ -20,7 +20,7 @@ def quizzes() -> dict[str, tuple]:
     for chapter in chapters.in_order():
         path = chapters.book() / f"{chapter}.ipynb"
         title = re.search(r"^# (.+)$", chapters.cells(path)[0]["source"], re.M)[1]
-        if in_chapter := questions(path):
+        if in_chapter := read_questions(path):
             results[title] = in_chapter
     return results
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from lnbook.widgets.quiz.read import questions
+from lnbook.widgets.quiz.notebook import read_questions
 from lnbook.widgets.quiz.texts import markup
 from tests.book.conftest import ROOT
 
@@ -302,7 +302,7 @@ def test_each_question_of_the_page_is_that_of_the_chapter_now(built_book):
     directives = re.findall(r"```\{ask\} (\w+) (\d+)", SOURCE)
     assert len(directives) > 30
     for chapter, number in directives:
-        question = questions(ROOT / "book" / f"{chapter}.ipynb")[int(number) - 1]
+        question = read_questions(ROOT / "book" / f"{chapter}.ipynb")[int(number) - 1]
         assert f"<b>Ask: {markup(question.text)}</b>" in source
     for chapter in {chapter for chapter, _ in directives}:
         assert 'id="quiz"' in (built_book / f"{chapter}.html").read_text("utf-8")

@@ -21,7 +21,7 @@ from bs4 import BeautifulSoup, Tag
 
 from lnbook.widgets.base import widgets
 from lnbook.widgets.quiz import Choose, Number, Order
-from lnbook.widgets.quiz.read import questions
+from lnbook.widgets.quiz.notebook import read_questions
 from lnbook.widgets.quiz.texts import markup
 
 PLANS = "teaching"  # the page for those who teach
@@ -135,7 +135,7 @@ def chapter(
             yield Slide("figure", name, block_title, notes=spoken(text.children), figure=figure)
             yield from about[1:]
     if not shown and (first := page.select_one(", ".join(FIGURES))):
-        question = questions(source / f"{name}.ipynb")[0]
+        question = read_questions(source / f"{name}.ipynb")[0]
         yield question_slide(name, question)
         below = first.find_parent(class_="cell")
         text = [t for t in below.find_next_siblings() if t.name in ("p", "ul", "div")][:2]
@@ -162,7 +162,8 @@ def prediction(page: str, text: Tag, source: Path) -> list[Slide]:
     """Return the first question of a block and its answer: of a quiz, or in the block's words."""
     if first := text.select_one(".ln-asked .ln-from"):
         quiz = first.a["href"].partition(".html")[0]
-        question = questions(source / f"{quiz}.ipynb")[int(first.get_text().rpartition(",")[2]) - 1]
+        number = int(first.get_text().rpartition(",")[2])
+        question = read_questions(source / f"{quiz}.ipynb")[number - 1]
         first.find_parent(class_="ln-asked").decompose()
         return [question_slide(page, question), answer(page, question)]
     for paragraph in text.find_all("p"):

@@ -1,4 +1,4 @@
-"""The progress bar of runs, whose rate counts only the updates of this process."""
+"""A progress bar of training updates, whose rate is that of the updates made just now."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lnlab import messages
 
 
 class Progress(tqdm):
-    """A ``tqdm`` progress bar of updates whose rate leaves out resumed updates and start-up time.
+    """A ``tqdm`` progress bar of updates whose rate excludes skipped updates and warm-up.
 
-    Updates from before a resume, or by another command, count as done, but not in the rate. The
-    same holds for the first update of a run and the time before it, in which data are loaded and
-    code is compiled.
+    Updates that are in a checkpoint, or that another command made, count as done, but not in the
+    rate. The same holds for the first update of a run and the time before it, in which data are
+    loaded and code is compiled.
 
     Args:
         total: Total number of updates.
@@ -24,29 +24,29 @@ class Progress(tqdm):
 
     def __init__(self, *, total: int, **options: Any) -> None:
         defaults = {"unit": "update", "smoothing": 0.05, "dynamic_ncols": True}
-        self._first = True  # whether the next update is the first of a run
-        self._since: float | None = None  # when the first update was done
+        self._is_first_update = True  # whether the next update is the first of a run
+        self._rate_start: float | None = None  # time after the first update
         super().__init__(**{"file": messages.stderr()} | defaults | options, total=total)
 
     def start_run(self) -> None:
-        """Leave the next update out of the rate."""
-        self._first = True
+        """Exclude the next update from the rate."""
+        self._is_first_update = True
 
     def skip(self, updates: int) -> None:
-        """Count updates that were done earlier, without changing the rate."""
-        if self.disable:  # tqdm then has none of these attributes
+        """Count updates that were made earlier, without changing the rate."""
+        if self.disable:  # a disabled bar has none of the attributes below
             return
         self.n += updates
         self.initial += updates
         self.last_print_n += updates
 
     def update(self, n: float = 1) -> bool | None:
-        """Count updates that were done just now."""
-        if self._first and n and not self.disable:
-            self._first = False
+        """Count updates that were made just now."""
+        if self._is_first_update and n and not self.disable:
+            self._is_first_update = False
             self.last_print_t = self._time()
-            if self._since is None:
-                self._since = self.last_print_t
+            if self._rate_start is None:
+                self._rate_start = self.last_print_t
             self.skip(n)
             self.refresh()
             return True
@@ -54,9 +54,10 @@ class Progress(tqdm):
 
     @property
     def format_dict(self) -> Mapping[str, Any]:
-        """Values to display; before tqdm has a recent rate, the mean since the first update."""
+        """Values to display, with the mean rate until tqdm has a recent one."""
         values = super().format_dict
         if values["rate"] is None:
-            seconds = 0.0 if self._since is None else self._time() - self._since
+            start = self._rate_start
+            seconds = 0.0 if start is None else self._time() - start
             values["rate"] = (self.n - self.initial) / seconds if seconds > 0 else 0.0
         return values

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import cursor, label_ends
-from lnlab.analysis import metric
+from lnlab.analysis import fisher_error
 from lnlib.fisher import GLM
 
 UNITS, INPUTS, CASES = 3, 4, 40
@@ -21,14 +21,14 @@ TRUTHS = {"this model": "itself", "another model": "other", "all 1": "ones"}
 @cache
 def cases() -> np.ndarray:
     """Return the inputs of 40 cases, ``(40, 4)``."""
-    return metric.random_inputs(np.random.default_rng(1), CASES, INPUTS)
+    return fisher_error.random_inputs(np.random.default_rng(1), CASES, INPUTS)
 
 
 @cache
 def model() -> GLM:
     """Return the model whose Fisher information is estimated: three Bernoulli units, layer norm."""
     rng = np.random.default_rng(18)
-    return metric.random_glm(rng, "layer", "bernoulli", units=UNITS, inputs=INPUTS)
+    return fisher_error.random_glm(rng, "layer", "bernoulli", units=UNITS, inputs=INPUTS)
 
 
 @cache
@@ -64,7 +64,7 @@ def sampled(draws: int) -> tuple[np.ndarray, np.ndarray]:
 
 def error(F: np.ndarray) -> float:
     """Return how far a matrix is from the exact one, in Frobenius norms of that."""
-    return metric.distance(F, exact())
+    return fisher_error.relative_error(F, exact())
 
 
 @cache

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.fisher_information.models import INPUTS, UNITS, ZERO, cases, glm, power
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnlab.analysis import metric
+from lnlab.analysis import fisher_error
 
 SHOWN = {"exact, eq. 9": "exact", "as printed, eq. 13": "paper", "exact − printed": "difference"}
 _FLOOR = -5.5  # where a zero is drawn, as a power of ten
@@ -39,7 +39,7 @@ def share(norm: str, family: str, *, own: bool = False) -> float:
         own: In the blocks of one unit with itself alone.
     """
     exact, printed = (matrix(norm, family, kind) for kind in ("exact", "paper"))
-    return metric.distance(printed, exact, units=UNITS if own else None)
+    return fisher_error.relative_error(printed, exact, units=UNITS if own else None)
 
 
 def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from lnbook.figures.plots import NORMS
-from lnlab.analysis import metric
+from lnlab.analysis import fisher_error
 from lnlib.fisher import GLM
 
 UNITS, INPUTS, CASES = 3, 4, 40
@@ -27,14 +27,14 @@ ZERO = 1e-12  # relative: what float64 leaves of a number that is 0
 @cache
 def cases() -> np.ndarray:
     """Return the inputs of 40 cases, ``(40, 4)``."""
-    return metric.random_inputs(np.random.default_rng(1), CASES, INPUTS)
+    return fisher_error.random_inputs(np.random.default_rng(1), CASES, INPUTS)
 
 
 @cache
 def glm(norm: str, family: str) -> GLM:
     """Return a model of three units with four inputs; the weights do not depend on the norm."""
     rng = np.random.default_rng(18)
-    return metric.random_glm(rng, norm, family, units=UNITS, inputs=INPUTS)
+    return fisher_error.random_glm(rng, norm, family, units=UNITS, inputs=INPUTS)
 
 
 def power(exponent: int) -> str:

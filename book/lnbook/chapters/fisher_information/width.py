@@ -11,7 +11,7 @@ from lnbook.chapters.fisher_information.models import INPUTS
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import label_ends
-from lnlab.analysis import metric
+from lnlab.analysis import fisher_error
 from lnlib.fisher import GLM
 
 WIDTHS = (3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -31,7 +31,9 @@ def width_shares(family: str) -> np.ndarray:
     for H in WIDTHS:
         model, X = wide(H, family)
         printed, exact = model.fisher(X, "paper"), model.fisher(X)
-        results.append([metric.distance(printed, exact, units=units) for units in (None, H)])
+        results.append(
+            [fisher_error.relative_error(printed, exact, units=units) for units in (None, H)]
+        )
     return np.array(results).T
 
 

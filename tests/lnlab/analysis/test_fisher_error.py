@@ -1,10 +1,10 @@
-"""The printed matrix beside the exact one: loops over numbers, and the second derivative."""
+"""The error of eq. 13, compared with loops over entries and with second derivatives."""
 
 import numpy as np
 import pytest
 import torch
 
-from lnlab.analysis import metric
+from lnlab.analysis import fisher_error
 from lnlib.fisher import FAMILIES, GLM
 
 # float64, identities. Measured 2e-15.
@@ -12,19 +12,20 @@ EXACT = 1e-12
 
 
 @pytest.mark.parametrize("units", [None, 3])
-def test_a_distance_is_the_root_of_a_sum_over_numbers_or_over_those_of_one_unit_alone(units):
+def test_the_relative_error_is_that_of_all_entries_or_of_those_of_single_units(units):
     F, exact = np.random.default_rng(2).normal(size=(2, 6, 6))
-    apart = size = 0.0
+    error = norm = 0.0
     for i in range(6):
         for j in range(6):
             if units is None or i // 2 == j // 2:
-                apart += (F[i, j] - exact[i, j]) ** 2
-                size += exact[i, j] ** 2
-    assert metric.distance(F, exact, units=units) == pytest.approx((apart / size) ** 0.5)
+                error += (F[i, j] - exact[i, j]) ** 2
+                norm += exact[i, j] ** 2
+    result = fisher_error.relative_error(F, exact, units=units)
+    assert result == pytest.approx((error / norm) ** 0.5)
 
 
-def test_a_draw_is_the_distance_from_the_curvature_of_the_divergence():
-    """Bernoulli labels under layer norm, two units, the seed of the second draw: 1."""
+def test_the_exact_matrix_is_the_hessian_of_the_kl_divergence():
+    """Bernoulli labels, layer norm, two units, and seed 1, that of the second model."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(7, 5)) + 0.5
     W, b = rng.normal(size=(2, 5)) / 2, 0.5 * rng.normal(size=2)
@@ -42,11 +43,11 @@ def test_a_draw_is_the_distance_from_the_curvature_of_the_divergence():
 
     exact = torch.autograd.functional.hessian(divergence, theta).numpy()
     printed = GLM(W, b, g, norm="layer", family="bernoulli").fisher(X, "paper")
-    of = {"draws": 2, "units": 2, "inputs": 5, "cases": 7}
-    result = metric.missed("layer", "bernoulli", **of)
+    sizes = {"models": 2, "units": 2, "inputs": 5, "examples": 7}
+    result = fisher_error.eq13_errors("layer", "bernoulli", **sizes)
     assert result[1] == pytest.approx(np.linalg.norm(exact - printed) / np.linalg.norm(exact))
     pair = [[F[:7, :7], F[7:, 7:]] for F in (exact, printed)]
-    own = metric.missed("layer", "bernoulli", **of, own=True)
+    own = fisher_error.eq13_errors("layer", "bernoulli", **sizes, diagonal_blocks=True)
     expected = np.linalg.norm(np.subtract(*pair)) / np.linalg.norm(pair[0])
     assert own[1] == pytest.approx(expected)
 
@@ -54,8 +55,9 @@ def test_a_draw_is_the_distance_from_the_curvature_of_the_divergence():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_eq_13_is_exact_but_under_layer_norm(family):
     for norm in ("none", "batch", "weight"):
-        assert metric.missed(norm, family, draws=5).max() < EXACT
-    result = metric.missed("layer", family, draws=30)
+        assert fisher_error.eq13_errors(norm, family, models=5).max() < EXACT
+    result = fisher_error.eq13_errors("layer", family, models=30)
     assert len(set(result)) == 30
     assert 0.15 < result.min() < np.median(result) < result.max() < 1
-    assert (metric.missed("layer", family, draws=30, own=True) < result).mean() > 0.9
+    own = fisher_error.eq13_errors("layer", family, models=30, diagonal_blocks=True)
+    assert (own < result).mean() > 0.9

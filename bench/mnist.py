@@ -1,12 +1,11 @@
-"""A training step of section 6.6's network: the plain loop, and what takes its place.
+"""A training step of the network of section 6.6: the plain loop compared with faster ones.
 
-The cases are drawn, so that nothing has to be downloaded: a pixel at distance r from the middle is
-on with probability 0.6 exp(-(r/7.4)^3), close to MNIST's own law, where many pixels are hardly
-ever on. That matters: the weights of such a pixel get no gradient, Adam's first moment of them
-decays into denormal numbers, and processors are slow with those. So the step is measured from the
-start, and once more after 2,000 updates, in a process of its own. The floor is a pass that reads
-and writes as many numbers as the parameters and both moments are: what Adam has to do, in the
-fastest of several ways, measured in turn with the steps.
+The data are random, so that nothing has to be downloaded: a pixel at distance r from the center is
+nonzero with probability 0.6 exp(-(r/7.4)^3), similar to MNIST, where many pixels are almost always
+0. That matters: the weights of such a pixel get no gradient, so that Adam's first moment decays to
+denormal numbers, with which processors are slow. So the step is measured at initialization and, in
+a separate process, after 2,000 updates. The floor is the time to read and write as many numbers as
+the parameters and both moments have, as Adam must; it is that of the fastest of several ways.
 """
 
 from __future__ import annotations
@@ -28,28 +27,29 @@ from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist.steps import NAMES, choose
 
 NORMS = ("none", "layer", "batch")
-BATCHES = (4, 128)
+BATCH_SIZES = (4, 128)
 UPDATES = 2000
-# Updates within one measurement.
-BLOCK = {("cpu", 4): 20, ("cpu", 128): 3, ("cuda", 4): 500, ("cuda", 128): 50}
-CASES = 10_000
+# Updates per call, by device and batch size.
+UPDATES_PER_CALL = {("cpu", 4): 20, ("cpu", 128): 3, ("cuda", 4): 500, ("cuda", 128): 50}
+NUM_EXAMPLES = 10_000
 
 
-def cases() -> Dataset:
-    """Draw cases of MNIST's shape and sparsity."""
+def random_data() -> Dataset:
+    """Return random data with the shape and the sparsity of MNIST."""
     rng = np.random.default_rng(0)
     r = np.hypot(*(np.mgrid[:28, :28] - 13.5)).ravel()
-    on = rng.random((CASES, 784), dtype=np.float32) < 0.6 * np.exp(-((r / 7.4) ** 3))
-    x = (on * rng.random((CASES, 784), dtype=np.float32)).astype(np.float32)
-    y = rng.integers(10, size=CASES)
+    shape = (NUM_EXAMPLES, 784)
+    is_nonzero = rng.random(shape, dtype=np.float32) < 0.6 * np.exp(-((r / 7.4) ** 3))
+    x = (is_nonzero * rng.random(shape, dtype=np.float32)).astype(np.float32)
+    y = rng.integers(10, size=NUM_EXAMPLES)
     return Dataset("mnist", x, y, x[:100], y[:100], sha256="0" * 64)
 
 
 def stepper(norm: str, batch_size: int, step: str, data: Dataset, device: str) -> Callable:
-    """Return a call that makes ``BLOCK[device, batch_size]`` updates."""
-    settings = mnist.Settings(norm=norm, batch_size=batch_size, train_cases=CASES)
+    """Return a function that makes ``UPDATES_PER_CALL[device, batch_size]`` updates."""
+    settings = mnist.Settings(norm=norm, batch_size=batch_size, train_cases=NUM_EXAMPLES)
     run = mnist.Run(settings, data, seed=0, device=device, step=step)
-    updates = BLOCK[device, batch_size]
+    updates = UPDATES_PER_CALL[device, batch_size]
     epoch = first = 0
 
     def call() -> None:
@@ -64,33 +64,33 @@ def stepper(norm: str, batch_size: int, step: str, data: Dataset, device: str) -
 
 
 def available_steps(device: str) -> list[str]:
-    """Return the steps that this machine has; the plain one first."""
+    """Return the names of the steps that are available on a device, the plain one first."""
     results = []
     for step in NAMES:
         try:
             results.append(choose(step, 4, torch.device(device)))
-        except ValueError:  # not on this device, or no compiler
+        except ValueError:  # not for this device, or no compiler
             continue
     return results
 
 
 def floors(device: str, updates: int) -> list[Callable]:
-    """Return passes over as many numbers as the parameters and both moments are.
+    """Return functions that read and write as many numbers as parameters and both moments have.
 
     Args:
-        device: Where.
-        updates: How many passes a call makes.
+        device: Device of the numbers.
+        updates: Number of passes per call.
     """
     network = mnist.network(mnist.Settings(norm="none"), 784, 10, generator=torch.Generator())
     count = sum(p.numel() for p in network.parameters())
     numbers = torch.ones(3 * count, device=device)
-    first_half, second_half = numbers.split(-(-count * 3 // 2))
+    first_half, second_half = numbers.split((3 * count + 1) // 2)
 
     def in_place() -> None:
         for _ in range(updates):
             numbers.mul_(1.0)
 
-    def to_and_fro() -> None:
+    def copy_halves() -> None:
         for _ in range(updates):
             first_half[: len(second_half)].copy_(second_half)
             second_half.copy_(first_half[: len(second_half)])
@@ -100,31 +100,35 @@ def floors(device: str, updates: int) -> list[Callable]:
             np.multiply(array, 1, out=array)
 
     if device != "cpu":
-        return [in_place, to_and_fro]
+        return [in_place, copy_halves]
     array = numbers.numpy()
-    return [in_place, to_and_fro, in_numpy]
+    return [in_place, copy_halves, in_numpy]
 
 
-def late(norm: str, step: str, flush: bool) -> tuple[float, float]:
-    """Return ms a step of 4 cases after 2,000 updates, and of its floor.
+def late_step_ms(norm: str, step: str, flush_denormal: bool) -> tuple[float, float]:
+    """Return the ms of a step with batch size 4 after 2,000 updates, and of its floor.
 
-    To be called in a process that has done nothing else.
+    Call it in a new process.
 
     Args:
-        norm: Of the network.
-        step: Which step.
-        flush: Take denormal numbers for 0; threads inherit it, so it has to be said first.
+        norm: Norm of the network.
+        step: Name of the step.
+        flush_denormal: Replace denormal numbers by 0. Threads inherit this, so it is set first.
     """
-    torch.set_flush_denormal(flush)
-    call, block = stepper(norm, 4, step, cases(), "cpu"), BLOCK["cpu", 4]
-    for _ in range(UPDATES // block):
+    torch.set_flush_denormal(flush_denormal)
+    call, updates = stepper(norm, 4, step, random_data(), "cpu"), UPDATES_PER_CALL["cpu", 4]
+    for _ in range(UPDATES // updates):
         call()
-    ms = medians({"step": call}, 0.0, least=10, floors=floors("cpu", block))
-    return ms["step"] / block, ms["floor"] / block
+    ms = medians({"step": call}, 0.0, least=10, floors=floors("cpu", updates))
+    return ms["step"] / updates, ms["floor"] / updates
 
 
-def _late(norm: str, step: str, flush: bool = False) -> tuple[float, float]:
-    code = f"from bench import mnist; print(list(mnist.late({norm!r}, {step!r}, {flush})))"
+def late_step_ms_in_new_process(
+    norm: str, step: str, flush_denormal: bool = False
+) -> tuple[float, float]:
+    """Return the result of :func:`late_step_ms` in a new process."""
+    call = f"mnist.late_step_ms({norm!r}, {step!r}, {flush_denormal})"
+    code = f"from bench import mnist; print(list({call}))"
     folder = Path(__file__).parents[1]
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=folder)
     return json.loads(run.stdout)
@@ -132,40 +136,42 @@ def _late(norm: str, step: str, flush: bool = False) -> tuple[float, float]:
 
 def rows(device: str) -> list[dict[str, Any]]:
     """Return the rows of one device."""
-    data = cases()
-    steps, result = available_steps(device), []
-    below = "θ and moments, rewritten"
-    for batch_size in BATCHES:
-        block = BLOCK[device, batch_size]
-        pairs = list(itertools.product(NORMS, steps))  # all in turn: the norms are compared, too
-        calls = {p: stepper(p[0], batch_size, p[1], data, device) for p in pairs}
-        ms = medians(calls, 6.0, device, floors=floors(device, block))
-        ms = {p: t / block for p, t in ms.items()}
-        for norm, step in pairs:
-            result.append(
+    data = random_data()
+    steps, results = available_steps(device), []
+    floor_name = "θ and moments, rewritten"
+    for batch_size in BATCH_SIZES:
+        updates = UPDATES_PER_CALL[device, batch_size]
+        calls = {
+            (norm, step): stepper(norm, batch_size, step, data, device)
+            for norm, step in itertools.product(NORMS, steps)
+        }
+        ms = medians(calls, 6.0, device, floors=floors(device, updates))
+        ms = {name: call_ms / updates for name, call_ms in ms.items()}
+        for norm, step in calls:
+            results.append(
                 row(
                     f"MNIST step, {norm}",
                     f"batch size {batch_size}",
                     step,
                     ms[norm, step],
                     instead=None if step == "plain" else ("plain", ms[norm, "plain"]),
-                    floor=(below, ms["floor"]),
+                    floor=(floor_name, ms["floor"]),
                     device=device,
                 )
             )
     if device != "cpu":
-        return result
-    flushed, _ = _late("layer", "plain", flush=True)
+        return results
+    flushed_ms, _ = late_step_ms_in_new_process("layer", "plain", flush_denormal=True)
     for step in steps:
-        ms, floor = _late("layer", step)
-        result.append(
+        step_ms, floor_ms = late_step_ms_in_new_process("layer", step)
+        results.append(
             row(
                 "MNIST step 2,000, layer",
                 "batch size 4",
                 step,
-                ms,
-                instead=("plain, denormals as 0", flushed),
-                floor=(below, floor),
+                step_ms,
+                instead=("plain, denormals as 0", flushed_ms),
+                floor=(floor_name, floor_ms),
             )
         )
-    return result
+    return results

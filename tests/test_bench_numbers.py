@@ -210,8 +210,13 @@ def test_a_step_of_mnist_is_the_time_of_a_block_divided(monkeypatch):
     monkeypatch.setattr(mnist, "available_steps", lambda device: ["plain", "compiled"])
     monkeypatch.setattr(mnist, "stepper", lambda *a: requested.append(a) or a)
     monkeypatch.setattr(mnist, "floors", lambda device, updates: [(device, updates)])
-    monkeypatch.setattr(mnist, "_late", lambda norm, step, flush=False: (
-        (40.0, 99.0) if flush else ({"plain": 70.0, "compiled": 20.0}[step], 5.0)))  # fmt: skip
+    monkeypatch.setattr(
+        mnist,
+        "late_step_ms_in_new_process",
+        lambda norm, step, flush_denormal=False: (
+            (40.0, 99.0) if flush_denormal else ({"plain": 70.0, "compiled": 20.0}[step], 5.0)
+        ),
+    )
     result = mnist.rows("cpu")
     for k, (size, block) in enumerate(((4, 20), (128, 3))):
         ms, below = made.ms[k], made.ms[k]["floor"] / block
@@ -247,7 +252,7 @@ def test_a_call_of_the_stepper_makes_a_block_of_updates(monkeypatch):
                 yield
 
     monkeypatch.setattr(mnist.mnist, "Run", Run)
-    monkeypatch.setitem(mnist.BLOCK, ("cpu", 128), 3)
+    monkeypatch.setitem(mnist.UPDATES_PER_CALL, ("cpu", 128), 3)
     call = mnist.stepper("layer", 128, "compiled", None, "cpu")
     call(), call(), call()
     expected = [(0, 0, k) for k in range(6)] + [(0, 1, k) for k in range(3)]

@@ -31,4 +31,4 @@ def load(folder: str | os.PathLike | None = None) -> Dataset:
         ValueError: As for :func:`lnlab.datasets.fetch.get`.
     """
     files = (fetch.get(f"fashion_mnist/{file}.gz", folder) for file in mnist.FILES)
-    return mnist.read("fashion_mnist", [gzip.decompress(file) for file in files])
+    return mnist.from_idx("fashion_mnist", [gzip.decompress(file) for file in files])

@@ -1,4 +1,4 @@
-"""MNIST: 60,000 + 10,000 handwritten digits, from its public mirrors or from your own folder."""
+"""MNIST: 60,000 training and 10,000 test images of handwritten digits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from lnlab.datasets import Dataset, fetch
 
-# Training images and labels, then those for testing.
+# Training images and labels, then test images and labels.
 FILES = (
     "train-images-idx3-ubyte",
     "train-labels-idx1-ubyte",
@@ -26,46 +26,54 @@ def load(folder: str | os.PathLike | None = None) -> Dataset:
         folder: As for :func:`lnlab.datasets.fetch.folders`.
 
     Returns:
-        784 features, the pixels 0 to 255 divided by 255, row by row. ``sha256`` is of the four
-        uncompressed files one after the other: training images, training labels, test images, test
-        labels (``zcat`` them into ``sha256sum``).
+        The data set. An image has 784 features: its pixels row by row, divided by 255. ``sha256``
+        is that of the concatenation of the four uncompressed files, in the order of
+        :data:`FILES` (``zcat`` them into ``sha256sum``).
 
     Raises:
         OSError: As for :func:`lnlab.datasets.fetch.get`.
         ValueError: As for :func:`lnlab.datasets.fetch.get`.
     """
-    return read("mnist", [fetch.get(f"mnist/{file}", folder) for file in FILES])
+    return from_idx("mnist", [fetch.get(f"mnist/{file}", folder) for file in FILES])
 
 
-def read(name: str, contents: Sequence[bytes]) -> Dataset:
-    """Return the data set that four verified IDX files hold, in the order of :data:`FILES`."""
+def from_idx(name: str, contents: Sequence[bytes]) -> Dataset:
+    """Return the data set in the contents of four IDX files, in the order of :data:`FILES`."""
     sha256 = hashlib.sha256(b"".join(contents)).hexdigest()
-    return dataset(name, [parse_idx(content) for content in contents], sha256)
+    return from_arrays(name, [parse_idx(content) for content in contents], sha256)
 
 
 def parse_idx(content: bytes) -> np.ndarray:
-    """Return the array in a verified IDX file of unsigned bytes.
+    """Return the array in an IDX file of unsigned bytes.
 
-    The format: 0, 0, 8, the number n of dimensions; n sizes of 4 bytes, big-endian; the values.
+    The format is: the bytes 0, 0, 8 and the number of dimensions; the shape as big-endian 32-bit
+    integers; the values.
     """
     ndim = content[3]
     shape = np.frombuffer(content, ">u4", ndim, offset=4)
     return np.frombuffer(content, np.uint8, offset=4 + 4 * ndim).reshape(shape)
 
 
-def dataset(name: str, parts: Sequence[np.ndarray], sha256: str) -> Dataset:
-    """Return images and labels, for training and then for testing, as a data set.
+def from_arrays(name: str, arrays: Sequence[np.ndarray], sha256: str) -> Dataset:
+    """Return the data set of four arrays of unsigned bytes, in the order of :data:`FILES`.
 
     Args:
-        name: Of the data set.
-        parts: Of unsigned bytes, images ``(N, H, W)`` before labels ``(N,)``.
-        sha256: Of what was read.
+        name: Name of the data set.
+        arrays: Images of shape ``(N, H, W)`` or ``(N, H * W)`` and labels of shape ``(N,)``, for
+            training and for testing.
+        sha256: SHA-256 of the files that were read.
     """
-    x_train, y_train, x_test, y_test = (
-        part.astype(np.int64)
-        if part.ndim == 1
-        # In one step: a float32 copy of the training images alone takes 188 MB.
-        else np.divide(part.reshape(len(part), -1), np.float32(255), dtype=np.float32)
-        for part in parts
+    x_train, y_train, x_test, y_test = arrays
+    return Dataset(
+        name,
+        _to_features(x_train),
+        y_train.astype(np.int64),
+        _to_features(x_test),
+        y_test.astype(np.int64),
+        sha256,
     )
-    return Dataset(name, x_train, y_train, x_test, y_test, sha256)
+
+
+def _to_features(images: np.ndarray) -> np.ndarray:
+    # In one step: a float32 copy of the training images takes 188 MB.
+    return np.divide(images.reshape(len(images), -1), np.float32(255), dtype=np.float32)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
-NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, _NormBase)  # the last: batch and instance norm
-NAMES_ELSEWHERE = {
+NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, _NormBase)  # _NormBase: batch, instance norm
+OTHER_NAMES = {
     "weight": ("gamma", "scale"),
     "bias": ("beta", "offset"),
     "running_mean": ("moving_mean", "mean"),
@@ -32,31 +32,30 @@ def to_torch_names(state: Mapping[str, Tensor | np.ndarray], model: nn.Module) -
 
     Keras' ``RMSNormalization`` has ``scale``.
 
-    The model says which names belong to a norm. So the ``gamma`` of a layer scale
-    (:math:`x + gamma * f(x)`) keeps its name, which a search for the word in all names would
-    change. Keras 3.15, Flax 0.12, Haiku 0.0.17, Transformers 5.24.
+    Only parameters of the norms in ``model`` are renamed. So the ``gamma`` of a layer scale
+    (:math:`x + gamma * f(x)`) keeps its name, which a search for that word would change. Keras
+    3.15, Flax 0.12, Haiku 0.0.17, Transformers 5.24.
 
-    Names and containers only: values are copied as they are. What is not in the names is left to
-    you: ``eps`` (1e-3 in Keras, 1e-6 in Flax, 1e-12 in BERT, 1e-5 in PyTorch), a gain that is
-    stored as ``1 + w``, and the weights of linear layers, which are transposed in Keras, Flax and
-    Haiku and are called ``kernel`` or ``w`` there.
+    Values are not changed. Take care of the rest yourself: ``eps`` (1e-3 in Keras, 1e-6 in Flax,
+    1e-12 in BERT, 1e-5 in PyTorch), a gain that is stored as ``1 + w``, and the weights of linear
+    layers, which are transposed in Keras, Flax and Haiku and are called ``kernel`` or ``w`` there.
 
     Args:
-        state: From names to tensors or arrays, not nested. ``/`` is read as a dot, and a ``:0`` at
-            the end, as in TensorFlow, is left out. Names of modules have to be those of ``model``.
+        state: Maps names to tensors or arrays, not nested. ``/`` is read as a dot, and a final
+            ``:0``, as in TensorFlow, is removed. Names of modules must be those of ``model``.
         model: The model that is going to load the result. It is not changed.
 
     Returns:
-        A new dict for ``model.load_state_dict``: names of other parameters are kept.
+        A new dict for ``model.load_state_dict``; other parameters keep their names.
 
     Raises:
         TypeError: If a value is a dict.
-        ValueError: If two names mean the same parameter, or a shape is not that of the model.
+        ValueError: If there are two names for one parameter, or a shape is not that of the model.
 
     Example:
         >>> model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3))
-        >>> theirs = {"1.gamma": np.ones(3, np.float32), "1.beta": np.zeros(3, np.float32)}
-        >>> sorted(to_torch_names(theirs, model))
+        >>> keras_state = {"1.gamma": np.ones(3, np.float32), "1.beta": np.zeros(3, np.float32)}
+        >>> sorted(to_torch_names(keras_state, model))
         ['1.bias', '1.weight']
     """
     result = {}
@@ -74,42 +73,45 @@ def to_torch_names(state: Mapping[str, Tensor | np.ndarray], model: nn.Module) -
         if not isinstance(module, NORMS):
             continue
         prefix = f"{path}." if path else ""
-        for own, wanted in module.state_dict().items():
-            matches = [n for n in (own, *NAMES_ELSEWHERE.get(own, ())) if prefix + n in result]
+        for torch_name, parameter in module.state_dict().items():
+            names = (torch_name, *OTHER_NAMES.get(torch_name, ()))
+            matches = [prefix + name for name in names if prefix + name in result]
             if len(matches) > 1:
                 raise ValueError(
-                    f"to_torch_names: state must name {prefix + own!r} once, got "
-                    f"{' and '.join(prefix + n for n in matches)}; remove one of them"
+                    f"to_torch_names: state must name {prefix + torch_name!r} once, got "
+                    f"{' and '.join(matches)}; remove one of them"
                 )
             for name in matches:
-                value = result.pop(prefix + name)
-                if value.shape != wanted.shape:
+                value = result.pop(name)
+                if value.shape != parameter.shape:
                     raise ValueError(
-                        f"to_torch_names: {prefix + name!r} must have the shape "
-                        f"{tuple(wanted.shape)} of the model's, got {tuple(value.shape)}; is it of "
-                        "another layer, or another size of the model?"
+                        f"to_torch_names: {name!r} must have the shape {tuple(parameter.shape)} "
+                        f"of the model's, got {tuple(value.shape)}; is it of another layer, or "
+                        "another size of the model?"
                     )
-                result[prefix + own] = value
+                result[prefix + torch_name] = value
     return result
 
 
 def no_decay_groups(
     model: nn.Module, weight_decay: float, *, also: tuple[type[nn.Module], ...] = ()
 ) -> list[dict]:
-    """Return two parameter groups for an optimizer: with weight decay, and without.
+    """Return two parameter groups for an optimizer: with and without weight decay.
 
-    Without are the gains and biases of norms, every other parameter of fewer than two axes, such
-    as the biases of linear layers, and the parameters of modules of a type in ``also``. Weight
-    decay pulls towards 0, and the neutral value of a gain is 1. That norms and biases are left out
-    is a convention (as in minGPT and in Hugging Face's ``Trainer``), not a theorem.
+    The group without weight decay has the gains and biases of norms, all other parameters with
+    fewer than two dimensions, such as the biases of linear layers, and the parameters of modules of
+    the types in ``also``. Weight decay pulls toward 0, but the neutral value of a gain is 1. To
+    exclude norms and biases is a convention (as in minGPT and in Hugging Face's ``Trainer``), not a
+    theorem.
 
-    The rule "fewer than two axes" alone misses the gain of a ``nn.LayerNorm`` over several axes.
+    The rule "fewer than two dimensions" alone would not find the gain of a ``nn.LayerNorm`` over
+    several dimensions.
 
     Args:
-        model: Each of its parameters is in one of the groups, also those that are frozen, and also
-            once if several modules share it. A shared parameter is without weight decay if one of
-            the modules is.
-        weight_decay: Of the first group; 0 in the second.
+        model: The model. Each of its parameters, frozen or not, is in exactly one group. A
+            parameter that several modules share is without weight decay if that holds for one of
+            them.
+        weight_decay: Weight decay of the first group; that of the second is 0.
         also: Types of further modules without weight decay, such as ``(nn.Embedding,)``.
 
     Returns:
@@ -120,22 +122,21 @@ def no_decay_groups(
 
     Example:
         >>> model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3))
-        >>> decayed, others = no_decay_groups(model, 0.1)
-        >>> [len(group["params"]) for group in (decayed, others)]
+        >>> groups = no_decay_groups(model, 0.1)
+        >>> [len(group["params"]) for group in groups]
         [1, 3]
-        >>> optimizer = torch.optim.AdamW([decayed, others], lr=1e-3)
+        >>> optimizer = torch.optim.AdamW(groups, lr=1e-3)
     """
     if not weight_decay >= 0:
         raise ValueError(f"no_decay_groups: weight_decay must be >= 0, got {weight_decay!r}")
-    excluded = {
+    without_decay = {
         parameter
         for module in model.modules()
         for parameter in module.parameters(recurse=False)
         if isinstance(module, (*NORMS, *also)) or parameter.dim() < 2
     }
-    decayed = [p for p in model.parameters() if p not in excluded]
-    others = [p for p in model.parameters() if p in excluded]
+    parameters = list(model.parameters())
     return [
-        {"params": decayed, "weight_decay": weight_decay},
-        {"params": others, "weight_decay": 0.0},
+        {"params": [p for p in parameters if p not in without_decay], "weight_decay": weight_decay},
+        {"params": [p for p in parameters if p in without_decay], "weight_decay": 0.0},
     ]

@@ -42,9 +42,9 @@ def test_the_list_names_the_images_of_the_small_set(monkeypatch):
     monkeypatch.setattr(fashion_small.fetch, "find", lambda *_: None)
     monkeypatch.setattr(fashion_mnist, "load", lambda _: small)
     assert fashion_small.load().sha256 == small.sha256
-    monkeypatch.setattr(fashion_small, "listed", lambda: [part[::-1] for part in LISTED])
+    monkeypatch.setattr(fashion_small, "read_checksums", lambda: [part[::-1] for part in LISTED])
     with pytest.raises(ValueError, match=r"fashion_small: SHA-256 of images and labels"):
         fashion_small.load()
 
 
-LISTED = fashion_small.listed()
+LISTED = fashion_small.read_checksums()

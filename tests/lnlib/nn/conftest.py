@@ -30,7 +30,7 @@ def machine(monkeypatch, tmp_path):
     if compiler is None:
         pytest.skip("no C++ compiler here")
     script = tmp_path / "cxx"
-    log = f'case "$*" in *made.so*) echo >>{tmp_path}/log; sleep ${{SLOW:-0}};; esac'
+    log = f'case "$*" in *library.so*) echo >>{tmp_path}/log; sleep ${{SLOW:-0}};; esac'
     script.write_text(f'#!/bin/sh\n{log}\nexec {" ".join(compiler)} "$@"\n')
     script.chmod(0o700)
     (tmp_path / "tiny.cpp").write_text(SOURCE % OURS)

@@ -1,13 +1,13 @@
-"""C++ for the CPU, built on the first use; absent where no compiler is found.
+"""Build and load C++ libraries for the CPU on first use, if there is a compiler.
 
-What it needs is one command, ``$CXX``, ``g++``, ``clang++`` or ``c++``, and some seconds, once: the
-library stays in the user's cache folder (``$XDG_CACHE_HOME/lnlib/compiled``, or
-``~/.cache/lnlib/compiled``), under a name that depends on the source, the flags, the compiler and
-the processor, and that ends in the hash of the file. It is read from there only if the hash is
-right and if the file belongs to the user and can be written by nobody else. What is loaded is a
-copy in memory, so that nothing that happens to the file later reaches a process that computes; and
-it is checked against what it stands in for before its first use. A line on stderr says when it is
-built. ``LNLIB_COMPILED=0`` in the environment switches it off. Nothing happens on import.
+The compiler is ``$CXX``, ``g++``, ``clang++`` or ``c++``. A build takes some seconds, once: the
+library is stored in the user's cache folder (``$XDG_CACHE_HOME/lnlib/compiled``, or
+``~/.cache/lnlib/compiled``). Its name depends on the source, the flags, the compiler and the
+processor, and ends with the hash of the file. The file is read only if its hash is right, if it
+belongs to the user and if nobody else can write to it. A copy in memory is loaded, so that later
+changes of the file do not affect a running process. Before its first use, the results of the
+library are compared with those of the implementation that it replaces. A line on stderr says when
+it is built. ``LNLIB_COMPILED=0`` in the environment disables it. Nothing happens on import.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from filelock import FileLock
 
 HEADERS = Path(__file__).parent
 FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-march=native", "-shared", "-fPIC", "-pthread")
-TIMEOUT = 300  # seconds for the compiler
-PATIENCE = 300  # seconds to wait for another process that builds
-STALE = 60  # seconds: what a dead process was writing before that is swept
+COMPILE_TIMEOUT_S = 300
+LOCK_TIMEOUT_S = 300  # how long to wait for another process that builds
+STALE_AFTER_S = 60  # age at which partial files of dead processes are removed
 MAX_THREADS = 256  # as in threads.h
 
 
@@ -45,10 +45,10 @@ class Library:
     """A library that is built, loaded and checked on first use.
 
     Args:
-        source: One C++ file; it may include ``threads.h`` and ``vectors.h``.
-        check: Called once with the library in place, through :meth:`load`, in a thread of its own;
-            raises if its numbers are wrong.
-        flags: For the compiler, after those that all libraries have.
+        source: One C++ file, which can include ``threads.h`` and ``vectors.h``.
+        check: Called once, in a separate thread, in which :meth:`load` returns the new library;
+            raises an exception if its results are wrong.
+        flags: Compiler flags in addition to those of all libraries.
         is_extension: Whether the source includes the headers of PyTorch and of Python.
     """
 
@@ -67,7 +67,7 @@ class Library:
         self._checker: int | None = None
 
     def load(self) -> tuple[ctypes.CDLL | None, str]:
-        """Return the library or ``None``, and a sentence about it; the same ever after."""
+        """Return the library, or ``None``, and where it is or why there is none; cached."""
         if self._candidate is not None and threading.get_ident() == self._checker:
             return self._candidate
         if self._result is None:
@@ -85,92 +85,95 @@ class Library:
             compiler = _compiler()
             if compiler is None:
                 return None, "no C++ compiler found: install g++ or clang++, or set CXX"
-            library, where = self._find_or_build(compiler)
+            library, location = self._find_or_build(compiler)
             if not self.is_extension:
                 _share_threads(library)
-            self._candidate = library, f"built with {compiler[0]}, in {where}"
-            # The first call may come from within autocast, inference mode, a checkpoint or hooks on
-            # what autograd keeps. All these are a thread's own: a new one has none of them.
+            self._candidate = library, f"built with {compiler[0]}, in {location}"
+            # The first call can be inside autocast, inference mode, activation checkpointing or
+            # saved-tensor hooks. All of these are thread-local, and so do not affect a new thread.
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(self._check_in_this_thread).result()
             return self._candidate
-        except Exception as error:  # whatever it is, the other implementations remain
+        except Exception as error:  # any error: there are other implementations
             return None, f"the build failed ({type(error).__name__}): {error}".replace("\n", " ")
         finally:
             self._candidate = self._checker = None
 
     def _check_in_this_thread(self) -> None:
         self._checker = threading.get_ident()
-        with torch.random.fork_rng(devices=[]):  # a seed's numbers are the user's
+        with torch.random.fork_rng(devices=[]):  # do not change the user's random numbers
             self.check()
 
     def _find_or_build(self, compiler: list[str]) -> tuple[ctypes.CDLL, str]:
-        """Return the library and where it lies."""
+        """Return the library and its location."""
         sources = [path.read_bytes() for path in (self.source, *sorted(HEADERS.glob("*.h")))]
-        shared = _extension_flags() if self.is_extension else FLAGS
-        key = (*sources, shared, self.flags, _output([*compiler, "--version"]), _processor())
+        flags = _extension_flags() if self.is_extension else FLAGS
+        key = (*sources, flags, self.flags, _run([*compiler, "--version"]), _cpu_description())
         digest = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
         name = f"{self.source.stem}-{digest}"
         folder, content = _cache_folder(), None
         try:
             _make_private(folder)
-            _sweep(folder)
+            _remove_stale_parts(folder)
             if (cached := _read(folder, name)) is None:
-                with _alone(folder / f"{name}.lock"):
-                    # The process that held the lock has built it.
-                    if (cached := _read(folder, name, mend=True)) is None:
+                with _lock(folder / f"{name}.lock"):
+                    # Another process may have built it while this one waited for the lock.
+                    if (cached := _read(folder, name, remove_unusable=True)) is None:
                         content = self._build(compiler)
                         cached = content, str(_write(folder, name, content))
-            content, where = cached
+            content, location = cached
         except OSError as error:
-            why = error.strerror or error
+            reason = error.strerror or error
             notify(
-                f"{folder} cannot be used, {why}: the library is kept in memory, for this process"
+                f"{folder} cannot be used, {reason}: the library is kept in memory, for this "
+                "process"
             )
-            where = f"memory alone, as {folder} cannot be used, {why}"
+            location = f"memory alone, as {folder} cannot be used, {reason}"
             content = content or self._build(compiler)
-        return _open(content, name), where
+        return _open(content, name), location
 
     def _build(self, compiler: list[str]) -> bytes:
         """Return the content of the library."""
-        what = f"building {self.source.name} with {compiler[0]} for this processor"
-        notify(f"{what}, once; it takes some seconds ...")
+        notify(
+            f"building {self.source.name} with {compiler[0]} for this processor, once; it takes "
+            "some seconds ..."
+        )
         try:
             with tempfile.TemporaryDirectory() as folder:
-                made = Path(folder) / "made.so"
+                library = Path(folder) / "library.so"
                 if self.is_extension:
-                    _compile_extension(compiler, self.source, str(made))
+                    _compile_extension(compiler, self.source, str(library))
                 else:
-                    _compile(compiler, self.source, str(made), self.flags)
-                return made.read_bytes()
-        except OSError as error:  # not one of the cache folder
+                    _compile(compiler, self.source, str(library), self.flags)
+                return library.read_bytes()
+        except OSError as error:  # the caller handles those of the cache folder
             raise RuntimeError(str(error)) from error
 
 
-def threads(work: int, each: int) -> int:
-    """Return how many threads to use: no more than cores, and none with less work than ``each``.
+def threads(work: int, min_work: int) -> int:
+    """Return the number of threads to use: at most one per core, each with at least ``min_work``.
 
-    A thread without a core of its own makes the others wait for it at every step.
+    With more threads than cores, threads wait for each other at every step.
     """
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return max(1, min(torch.get_num_threads(), cores, work // each, MAX_THREADS))
+    return max(1, min(torch.get_num_threads(), cores, work // min_work, MAX_THREADS))
 
 
 def is_switched_off() -> bool:
-    """Return whether the user wants none of this."""
+    """Return whether the environment variable ``LNLIB_COMPILED`` is 0."""
     return os.environ.get("LNLIB_COMPILED", "1") == "0"
 
 
 def notify(text: str) -> None:
-    """Tell the user: one line on stderr, where there is one."""
+    """Print one line on stderr, if there is one."""
     if sys.stderr is not None:
-        with contextlib.suppress(OSError, ValueError):  # gone, or closed
+        with contextlib.suppress(OSError, ValueError):  # the stream is broken or closed
             print(f"lnlib: {text}", file=sys.stderr, flush=True)
 
 
-# The cache folder. Whoever can write a library can write its hash as well, so that the hash is
-# against damage, owner and permissions of the file are against others.
+# The cache folder. Anyone who can write a library can write its hash as well. So the hash protects
+# against damage; the owner and the permissions of the file protect against other users.
 
 
 def _cache_folder() -> Path:
@@ -178,12 +181,12 @@ def _cache_folder() -> Path:
         return Path(base) / "lnlib" / "compiled"
     try:
         return Path.home() / ".cache" / "lnlib" / "compiled"
-    except RuntimeError:  # a user without a home: no folder can be made there
+    except RuntimeError:  # the user has no home folder: creating this one fails
         return Path(os.devnull) / "compiled"
 
 
 def _make_private(folder: Path) -> None:
-    """Make the folder, of the user alone whatever the umask and the permissions it inherits."""
+    """Create the folder, accessible by the user only, whatever the umask and the parent folder."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = os.stat(folder)
     if status.st_uid != os.geteuid():
@@ -192,8 +195,8 @@ def _make_private(folder: Path) -> None:
         folder.chmod(0o700)
 
 
-def _complaint(status: os.stat_result) -> str:
-    """Return why a file is not to be trusted; nothing, if it is."""
+def _distrust_reason(status: os.stat_result) -> str:
+    """Return why a file must not be loaded, or an empty string."""
     if not stat.S_ISREG(status.st_mode):
         return "is not a regular file"
     if status.st_uid != os.geteuid():
@@ -203,45 +206,45 @@ def _complaint(status: os.stat_result) -> str:
     return ""
 
 
-def _read(folder: Path, name: str, mend: bool = False) -> tuple[bytes, str] | None:
-    """Return the library, if the folder has a whole one of the user's own, and its path.
+def _read(folder: Path, name: str, remove_unusable: bool = False) -> tuple[bytes, str] | None:
+    """Return the content and the path of a library, if the folder has one that can be trusted.
 
     Args:
-        folder: Where to look.
-        name: What its name begins with; the rest is the hash.
-        mend: Remove one that cannot be used, and say why.
+        folder: The cache folder.
+        name: The name of the file without the hash of its content.
+        remove_unusable: Remove files that cannot be used, and say why.
     """
     for path in sorted(folder.glob(f"{name}-*.so")):
         content = b""
         try:
-            # Not through a link, and without waiting for what is no file.
-            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with open(file, "rb") as opened:
-                if not (complaint := _complaint(os.fstat(file))):
-                    content = opened.read()
-                    complaint = "" if path.stem == f"{name}-{_hash(content)}" else "is damaged"
+            # Do not follow links, and do not block on a named pipe.
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(fd, "rb") as file:
+                if not (reason := _distrust_reason(os.fstat(fd))):
+                    content = file.read()
+                    reason = "" if path.stem == f"{name}-{_hash(content)}" else "is damaged"
         except OSError as error:
-            complaint = "is a link" if path.is_symlink() else f"cannot be read, {error.strerror}"
-        if not complaint:
+            reason = "is a link" if path.is_symlink() else f"cannot be read, {error.strerror}"
+        if not reason:
             return content, str(path)
-        if mend:
-            notify(f"{path} {complaint}: it is not loaded but built again")
+        if remove_unusable:
+            notify(f"{path} {reason}: it is not loaded but built again")
             path.unlink(missing_ok=True)
     return None
 
 
 def _write(folder: Path, name: str, content: bytes) -> Path:
-    """Write a library, in one move, and return its path."""
+    """Write a library atomically and return its path."""
     path = folder / f"{name}-{_hash(content)}.so"
     part = path.with_suffix(f".{os.getpid()}.part")
     try:
         part.unlink(missing_ok=True)
-        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(file, "wb") as to:
-            os.fchmod(file, 0o600)  # a folder can have other defaults
-            to.write(content)
-            to.flush()
-            os.fsync(file)
+        fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(fd, "wb") as file:
+            os.fchmod(fd, 0o600)  # the folder can have an ACL with other defaults
+            file.write(content)
+            file.flush()
+            os.fsync(fd)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
@@ -249,13 +252,14 @@ def _write(folder: Path, name: str, content: bytes) -> Path:
 
 
 def _open(content: bytes, name: str) -> ctypes.CDLL:
-    """Load a copy that lies in memory or, where that is not possible, in a file without a name."""
+    """Load a library from memory or, where that is not possible, from a temporary file."""
     with contextlib.suppress(AttributeError, OSError):  # not Linux, no /proc, or not allowed
-        file = os.memfd_create(name)
-        with open(file, "wb", closefd=False) as to:
-            to.write(content)
-        # It stays open: the system knows by this path what it has loaded, and the number is in it.
-        return ctypes.CDLL(f"/proc/self/fd/{file}")
+        fd = os.memfd_create(name)
+        with open(fd, "wb", closefd=False) as file:
+            file.write(content)
+        # Never closed: the dynamic linker identifies a loaded library by this path, and a later
+        # file with the same number would count as the same library.
+        return ctypes.CDLL(f"/proc/self/fd/{fd}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.so"
         path.write_bytes(content)
@@ -266,18 +270,19 @@ def _hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what processes that have died were writing."""
+def _remove_stale_parts(folder: Path) -> None:
+    """Remove partial files of processes that no longer run."""
     for part in folder.glob("*.part"):
         with contextlib.suppress(OSError):
-            if time.time() - part.lstat().st_mtime > STALE and not _writer_lives(part):
+            if time.time() - part.lstat().st_mtime > STALE_AFTER_S and not _is_written(part):
                 part.unlink()
 
 
-def _writer_lives(part: Path) -> bool:
+def _is_written(part: Path) -> bool:
+    """Return whether the process whose number is in the name of a partial file still runs."""
     try:
         os.kill(int(part.stem.rpartition(".")[2]), 0)
-    except PermissionError:  # another user's
+    except PermissionError:  # the process of another user
         return True
     except (ValueError, OverflowError, ProcessLookupError):
         return False
@@ -285,10 +290,10 @@ def _writer_lives(part: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold a lock within, so that of several processes one builds and the others wait for it."""
-    lock = FileLock(path, timeout=PATIENCE)
-    # Where there are no locks, or the other one hangs, two build, and the last one's stays.
+def _lock(path: Path) -> Iterator[None]:
+    """Hold a file lock, so that one process builds while others wait for it."""
+    lock = FileLock(path, timeout=LOCK_TIMEOUT_S)
+    # If the file system has no locks, or the other process hangs, both build and the last one wins.
     with contextlib.suppress(OSError, NotImplementedError):
         lock.acquire()
     try:
@@ -301,21 +306,21 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _compiler() -> list[str] | None:
-    """Return the command: ``$CXX`` if that is set, else the first that is found."""
+    """Return the command of the compiler: ``$CXX`` if set, else the first one on the PATH."""
     if os.environ.get("CXX"):
         return shlex.split(os.environ["CXX"])
     first = next((path for name in ("g++", "clang++", "c++") if (path := shutil.which(name))), None)
-    # On macOS the names are always there; without the tools behind them they open a dialog.
+    # On macOS these commands always exist; without the developer tools they open a dialog.
     if sys.platform == "darwin" and first and first.startswith("/usr/bin/"):
         try:
-            _output(["xcode-select", "-p"])
+            _run(["xcode-select", "-p"])
         except (OSError, RuntimeError):
             return None
     return [first] if first else None
 
 
-def _processor() -> str:
-    """Return what -march=native depends on: a home folder may be shared by several machines."""
+def _cpu_description() -> str:
+    """Return what -march=native depends on: machines can share a home folder."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -325,67 +330,68 @@ def _processor() -> str:
 
 
 def _extension_flags() -> tuple[str, ...]:
-    """Return where PyTorch and Python are, and which: all that an extension depends on."""
-    home = Path(torch.__file__).resolve().parent
-    python = Path(sysconfig.get_path("include"))
-    if not (python / "Python.h").exists():
-        raise RuntimeError(f"{python / 'Python.h'} is missing: install Python's headers")
-    folders = (home / "include", home / "include/torch/csrc/api/include", python)
+    """Return the flags with the paths and versions of PyTorch and Python."""
+    torch_folder = Path(torch.__file__).resolve().parent
+    torch_include, python_include = torch_folder / "include", Path(sysconfig.get_path("include"))
+    if not (python_include / "Python.h").exists():
+        raise RuntimeError(f"{python_include / 'Python.h'} is missing: install Python's headers")
+    folders = (torch_include, torch_include / "torch/csrc/api/include", python_include)
     flags = [f"-I{folder}" for folder in folders]
     flags += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
     flags += [f'-DBUILT_FOR="{torch.__version__}, {sys.version.split()[0]}"']
     if sys.platform == "darwin":
         return *flags, "-undefined", "dynamic_lookup"
-    return *flags, f"-L{home / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch_python"
+    return *flags, f"-L{torch_folder / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch_python"
 
 
-def _compile_extension(compiler: list[str], source: Path, to: str) -> None:
-    """Write an extension; it leaves the arithmetic to other libraries, so that -O1 is enough."""
+def _compile_extension(compiler: list[str], source: Path, output: str) -> None:
+    """Compile an extension of PyTorch; -O1 is enough, because other libraries do the arithmetic."""
     flags = ("-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-pthread")
-    _output([*compiler, *flags, str(source), "-o", to, *_extension_flags()])  # libraries last
+    _run([*compiler, *flags, str(source), "-o", output, *_extension_flags()])  # libraries last
 
 
-def _compile(compiler: list[str], source: Path, to: str, flags: Sequence[str] = ()) -> None:
-    """Write the shared library; without ``-march=native`` where the compiler does not know it."""
-    what = (f"-I{HEADERS}", str(source), "-o", to)
+def _compile(compiler: list[str], source: Path, output: str, flags: Sequence[str] = ()) -> None:
+    """Compile a library; without ``-march=native`` if the compiler does not support it."""
+    arguments = (*flags, f"-I{HEADERS}", str(source), "-o", output)
     try:
-        _output([*compiler, *FLAGS, *flags, *what])
+        _run([*compiler, *FLAGS, *arguments])
     except RuntimeError:
-        known = [flag for flag in FLAGS if flag != "-march=native"]
-        _output([*compiler, *known, *flags, *what])
+        portable_flags = [flag for flag in FLAGS if flag != "-march=native"]
+        _run([*compiler, *portable_flags, *arguments])
 
 
-def _output(command: list[str]) -> str:
-    done = subprocess.run(
+def _run(command: list[str]) -> str:
+    """Run a command and return its output; raise ``RuntimeError`` if it fails."""
+    result = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=TIMEOUT,
+        timeout=COMPILE_TIMEOUT_S,
         check=False,
     )
-    if done.returncode:
-        error = next((line for line in done.stderr.splitlines() if "error" in line), "")
-        raise RuntimeError(f"{command[0]} ended with status {done.returncode} {error}".strip())
-    return done.stdout
+    if result.returncode:
+        error = next((line for line in result.stderr.splitlines() if "error" in line), "")
+        raise RuntimeError(f"{command[0]} ended with status {result.returncode} {error}".strip())
+    return result.stdout
 
 
 def _share_threads(library: ctypes.CDLL) -> None:
-    """Let the library compute on the threads of PyTorch's own OpenMP, where that is GCC's."""
+    """Let the library use the threads of PyTorch's OpenMP, if that is GCC's (libgomp)."""
     library.lnlib_use.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     try:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:
         return
-    # In torch/lib or, beside it, torch.libs. The system names the file behind all links.
-    home = str(Path(torch.__file__).resolve().parent)
+    # Either in torch/lib or in torch.libs next to it. The paths in maps have no symbolic links.
+    torch_folder = str(Path(torch.__file__).resolve().parent)
     paths = {line.split(maxsplit=5)[5] for line in lines if "libgomp" in line}
     for path in sorted(paths):
-        if path.startswith(home):
-            gomp = ctypes.CDLL(path)  # loaded already: this is the same one
+        if path.startswith(torch_folder):
+            gomp = ctypes.CDLL(path)  # the library that is already loaded
             names = ("GOMP_parallel", "omp_get_num_threads")
             library.lnlib_use(*(ctypes.cast(gomp[n], ctypes.c_void_p).value for n in names))
-            # A fork leaves the threads behind, and GCC's OpenMP would wait for them for ever.
+            # A forked process does not have the threads, and libgomp would wait for them forever.
             os.register_at_fork(after_in_child=lambda: library.lnlib_use(None, None))
             return

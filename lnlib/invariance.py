@@ -403,7 +403,9 @@ def _normalized(norm: str, a: np.ndarray, layer: Layer, eps: float) -> np.ndarra
         return norms.group_norm(a, 2, gain, bias, eps=eps)
     if norm == "instance":
         return norms.instance_norm(a.reshape(len(a), -1, 4), gain, bias, eps=eps).reshape(a.shape)
-    return gain * a + bias
+    if norm == "none":
+        return gain * a + bias
+    raise NotImplementedError(f"{norm} norm has a row in lnlib.registry, but no formula here")
 
 
 def _permuted(

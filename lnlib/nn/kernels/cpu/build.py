@@ -116,7 +116,7 @@ class Library:
             _make_private(folder)
             _remove_stale_parts(folder)
             if (cached := _read(folder, name)) is None:
-                with _lock(folder / f"{name}.lock"):
+                with _build_lock(folder / f"{name}.lock"):
                     # Another process may have built it while this one waited for the lock.
                     if (cached := _read(folder, name, remove_unusable=True)) is None:
                         content = self._build(compiler)
@@ -290,7 +290,7 @@ def _is_written(part: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def _build_lock(path: Path) -> Iterator[None]:
     """Hold a file lock, so that one process builds while others wait for it."""
     lock = FileLock(path, timeout=LOCK_TIMEOUT_S)
     # If the file system has no locks, or the other process hangs, both build and the last one wins.

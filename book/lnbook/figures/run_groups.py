@@ -1,4 +1,4 @@
-"""Recorded runs of several arms, in the kinds in which a chapter compares them.
+"""Recorded runs of several arms, in the groups (kinds) in which a chapter compares them.
 
 The arms are the networks of the paper's recurrent experiments: without normalization, without
 normalization from a tuned initialization, and with layer norm; a chapter may add others.
@@ -23,22 +23,22 @@ STYLES = {
     TUNED_INIT: ("no norm, tuned initialization", COLORS["none"], "dash"),
     LAYER: ("layer norm", COLORS["layer"], "solid"),
 }
-SWEEP = "sweep"  # the kind of the runs that were to find the rates
+SWEEP = "sweep"  # the group of the runs that chose the learning rates
 MISSING = "not yet recorded"
 
 
 class Runs:
-    """What has been recorded of an experiment; a chapter says which kinds it tells apart.
+    """The recorded runs of an experiment; a subclass for each chapter defines the groups.
 
     Args:
-        records: Of the experiment.
-        task: Compares them: the ``TASK`` of its ``results``.
+        records: Records of the experiment.
+        task: Their comparison, the ``TASK`` of the experiment's ``results``.
 
     Attributes:
-        kinds: From a name of :attr:`KINDS` to its arms, each at its best learning rate; a kind
-            without a record of one of these is left out.
-        of: From a kind to all its records.
-        sweep: The arms of the runs that were to find the rates, or nothing.
+        kinds: Maps a name of :attr:`KINDS` to its arms, each at its best learning rate; groups
+            without records are left out.
+        records_by_kind: Maps a name of :attr:`KINDS` to all its records.
+        sweep: The arms of the runs that chose the learning rates, empty if there are none.
 
     Raises:
         ValueError: If there are no records.
@@ -46,7 +46,7 @@ class Runs:
 
     EXPERIMENT: ClassVar[str]
     MEASURE: ClassVar[str]  # the curve that is drawn
-    KINDS: ClassVar[tuple[str, ...]]  # the first is the chapter's own
+    KINDS: ClassVar[tuple[str, ...]]  # names of the groups, the main one first
     EARLY: ClassVar[int] = 0  # updates before which no ratio is shown
     STYLES: ClassVar[Mapping[str, tuple[str, str, str]]] = STYLES  # of the arms, layer norm last
 
@@ -68,20 +68,20 @@ class Runs:
         self.sweep = self.kinds.pop(SWEEP, {})
 
     def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """Name the kind of some arms, by what their runs' settings have in common."""
+        """Return the name of the group that has these arms, whose runs share these settings."""
         raise NotImplementedError
 
     @property
     def missing(self) -> list[str]:
-        """Names of the kinds that are not recorded."""
+        """Names of the groups without records."""
         return [name for name in self.KINDS if name not in self.kinds]
 
     def recorded(self) -> dict[str, str]:
-        """Return the kinds that are recorded, for a choice."""
+        """Return the names of the recorded groups, as the options of a control."""
         return {name: name for name in self.KINDS if name in self.kinds}
 
     def others(self, kind: str) -> list[str]:
-        """Return the arms of a kind that layer norm is compared with."""
+        """Return the arms of a group with which layer norm is compared."""
         return [arm for arm in self.STYLES if arm != LAYER and arm in self.kinds.get(kind, {})]
 
     def curves(

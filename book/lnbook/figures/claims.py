@@ -16,7 +16,6 @@ from lnlab import claims
 from lnlab.claims import ClaimResult, Finding, Records
 from lnlab.claims.trained import NO_NORM, TARGETS
 from lnlab.comparison import Evidence
-from lnlab.experiments._task import Task
 
 Record = Mapping[str, Any]
 
@@ -56,7 +55,7 @@ def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
     )
 
 
-def targets(task: Task, arms: Mapping[str, Any], names: Mapping[str, str]) -> Table:
+def targets(task: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Table:
     """Return how many updates each arm needs to reach the three targets.
 
     Args:

@@ -15,7 +15,7 @@ from lnbook.figures import claims
 from lnbook.figures.colors import COLORS
 from lnbook.figures.table import Table
 from lnlab.claims import ClaimResult
-from lnlab.experiments._task import LAYER, NO_NORM, TUNED_INIT, Task
+from lnlab.claims.trained import LAYER, NO_NORM, TUNED_INIT
 
 #: Label, color and dash of each arm.
 STYLES = {
@@ -50,7 +50,7 @@ class Runs:
     EARLY: ClassVar[int] = 0  # updates before which no ratio is shown
     STYLES: ClassVar[Mapping[str, tuple[str, str, str]]] = STYLES  # of the arms, layer norm last
 
-    def __init__(self, records: Sequence[Mapping[str, Any]], task: Task) -> None:
+    def __init__(self, records: Sequence[Mapping[str, Any]], task: Any) -> None:
         if not records:
             raise ValueError(
                 "Runs: no records were given; record them with python -m lnlab replay "

@@ -10,13 +10,14 @@ import numpy as np
 from lnbook.chapters.attentive_reader.runs import Runs
 from lnbook.widgets.replay import base
 from lnbook.widgets.replay.attention import attends, questions
-from lnlab.experiments.attentive_reader.results import TASK
+from lnlab.claims.trained import TASKS
 
 
 def with_attention(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return, for each network, the run that recorded its attention: the longest, first seed."""
     runs = sorted(records, key=lambda run: (-run["settings"]["epochs"], run["seed"]))
-    arms = {name: TASK.arms[name] for name in Runs.STYLES}
+    task = TASKS["attentive_reader"]
+    arms = {name: task.arms[name] for name in Runs.STYLES}
     return base.select_runs(runs, arms, "attention")
 
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from lnbook.figures import run_groups
 from lnbook.figures.colors import COLORS
 from lnbook.figures.run_groups import LAYER, NO_NORM, SWEEP, TUNED_INIT
-from lnlab.experiments._task import Task
-from lnlab.experiments.attentive_reader.results import BATCH_EVERYWHERE, BATCH_LSTM, SMALL_GAIN
 
+BATCH_LSTM, BATCH_EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
+SMALL_GAIN = "layer, gain 0.1"
 MAIN, RELEASED_CODE = "standard settings", "settings of the public code"
 SMALL_BATCHES, TWO_PASSAGES = "batches of 8 questions", "two passages per question"
 SHORT_PASSAGES, REPLAYED = "short training passages", "runs whose attention is shown"
@@ -40,8 +40,8 @@ class Runs(run_groups.Runs):
     def __init__(
         self,
         records: Sequence[Mapping[str, Any]],
-        task: Task,
-        released_task: Task | None = None,
+        task: Any,
+        released_task: Any = None,
     ) -> None:
         super().__init__(records, task)
         for changed, runs in released_task.run_groups(records) if released_task else ():

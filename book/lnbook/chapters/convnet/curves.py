@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 
@@ -13,7 +15,6 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS as STYLES
 from lnbook.figures.plots import band, label_ends, spread
-from lnlab.experiments._task import Task
 
 AXES = {"updates": "updates", "seconds": "seconds"}
 ARMS = {
@@ -30,7 +31,7 @@ OTHERS = {style[0]: name for name, style in ARMS.items() if name not in ALWAYS}
 HIGHEST = 30  # percent; the first points are far above
 
 
-def lines(runs: Runs, task: Task, axis: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def lines(runs: Runs, task: Any, axis: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the updates or seconds of each arm, mean over seeds, and its errors in percent."""
     results = {}
     for name, arm in compared_arms(runs, task).items():
@@ -44,7 +45,7 @@ def lines(runs: Runs, task: Task, axis: str) -> dict[str, tuple[np.ndarray, np.n
     return results
 
 
-def draw_curves(runs: Runs, task: Task, other: str, axis: str) -> list[go.Figure]:
+def draw_curves(runs: Runs, task: Any, other: str, axis: str) -> list[go.Figure]:
     """Draw the validation error of no norm, batch norm and another arm; bands are seeds."""
     figure = go.Figure()
     lowest, end = [], 0.0
@@ -64,7 +65,7 @@ def draw_curves(runs: Runs, task: Task, other: str, axis: str) -> list[go.Figure
     return [label_ends(figure)]
 
 
-def describe_curves(runs: Runs, task: Task, other: str, axis: str) -> str:
+def describe_curves(runs: Runs, task: Any, other: str, axis: str) -> str:
     """Give the lowest error of each network, mean over seeds, and when it is reached."""
     texts = []
     for name, (where, errors) in lines(runs, task, axis).items():
@@ -85,7 +86,7 @@ CURVES = Picture(
 )
 
 
-def curves(runs: Runs, task: Task) -> Explorer | None:
+def curves(runs: Runs, task: Any) -> Explorer | None:
     """Return the figure with its controls, or ``None`` while an arm is not recorded.
 
     Args:

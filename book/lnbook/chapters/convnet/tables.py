@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,6 @@ from lnbook.figures import claims
 from lnbook.figures.run_groups import MISSING
 from lnbook.figures.table import Table
 from lnlab.claims.trained import end
-from lnlab.experiments._arms import Arm
-from lnlab.experiments._task import Task
 
 #: Label of each arm of ``lnlab.experiments.convnet``.
 LABELS = {
@@ -27,7 +26,7 @@ LABELS = {
 MIN_SEEDS = 2  # arms are not compared before each has this many seeds
 
 
-def compared_arms(runs: Runs, task: Task) -> dict[str, Arm]:
+def compared_arms(runs: Runs, task: Any) -> dict[str, Any]:
     """Return every arm at its best learning rate, or an empty dict while one has too few seeds.
 
     The best rate of an arm could be among those that are not yet recorded.
@@ -37,7 +36,7 @@ def compared_arms(runs: Runs, task: Task) -> dict[str, Arm]:
     return arms if set(arms) == set(LABELS) else {}
 
 
-def norm_table(runs: Runs, task: Task) -> Table:
+def norm_table(runs: Runs, task: Any) -> Table:
     """Return a table of the updates of each norm to the targets, and of its final test error.
 
     Args:
@@ -60,7 +59,7 @@ def norm_table(runs: Runs, task: Task) -> Table:
     )
 
 
-def mnist_table(runs: Runs, task: Task) -> Table:
+def mnist_table(runs: Runs, task: Any) -> Table:
     """Return a table of three networks on MNIST, at their best rates by error and by NLL.
 
     Args:

@@ -14,7 +14,6 @@ from lnbook.figures.table import Table
 from lnlab.claims.numbers import PAPER_TABLE_2
 from lnlab.claims.trained import NO_NORM
 from lnlab.comparison import limits_name
-from lnlab.experiments._task import Task
 
 EXPERIMENT = "order_embeddings"
 _MEASURES = {f"recall_{k}": f"R@{k} (%)" for k in (1, 5, 10)} | {"mean_rank": "mean rank"}
@@ -55,7 +54,7 @@ def table_2(rows: Sequence[Any], records: Sequence[Record]) -> Table:
     )  # fmt: skip
 
 
-def updates(task: Task, best: Mapping[str, Any], same: Sequence[Mapping[str, Any]]) -> Table:
+def updates(task: Any, best: Mapping[str, Any], same: Sequence[Mapping[str, Any]]) -> Table:
     """Return the updates to the targets at the best rates, and with both models at one rate.
 
     Args:

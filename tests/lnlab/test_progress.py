@@ -69,6 +69,13 @@ def test_the_start_of_a_further_run_does_not_change_the_rate(clock):
     assert clock.bar.n == 122
 
 
+def test_the_rate_before_any_print_is_that_since_the_first_update(clock):
+    clock.bar.miniters = clock.bar.mininterval = 50
+    clock.wait(77)
+    clock.train(5, 0.5)
+    assert clock.rate == pytest.approx(2)
+
+
 def test_a_bar_that_is_not_shown_counts_nothing_and_fails_nowhere():
     """As every rank but the first has it."""
     bar = Progress(total=10, disable=True)

@@ -1,8 +1,10 @@
 """The loop: where it measures, what it keeps, how it goes on after a break."""
 
 import dataclasses
+import errno
 import io
 import math
+import os
 import random
 
 import pytest
@@ -332,6 +334,23 @@ def test_a_measure_without_a_unit_is_refused(digits, monkeypatch):
     monkeypatch.setattr(Run, "measure", lambda self: measure(self) | {"luck": 1.0})
     with pytest.raises(TypeError, match=r"mnist: what is measured must be among .* got luck"):
         next(tiny(digits, None))
+
+
+def test_a_full_disk_keeps_the_former_checkpoint_and_says_what_is_needed(
+    digits, tmp_path, saved, monkeypatch
+):
+    file = tmp_path / "run.pt"
+    file.write_bytes(saved[0])
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    size = f"{len(saved[0]):,}"[:-4]  # but for some hundred bytes
+    with pytest.raises(OSError, match=rf"cannot write {file}: .*{size},\d+ bytes are needed"):
+        list(tiny(digits, file))
+    assert file.read_bytes() == saved[0]
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(digits):

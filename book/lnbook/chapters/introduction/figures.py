@@ -87,7 +87,7 @@ def _table(x: np.ndarray, title: str, limit: float) -> go.Figure:
             # Not plotly's rounding, which makes −0.0 of −0.04.
             text=[[_one(v) for v in row] for row in x],
             texttemplate="%{text}",
-            textfont={"size": 12},  # plotly would choose 9
+            textfont={"size": 11},  # plotly would choose 9
             hovertemplate="example %{y}, unit %{x}: %{z:.3f}<extra></extra>",
             xgap=2,
             ygap=2,
@@ -96,6 +96,7 @@ def _table(x: np.ndarray, title: str, limit: float) -> go.Figure:
     figure.layout = dict(
         title=title,
         height=310,
+        margin={"r": 2},  # room for the numbers
         coloraxis={"cmin": -limit, "cmax": limit, "cmid": 0, "showscale": False},
         xaxis={
             "side": "top",

@@ -155,6 +155,31 @@ def test_a_record_lists_the_conditions_under_which_its_parts_were_trained(
     assert first["torch"] != "9.9"
 
 
+@pytest.mark.parametrize(("epoch", "updates"), [(1, 4), (1, 10)])
+def test_a_part_that_ends_within_an_epoch_ends_where_it_was_broken_off(
+    tmp_path, monkeypatch, epoch, updates
+):
+    monkeypatch.setattr("lnlab.training.CHECKPOINT_S", 0)
+    save, per_epoch, now = checkpoint.save, [], {"threads": 1}
+    made = records.conditions
+    monkeypatch.setattr(records, "conditions", lambda device: made(device) | now)
+
+    def killed(path, run, at):
+        save(path, run, at)
+        if (at.epochs, at.updates) == (epoch, updates):
+            per_epoch.append(run.updates_per_epoch)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "save", killed)
+    with pytest.raises(KeyboardInterrupt):
+        runs(tmp_path, 2, step="plain")
+    monkeypatch.setattr(checkpoint, "save", save)
+    now["threads"] = 7
+    first, last = records.read(runs(tmp_path, 2, step="plain"))["provenance"]["segments"]
+    assert first["epochs"] == pytest.approx(epoch + updates / per_epoch[0])
+    assert (first["threads"], last["threads"], last["epochs"]) == (1, 7, 2)
+
+
 def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp_path, interrupt):
     interrupt(1)
     with pytest.raises(KeyboardInterrupt):

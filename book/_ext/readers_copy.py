@@ -42,6 +42,8 @@ EQUATION = re.compile(r"^\$\$ \(([\w-]+)\)$", re.M)
 # What the exercises of a page say of notebooks, to those who read a page.
 PAGES_ONLY = re.compile(r"^The check runs in a live notebook.*\n?", re.M)
 TABLE = re.compile(r"^:::\{table\}(.*)\n((?::\w.*\n)*)([\s\S]*?)^:::$", re.M)
+HEADING = re.compile(r"^#+ (.+)$", re.M)
+WITHIN = re.compile(r"\]\(#([\w-]+)\)")  # a link to a heading of the same page
 LINK = re.compile(r"\[([^\]]+)\]\(([\w-]+)(\.md|\.ipynb)?(#[\w-]+)?\)")
 
 
@@ -102,6 +104,16 @@ def copy(path, *, site="", library=None):
     return stored | {"cells": cells}
 
 
+def slug(title):
+    """Return the anchor of a heading, as MyST makes it."""
+    return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
+
+
+def dashed(title):
+    """Return the anchor of a heading, as JupyterLab makes it."""
+    return title.replace(" ", "-").replace("(", "%28").replace(")", "%29")
+
+
 def visible(cells):
     """Return the code that a page shows, cell by cell."""
     code = [cell for cell in cells if cell["cell_type"] == "code"]
@@ -144,6 +156,7 @@ class Translator:
         self.folder, self.site = folder, site
         self.equations = {label: k for k, label in enumerate(EQUATION.findall(text), 1)}
         self.here = {label: title for label, _, title in LABELED.findall(text)}
+        self.slugs = {slug(title): title for title in HEADING.findall(text)}
 
     def __call__(self, text):
         """Translate a part of the text."""
@@ -156,6 +169,7 @@ class Translator:
         text = re.sub(r"\{minutes\}`(\w+)`", lambda m: f"{self.minutes(m[1])} min", text)
         text = re.sub(r"\{term\}`([^`<]+?)(?: <[^>]*>)?`", r"\1", text)
         text = re.sub(r"\{doc\}`(\w+)`", self.named, text)
+        text = WITHIN.sub(lambda m: f"](#{dashed(self.slugs.get(m[1], m[1]))})", text)
         return LINK.sub(self.linked, text).strip()
 
     def minutes(self, name):
@@ -190,7 +204,7 @@ class Translator:
         if kind == ".md":
             return f"[{text}]({self.site}{name}.html{part})" if self.site else f"*{text}*"
         page, title = ("", self.here[name]) if name in self.here else self.elsewhere(name)
-        return f"[{text}]({page}#{title.replace(' ', '-')})" if title else match[0]
+        return f"[{text}]({page}#{dashed(title)})" if title else match[0]
 
     def elsewhere(self, label):
         """Return the chapter and the heading that has a label."""

@@ -70,7 +70,7 @@ def test_a_recorded_cost_is_that_of_the_setting_of_its_letters(records, letters)
 @pytest.mark.parametrize("norms", ["llll", "lllll ", "LLLLL", "onnnn"])
 def test_letters_that_are_no_norms_are_refused(norms):
     with pytest.raises(
-        ValueError, match="TransformerWidget: norms must be five letters of l, r, f and"
+        ValueError, match="TransformerWidget: norms must be five letters of l, r, f, and"
     ):
         TransformerWidget(norms=norms)
 

@@ -78,11 +78,11 @@ EXERCISES = {
             "`v` is a variance: take its square root, too.": (
                 lambda N, before, after, v: np.sqrt((after - before) / (2 * N)) / v
             ),
-            "this is GPT-2's factor, with which the sublayers add `v` in all.": (
+            "this is GPT-2's factor, with which the sublayers add `v` in total.": (
                 lambda N, before, after, v: 1 / np.sqrt(2 * N)
             ),
         },
-        right="GPT-2's 1/√(2N) is the case in which the sublayers add `v` in all, at any depth.",
+        right="GPT-2's 1/√(2N) is the case in which the sublayers add `v` in total, at any depth.",
     ),
     "layernorm-scaling-depth": Value(
         31,
@@ -94,7 +94,8 @@ EXERCISES = {
             55: "the variance is the sum 1 + 1/2 + ... + 1/N, a little more than the logarithm of "
             "N. Add it up.",
         },
-        right="The variance grows like the logarithm of the depth: 83 blocks for 5, 227 for 6.",
+        right="The variance grows like the logarithm of the depth: it takes 83 blocks to reach "
+        "5 times the variance, and 227 to reach 6 times.",
         otherwise="add 1 + 1/2 + 1/3 + ... until the sum is at least 4.",
     ),
 }

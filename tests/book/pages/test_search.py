@@ -75,7 +75,7 @@ ANSWERS = {
     "bf16": "bfloat16",
     "RoPE": "RoPE",
     "norm after modulation": "norm after the modulation",
-    "contrastive": "Shuffling BN in MoCo",
+    "contrastive": "Contrastive losses",
     "gradient penalty": "WGAN-GP",
     "QK-clip": "QK-clip",
     "softcapping": "soft-capping",

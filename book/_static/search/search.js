@@ -23,7 +23,8 @@
       const hits = count(text, word), inPage = first.test(page.title);
       if (!named && !hits && !inPage) continue;
       held++;
-      score += hits / (hits + text.length / LETTERS / SPARSE) + TITLE * Math.sqrt(named)
+      // A section may have a title and no text of its own.
+      score += (hits && hits / (hits + text.length / LETTERS / SPARSE)) + TITLE * Math.sqrt(named)
         + (inPage ? PAGE : 0);
     }
     const low = LOW.has(page.page) ? 0.4 : 1;

@@ -91,7 +91,7 @@ ANSWERS = {
     "track_running_stats": "Batch norm is lost",
     "GradScaler": "GradScaler",
     "loss scaling": "NaN or zeros in float16",
-    "loss spike": "Loss spikes",
+    "loss spike": "Very large values, and loss spikes",
     "frozen weights": "validation accuracy drifts",
     "requires_grad=False": "validation accuracy drifts",
     "final norm": "Do you need a final norm?",

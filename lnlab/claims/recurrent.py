@@ -104,12 +104,12 @@ def long_and_small(records: Records) -> list[Finding]:
         groups = run_groups(records, name)
         for group in groups:
             if group.changed.keys() & LONGER_OR_SMALLER:
-                results += _compare_ratios(_usual(groups, group), group)
+                results += _compare_ratios(_matching_group(groups, group), group)
     return results + _digits_by_pixel(records)
 
 
-def _usual(groups: Sequence[RunGroup], group: RunGroup) -> RunGroup:
-    """Return the group with the usual lengths and batches that is measured as the given one is.
+def _matching_group(groups: Sequence[RunGroup], group: RunGroup) -> RunGroup:
+    """Return the group with default lengths and batch size that is measured like the given one.
 
     If there is none, return the main group.
     """
@@ -117,12 +117,12 @@ def _usual(groups: Sequence[RunGroup], group: RunGroup) -> RunGroup:
     def measuring(group: RunGroup) -> dict[str, Any]:
         return {k: group.changed.get(k) for k in ("lines", "updates_an_epoch")}
 
-    usual = [
+    matching = [
         other
         for other in groups
         if measuring(other) == measuring(group) and other.changed.keys() <= NOT_COMPARED
     ]
-    return (usual or groups)[0]
+    return (matching or groups)[0]
 
 
 def _compare_ratios(main: RunGroup, group: RunGroup) -> list[Finding]:

@@ -21,7 +21,7 @@ print(json.dumps([os.getcwd(), sys.path, os.environ["SEEN"], sorted({"lnlib"} & 
 print("torch" in sys.modules, os.getpid(), os.getppid())"""
 
 
-def said(manager, folder, monkeypatch, code=CODE):
+def output_of(manager, folder, monkeypatch, code=CODE):
     monkeypatch.setenv("SEEN", "yes")
     notebook = new_notebook(cells=[new_code_cell(code)])
     options = {"allow_errors": False, "kernel_manager_class": manager}
@@ -32,11 +32,11 @@ def said(manager, folder, monkeypatch, code=CODE):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux alone")
 def test_a_forked_kernel_has_torch_and_is_otherwise_like_any_other(tmp_path, monkeypatch):
-    where, other = said(AsyncKernelManager, tmp_path, monkeypatch)
+    where, other = output_of(AsyncKernelManager, tmp_path, monkeypatch)
     assert other.startswith("False")
     with warm_kernels.kernel_managers() as manager:
         for _ in range(2):
-            forked, facts = said(manager, tmp_path, monkeypatch)
+            forked, facts = output_of(manager, tmp_path, monkeypatch)
             assert forked == where
             torch, kernel, server = facts.split()
             assert torch == "True"

@@ -149,7 +149,7 @@ class Race:
             where = runs.curves(kind, LAYER, axis)[0][-1]
             text = f"After {where:,.0f} {axis}, {count}, in {self.unit}: {', '.join(ends)}."
             levels = [f"{name} {self._number(v)}" for name, v in self._levels(runs, kind).items()]
-            return f"{text} Without training: {', '.join(levels)}." if levels else text
+            return f"{text} Without training: {'; '.join(levels)}." if levels else text
         texts = []
         for other in runs.others(kind):
             where, values = getattr(runs, shown)(kind, other, axis)

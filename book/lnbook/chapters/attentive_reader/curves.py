@@ -28,7 +28,7 @@ def rule_errors(runs: Runs, split: str = "val", kind: str = MAIN) -> dict[str, f
 
 def _levels(runs: Runs, kind: str) -> Mapping[str, float]:
     result = rule_errors(runs, kind=kind)
-    return {RANDOM: result[RANDOM], "frequent name": result[NOT_IN_QUESTION]}
+    return {RANDOM: result[RANDOM], "frequent name, not in question": result[NOT_IN_QUESTION]}
 
 
 RACE = Race(

@@ -56,7 +56,7 @@ EXERCISES = {
                 / np.exp(-np.abs(np.arange(28) - center) / (2 * std**2)).sum()
             ),
         },
-        right="Because of the sum, a filter near the edge has the same total weight as any other.",
+        right="A filter near the edge thus has the same total weight as all others.",
     ),
     "kl-term": Function(
         _kl,

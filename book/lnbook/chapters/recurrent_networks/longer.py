@@ -95,10 +95,10 @@ def describe_longer(trained: int, inputs: str) -> str:
     size = longer(trained, inputs).size
     first, last = ({kind: format_size(size[kind][t]) for kind in size} for t in (0, -1))
     return (
-        f"Trained on {trained} steps, the RMS after batch norm is {first['each step']} at step 1 "
-        f"and {last['each step']} at step {LONG} with statistics per step, {first['shared']} and "
-        f"{last['shared']} with shared statistics. After layer norm it is {first['layer']} and "
-        f"{last['layer']}."
+        f"After training on {trained} steps, the RMS after batch norm is {first['each step']} at "
+        f"step 1 and {last['each step']} at step {LONG} with statistics per step, "
+        f"{first['shared']} and {last['shared']} with shared statistics. After layer norm it is "
+        f"{first['layer']} and {last['layer']}."
     )
 
 

@@ -68,13 +68,16 @@ def _longer(ratios: np.ndarray) -> np.ndarray:
 
 #: Claim, measure, and from the measure to differences that are below 0 where the claim is true.
 AT_START = {
-    "Post-norm: the last gradient is the same at every depth": (
+    "Post-norm: the last block's gradient is the same at every depth": (
         lambda runs, name: deeper(runs, name, "post"),
         _same,
     ),
     "Pre-norm: it decreases as 1/√depth": (root, _same),
     "It is larger with post-norm": (longer, _longer),
-    "Pre-norm: the stream's variance grows linearly": (growth, lambda p: _within(p - 1, LINEAR)),
+    "Pre-norm: the residual stream's variance grows linearly": (
+        growth,
+        lambda p: _within(p - 1, LINEAR),
+    ),
     "Post-norm: the gradient decays toward the input": (
         lambda runs, name: 1 / slope(runs, name, "post"),
         _longer,

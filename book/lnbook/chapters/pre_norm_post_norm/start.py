@@ -81,7 +81,7 @@ def describe_start(runs: Runs, initialization: str, depth: int) -> str:
 START = Picture(
     draw_start,
     describe_start,
-    alt="Two panels with the norm of the first gradient, in post-norm and in pre-norm. Left, in "
-    "each block. Right, in the last block over the number of blocks, next to a dotted line that "
-    "decreases as one over the square root of the depth. Bands: the range of ten seeds.",
+    alt="Two panels with the norm of the gradient at initialization, in post-norm and in pre-norm. "
+    "Left, in each block. Right, in the last block over the number of blocks, next to a dotted "
+    "line that decreases as one over the square root of the depth. Bands: the range of ten seeds.",
 )

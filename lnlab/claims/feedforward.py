@@ -90,8 +90,10 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
                 d = np.array([_mean_over_training(b, name) / _mean_over_training(a, name) - 1
                               for a, b in pairs])  # fmt: skip
                 runs = tuple(run for pair in pairs for run in pair)
-                what = f"{description}, {norm_name} norm against none"
-                results.append(Finding(what, d, "of none's", d, runs, norm_name == norm))
+                what = f"{description}, {arm_name(norm_name)} against no norm"
+                results.append(
+                    Finding(what, d, "of that without a norm", d, runs, norm_name == norm)
+                )
         return results
 
     return evaluate
@@ -151,7 +153,9 @@ def harder_to_turn(records: Records) -> list[Finding]:
             continue
         d = np.array([np.nanmean(curve(y, "turn_1")) / np.nanmean(curve(x, "turn_1")) - 1
                       for x, y in pairs])  # fmt: skip
-        what = f"{norm}: angle of an update in layer 1, initial weights four times as large"
+        what = (
+            f"{arm_name(norm)}: angle of an update in layer 1, initial weights four times as large"
+        )
         runs = tuple(run for pair in pairs for run in pair)
         results.append(Finding(what, d, "of that of unscaled weights", d, runs, norm != "none"))
     return results
@@ -310,7 +314,7 @@ def _test_end(group: RunGroup, what: str, plain: str) -> Finding:
     name, unit, factor = {"error": ("test_error", "points", 100), "NLL": ("test_nll", "nats", 1)}[
         what
     ]
-    text = f"test {what} at the end against {plain}"
+    text = f"test {what} at the end against {arm_name(plain)}"
     return final_metric_difference(group, name, unit, text, "batch", plain, factor=factor,
                                    plateau_score=lambda run: curve(run, name))  # fmt: skip
 
@@ -332,7 +336,7 @@ def border(name: str) -> Evaluator:
                 ratio = ends["border_on"] / ends["inner_on"]
                 if name == "deviation":
                     distance = np.abs(ends["border_deviation"] - 1)
-                    what = f"layer {layer}: std at the border, a tenth away from the interior's"
+                    what = f"layer {layer}: a tenth minus the difference of the border's std"
                     results.append(Finding(what, 0.1 - distance, "of the interior's", None,
                                          tuple(arm.runs.values())))  # fmt: skip
                 else:
@@ -422,7 +426,7 @@ def deep(records: Records) -> list[Finding]:
         rates = [*map(_format_schedule, best)]
         what = (
             f"{depth} blocks, {STARTS[initialization]}: lowest validation loss, "
-            f"{placement}-norm at rate {rates[0]} against none at {rates[1]}"
+            f"{placement}-norm at rate {rates[0]} against no norm at {rates[1]}"
         )
         counts = (depth, placement) == (24, "pre") and not any(
             finding.counts for finding in results

@@ -124,7 +124,7 @@ PAPER = (
           "derived", "computed at eps = 0, float64", "invariances",
           evaluate=computed.table_one),
     Claim("all-rescaling", "5.1", "all the normalization methods are invariant",
-          "Batch norm, weight norm and layer norm are invariant to re-scaling all data.",
+          "Batch norm, weight norm, and layer norm are invariant to re-scaling all data.",
           "derived", "computed at eps = 0, float64", "paper_vs_code",
           evaluate=computed.dataset_rescaling, caveat="Table 1 itself says No for weight norm."),
     Claim("case-rescaling", "5.1", "does not change the model's prediction",
@@ -155,7 +155,7 @@ PAPER = (
           "this, is a further measurement."),
     # Section 6.1.
     Claim("recall-speedup", "6.1", "a per-iteration speedup across all metrics",
-          "Layer norm needs fewer updates to reach the targets of R@1, R@5 and R@10.",
+          "Layer norm needs fewer updates to reach the targets of R@1, R@5, and R@10.",
           _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",),
           recurrent.recall_by_updates,
           "Each model has its own best learning rate, and that of layer norm is higher. With both "

@@ -206,7 +206,7 @@ def recall_by_updates(records: Records) -> list[Finding]:
         ]  # fmt: skip
         results += secondary(findings) if results else findings
     for rate, group in _at_one_rate(records, "order_embeddings"):
-        what = f"sum of R@1, R@5 and R@10, both at rate {rate:g}"
+        what = f"sum of R@1, R@5, and R@10, both at rate {rate:g}"
         arms = group.arms[NO_NORM], group.arms[LAYER]
         results += trained.to_targets(*arms, task.score, task.updates, what, counts=False)
     return results
@@ -313,7 +313,7 @@ def _reader_end(group: RunGroup, what: str, plain: str) -> Finding:
     name, unit, factor = {"error": ("val_error", "points", 100), "NLL": ("val_nll", "nats", 1)}[
         what
     ]
-    text = f"{what} on validation at the end, against {plain}"
+    text = f"{what} on validation at the end, against {trained.arm_name(plain)}"
     return final_metric_difference(group, name, unit, text, plain=plain, factor=factor,
                                    plateau_score=lambda run: curve(run, name))  # fmt: skip
 
@@ -382,7 +382,7 @@ def sentence_tasks(records: Records) -> list[Finding]:
                  if all(task in run["curves"] for run in runs)]  # fmt: skip
         results = []
         for task in tasks:
-            what = f"{task.replace('_', ' ')} at the end"
+            what = f"{task.replace('_', ' ') if '_' in task else task.upper()} at the end"
             finding = final_metric_difference(
                 group, task, "points", what, factor=-100,
                 plateau_score=lambda run, task=task: -curve(run, task),
@@ -409,7 +409,7 @@ def draw_bound(records: Records) -> list[Finding]:
         name, what = "test_bound_of_all", "bound of all test images at the end"
         findings = [final_metric_difference(group, name, "nats", what)]
         if group.has(TUNED_INIT, LAYER):
-            what = f"the same, against {TUNED_INIT}"
+            what = f"the same, against {trained.arm_name(TUNED_INIT)}"
             tuned = final_metric_difference(group, name, "nats", what, plain=TUNED_INIT)
             findings += secondary([tuned])
         results += secondary(findings) if results else findings

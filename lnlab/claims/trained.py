@@ -23,6 +23,18 @@ Value = Callable[[Record], float]
 Evaluator = Callable[[Records], list[Finding]]
 RECURRENT = ("order_embeddings", "attentive_reader", "skip_thoughts", "draw", "handwriting")
 RATIO = "of its updates"
+#: From the name of an arm to its name in words; other names are in words already.
+ARM_NAMES = {
+    NO_NORM: "no norm",
+    TUNED_INIT: "no norm, tuned initialization",
+    LAYER: "layer norm",
+    "layer, gain 0.1": "layer norm, gain 0.1",
+    "channel": "layer norm over channels",
+    "batch": "batch norm",
+    "group": "group norm",
+    "instance": "instance norm",
+    "rms": "RMS norm",
+}
 TASKS = {
     name: import_module(f"lnlab.experiments.{name}.results").TASK
     for name in (*RECURRENT, "convnet", "landscape")
@@ -74,8 +86,7 @@ def run_groups(
 
 def arm_name(arm: str) -> str:
     """Return the name of an arm in words."""
-    names = {"layer": "layer norm", "batch": "batch norm", "rms": "RMS norm", "none": "no norm"}
-    return names.get(arm, arm)
+    return ARM_NAMES.get(arm, arm)
 
 
 def describe(group: RunGroup, text: str) -> str:
@@ -133,7 +144,7 @@ def to_targets(
         text = f"updates to the targets, {what}"
         return [Finding(text, unknown, RATIO, None, runs, counts, untestable=reason)]
     ratios = _arms.ratios(plain, other, score, updates)
-    limit = "" if at_most == 1 else f", beyond {at_most:.0%}"
+    limit = "" if at_most == 1 else f", minus {at_most:.0%}"
     return [
         Finding(f"updates to {target:.0%} of the way{limit}, {what}", values - at_most, RATIO,
                 values - 1, runs, counts)

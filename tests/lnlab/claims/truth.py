@@ -124,7 +124,7 @@ def landscape(*measures):
                 d = [geometric_mean(other[s], names) / geometric_mean(none[s], names) - 1
                      for s in (1, 2, 3)]  # fmt: skip
                 used = [of[s] for s in (1, 2, 3) for of in (none, other)]
-                results.append(Answer(d, "of none's", d, norm == "layer", runs=used))
+                results.append(Answer(d, "of that without a norm", d, norm == "layer", runs=used))
         return results
 
     return answers

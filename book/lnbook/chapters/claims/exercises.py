@@ -53,7 +53,7 @@ EXERCISES = {
     "share-of-updates": Function(
         share,
         cases=_share_cases,
-        right="This ratio can be compared between tasks. It is infinite if the other run never is "
+        right="This ratio can be compared between tasks. It is infinite if the other run is never "
         "as low, so that this does not count as a tie.",
         wrong={
             "this is when the other run is at its own best; the target is the plain run's best.": (

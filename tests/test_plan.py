@@ -12,6 +12,7 @@ import pytest
 
 from lnlab import experiments, records, runner
 from lnlab.experiment import Grid
+from lnlab.experiments import attentive_reader
 from tools import plan
 
 
@@ -130,3 +131,20 @@ def test_a_signal_that_ends_a_job_stops_the_recording_as_ctrl_c_does(
     object.__setattr__(weights, "planned", (Grid((70,), planned[0].grid.overrides),))
     with pytest.raises(SystemExit, match="Stopped by SIGTERM"):
         plan.main(["--record", "--out", str(tmp_path)])
+
+
+BATCH_NORM = [arm for arm in attentive_reader.CANDIDATES if "batch" in arm[0]]
+
+
+@pytest.mark.parametrize("arm", BATCH_NORM)
+def test_further_seeds_of_batch_norm_are_planned_at_the_better_rate_of_the_long_runs(arm):
+    norm, gain = arm
+    lowest = {}
+    for folder in (plan.PENDING, records.folder()):
+        for path in (folder / "attentive_reader").glob(f"*-{norm}-usual-*-seed0.json"):
+            run = records.read(path)
+            settings = run["settings"]
+            if (settings["epochs"], settings["gain"]) == (attentive_reader.LEVELED["epochs"], gain):
+                lowest[settings["learning_rate"]] = min(run["curves"]["val_error"])
+    first, second = attentive_reader.CANDIDATES[arm]
+    assert lowest[first] < lowest[second]

@@ -125,7 +125,7 @@ def residual(
     *,
     norm: str = "LN",
     forms: Sequence[str] | Mapping[str, str] = ("pre", "post", "sandwich"),
-    title: str = "Where the norm stands in a residual block",
+    title: str = "Where the norm is applied in a residual block",
 ) -> Diagram:
     """Draw residual blocks side by side; the wire that passes the block by is lit.
 
@@ -143,8 +143,8 @@ def residual(
 
     Example:
         >>> residual(("attention",), forms=("pre", "post"))
-        Where the norm stands in a residual block. No norm stands on the lit wire: Pre-norm. A norm
-        stands on it: Post-norm.
+        Where the norm is applied in a residual block. No norm on the highlighted residual path:
+        Pre-norm. A norm on it: Post-norm.
     """
     titles = forms if isinstance(forms, Mapping) else dict.fromkeys(forms)
     panels = residuals.panels(block, norm, titles)

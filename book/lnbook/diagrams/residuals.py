@@ -1,4 +1,4 @@
-"""A residual block: the norm before it, after it, or both; and what stands on the free wire."""
+"""A residual block with the norm before it, after it, or both, and the residual path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST = 1.1  # column of the first box of the longest block
 
 @dataclass(frozen=True)
 class Panel:
-    """One block: its heading, its drawing, and whether its lit wire is free of norms."""
+    """One block: its heading, its drawing, and whether its residual path is free of norms."""
 
     title: str
     flow: Flow
@@ -115,9 +115,9 @@ def _heading(title: str) -> str:
 
 
 def describe(shown: Sequence[Panel]) -> str:
-    """Say in which blocks a norm stands on the wire that passes the block by."""
+    """Say in which blocks the residual path has a norm."""
     texts = []
-    for free, what in ((True, "No norm stands on the lit wire"), (False, "A norm stands on it")):
+    for free, what in ((True, "No norm on the highlighted residual path"), (False, "A norm on it")):
         names = [p.title for p in shown if p.free is free]
         if names:
             listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -125,7 +125,7 @@ EXERCISES = {
         wrong={
             np.sqrt(
                 1e-5
-            ): "with this factor the variance equals eps, and 0.71 of the output remains.",
+            ): "with this factor the variance equals eps, and the output is 0.71 times as large.",
             1e-5: "eps is added to the variance, so it has the units of the square of the input.",
             0.5: "halving the summed inputs hardly changes the output; the norm removes the "
             "factor.",

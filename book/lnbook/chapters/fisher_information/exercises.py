@@ -40,7 +40,7 @@ EXERCISES = {
         _kl,
         cases=_kl_cases,
         wrong={
-            "this takes the two the other way round; the mean is over the labels of the first.": (
+            "the two distributions are swapped; the mean is over the labels of the first.": (
                 lambda p, q: _kl(q, p)
             ),
             "a coin has two sides: add the term of 1 - p and 1 - q.": (

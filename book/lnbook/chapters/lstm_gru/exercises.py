@@ -95,9 +95,9 @@ EXERCISES = {
         wrong={
             "paper": "its first output agrees, but the second does not. One step is not "
             "enough for a test.",
-            "per_gate": "its first output differs already.",
-            "draw": "its first output differs already.",
-            "plain": "its first output differs already.",
+            "per_gate": "its first output already differs.",
+            "draw": "its first output already differs.",
+            "plain": "its first output already differs.",
         },
         otherwise='answer with a form of `cells.lstm_step`, such as "paper".',
         right="At step 1 it agrees with the paper's form; from step 2 on it differs.",

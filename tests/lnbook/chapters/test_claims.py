@@ -135,7 +135,7 @@ def test_measures_without_a_share_are_counted_in_words():
     rates = [Finding("x", d * np.ones(3), "powers of ten") for d in (1.0, -1.0)]
     claim = one(0.0, 0.0).claim
     body = ClaimChart([ClaimResult(claim, tuple(rates), {})], "A").to_html()
-    assert ">2 measures, in the line</span>" in body
+    assert ">2 measurements: open the row</span>" in body
     alone = ClaimChart([ClaimResult(claim, (rates[0],), {})], "A").to_html()
     assert ">+1 powers of ten</span>" in alone
 

@@ -274,7 +274,7 @@ def page(
         '<div class="ln-table" tabindex="0" role="region"'
         f' aria-label="The numbers behind: {esc(title)}"></div></details>'
         '<noscript><p class="ln-note">The controls need JavaScript (but no network connection).'
-        " The figure is as it is at the start.</p></noscript>"
+        " The figure shows its initial state.</p></noscript>"
         f'<script type="text/plain" class="ln-data">{pack(states)}</script></div>'
     )
 

@@ -127,13 +127,13 @@ def test_the_stream_is_drawn_before_and_after_and_said_behind_the_last_block(
         begun = of(records, initialization, kind, 12, begun=True)
         begun = begun or of(records, initialization, kind, 12, rate=3e-4)
         after = of(records, initialization, kind, 12, warm_up=60)
-        for when, cell, at in (("at the start", begun, 0), ("after training", after, -1)):
+        for when, cell, at in (("before training", begun, 0), ("after training", after, -1)):
             rows = [[factor * v for v in row] for row in blocks(cell, name, 12, 0, at)]
             ends[when, name] = mean_of(rows, -1)
             clipped = [[min(max(v, low), high) for v in row] for row in rows]
             check_band(lines(figure)[when], range(13), clipped)
         check_inside(figure)
-    wanted = [ends[when, name] for when in ("at the start", "after training")
+    wanted = [ends[when, name] for when in ("before training", "after training")
               for name in ("deviation", "mean_share")]  # fmt: skip
     np.testing.assert_allclose(parsed(text.partition("block: ")[2]), wanted, atol=0.0051)
 

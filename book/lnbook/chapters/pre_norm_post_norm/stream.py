@@ -12,7 +12,7 @@ from lnbook.figures.plots import band, label_ends, spread
 
 DEPTH, RATE, WARM_UP = 12, 1e-3, 60
 TIMES = {
-    "start": ("at the start", COLORS["gray"], "dot"),
+    "start": ("before training", COLORS["gray"], "dot"),
     "end": ("after training", COLORS["ink"], "solid"),
 }
 TICKS = {"deviation": (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20),
@@ -74,5 +74,5 @@ STREAM = Picture(
     draw_stream,
     describe_stream,
     alt="Two panels over the blocks: the standard deviation of the residual stream, and "
-    "the share of its mean square that is due to the mean, at the start and after 600 updates.",
+    "the share of its mean square that is due to the mean, before training and after 600 updates.",
 )

@@ -14,7 +14,7 @@ from lnlab.claims import figure_6, numbers
 
 PAGE = "claims"
 MARK = re.compile(r"^<!-- here: ([\w-]+) -->$", re.M)
-HEADS = ["Measure", "Paper, none", "Paper, layer", "Here, none", "Here, layer"]
+HEADS = ["Measure", "Paper, no norm", "Paper, layer norm", "Here, no norm", "Here, layer norm"]
 
 
 def table(name, records):

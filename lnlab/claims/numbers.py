@@ -58,7 +58,7 @@ def _main_group(records: Records, experiment: str) -> RunGroup | None:
     return next(iter(run_groups(records, experiment)), None)
 
 
-LAST = f"updates to {TARGETS[-1]:.0%} of the baseline's way"
+LAST = f"updates to {TARGETS[-1]:.0%} of the way to the baseline's plateau"
 
 
 def _ratio(group: RunGroup | None) -> tuple[str, str] | None:
@@ -102,8 +102,8 @@ def _figure_1(records: Records) -> list[Row]:
     epochs = _means(group, lambda run: TASKS[name].at_best(run, "epoch"), ".1f")
     total = _means(group, lambda run: -float(np.nanmin(score(run))), ".1f")  # in percent
     return [
-        Row("time to its own best, here in epochs", ("100%", "60%"), epochs, name),
-        Row("best R@1 + 5 + 10, validation", ("", ""), total, name),
+        Row("time to each model's best score (here in epochs)", ("100%", "60%"), epochs, name),
+        Row("best R@1 + R@5 + R@10 on validation, %", ("", ""), total, name),
     ]
 
 

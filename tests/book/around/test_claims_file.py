@@ -84,7 +84,9 @@ def test_a_mark_becomes_a_table_with_the_papers_numbers_before_those_here(extens
         [cell.strip() for cell in line.strip("| ").split("|")]
         for line in table.splitlines() if line.startswith("|")
     ]  # fmt: skip
-    assert head == ["Measure", "Paper, none", "Paper, layer", "Here, none", "Here, layer"]
+    assert head[1:] == [
+        f"{where}, {norm}" for where in ("Paper", "Here") for norm in ("no norm", "layer norm")
+    ]
     assert rule == ["---"] * 5
     assert bound[1:3] == ["82.36", "82.09"]  # of the paper's text
     here = [mean(arm, lambda run: run["curves"]["test_bound_of_all"][-1])

@@ -157,9 +157,9 @@ LINES = (
           "Pre-norm with a final norm, the common choice at every depth.",
           "pre_norm_post_norm#what-is-established", weights="new", data=TRANSFORMER, depth="few"),
     _line("Placement",
-          "Pre-norm with a final norm, and output matrices initialized 1/√(2N) times as large "
-          "(residual scaling). Without this scaling, deep post-norm transformers trained here only "
-          "at some learning rates.",
+          "Pre-norm with a final norm, and output matrices initialized 1/√(2N) times as large for "
+          "N blocks (residual scaling). Without this scaling, deep post-norm transformers trained "
+          "here only at some learning rates.",
           "residual_scaling#what-share-of-the-residual-stream-does-a-block-contribute",
           weights="new", data=TRANSFORMER, depth="many"),
     _line("Placement",

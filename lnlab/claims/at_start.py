@@ -147,7 +147,7 @@ def not_a_parameterization(records: Records) -> list[Finding]:
     return [
         Finding(f"layer norm: f(x + y) - f(x) - f(y) + f(0) is up to {of_layer:.1f}, not 0",
                 np.array([invariance.ROUNDING - of_layer]), "of the output", exact=True),
-        exact("weight norm: the same", of_weight, counts=False),
+        exact("weight norm: f(x + y) - f(x) - f(y) + f(0)", of_weight, counts=False),
     ]  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def robust_to_scaling(records: Records) -> list[Finding]:
             for kind in ("batch", "layer", "weight"):
                 change = _gain_change(kind, family, scaled)
                 what = (
-                    f"{kind} norm, {family}, {scaled} x {FACTOR:g}: ds² changes by "
+                    f"{kind} norm, {family.capitalize()}, {scaled} x {FACTOR:g}: ds² changes by "
                     f"{change.mean():.2f} powers of ten, {plain.mean():.2f} without a norm"
                 )
                 finding = Finding(what, change - plain, DECADES)

@@ -44,7 +44,7 @@ def case_rescaling(records: Records) -> list[Finding]:
     flipped = invariance.measure("layer", "negative_rescaling")
     return [
         exact("one case times 3", invariance.measure("layer", "single_case_rescaling")),
-        exact("times a negative number", flipped, counts=False),
+        exact("one case times a negative number", flipped, counts=False),
     ]
 
 
@@ -66,7 +66,7 @@ def same_computation(records: Records) -> list[Finding]:
     batch = np.abs(averages.train - averages.test[1:]).max()
     return [
         exact("layer norm: a case in a batch, compared with alone", layer),
-        exact("batch norm: by its batch, and by running averages", batch, counts=False),
+        exact("batch norm: a case in train mode, compared with eval mode", batch, counts=False),
     ]
 
 
@@ -130,8 +130,8 @@ def plain_gradients(records: Records) -> list[Finding]:
     results = []
     for scale in SCALES:
         plain = _decades("plain", scale)
-        what = f"recurrent weights x {scale:g}: it changes by {plain.mean():.1f} powers of ten"
-        results.append(Finding(f"{what}, at least 1", 1 - plain, "powers of ten"))
+        what = f"recurrent weights x {scale:g}: one power of ten minus the change of the gradient"
+        results.append(Finding(f"{what} ({plain.mean():.1f})", 1 - plain, "powers of ten"))
     return results
 
 

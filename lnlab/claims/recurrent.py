@@ -34,7 +34,7 @@ from lnlab.experiments.order_embeddings import PAPER_RATE
 ALMOST_TWICE = 0.6  # the highest ratio of updates that counts as "almost twice as fast"
 SAME_TIME, SAME_LOSS = 0.1, 0.1  # our margins: relative time of an update, nats per point
 TEST = {
-    "order_embeddings": ("test_{}_recall_{}", -100, "points", "all recalls, their sum"),
+    "order_embeddings": ("test_{}_recall_{}", -100, "points", "sum of all recalls"),
     "attentive_reader": ("test_error", 100, "points", "test error"),
     "skip_thoughts": ("val_nll", 1, "nats per word", "loss on held-out chapters"),
     "draw": ("test_bound", 1, "nats", "bound on test images"),
@@ -138,13 +138,19 @@ def _compare_ratios(main: RunGroup, group: RunGroup) -> list[Finding]:
     reason = task.no_plateau(arms[0], arms[2])
     if reason:
         unknown = np.full(len(seeds), np.nan)
-        return [Finding(f"a smaller ratio than usual: {what}", unknown, RATIO, None, runs,
-                        untestable=reason)]  # fmt: skip
+        what = f"ratio of updates, minus the standard ratio: {what}"
+        return [Finding(what, unknown, RATIO, None, runs, untestable=reason)]
     main_ratios, ratios = (task.ratios(arms[k], arms[k + 1]) for k in (0, 2))
     with np.errstate(invalid="ignore"):  # inf - inf if the target was reached in neither
         differences = ratios - main_ratios
     return [
-        Finding(f"a smaller ratio than usual to {target:.0%} of the way: {what}", d, RATIO, d, runs)
+        Finding(
+            f"ratio of updates to {target:.0%} of the way, minus the standard ratio: {what}",
+            d,
+            RATIO,
+            d,
+            runs,
+        )
         for target, d in zip(TARGETS, differences, strict=True)
     ]
 
@@ -178,7 +184,7 @@ def _digits_by_pixel(records: Records) -> list[Finding]:
                 for key, arm in arms.items()}  # fmt: skip
         d = ends["pixel", "layer"] - ends["pixel", "none"]
         d = d - (ends["row", "layer"] - ends["row", "none"])
-        what = f"digits, {cell.upper()}: what the norm adds to test NLL, 64 steps minus 8"
+        what = f"digits, {cell.upper()}: change of the test NLL by the norm, 64 steps minus 8"
         results.append(Finding(what, d, "nats", None,
                              tuple(run for arm in arms.values() for run in arm.runs.values()),
                              untestable=trained.no_plateau(arms.values(), "test_nll")))  # fmt: skip
@@ -251,10 +257,12 @@ def table_2(records: Records) -> list[Finding]:
             for k in (1, 5, 10):
                 value = trained.at_best(group, f"test_{way}_recall_{k}")
                 results.append(trained.at_best_of_validation(
-                    group, value, "points", f"R@{k} of {way}s", factor=-100))  # fmt: skip
+                    group, value, "points", f"R@{k} of {way} retrieval", factor=-100))  # fmt: skip
             value = trained.at_best(group, f"test_{way}_mean_rank")
             results.append(
-                trained.at_best_of_validation(group, value, "places", f"mean rank of {way}s")
+                trained.at_best_of_validation(
+                    group, value, "places", f"mean rank of {way} retrieval"
+                )
             )
     names = [f"test_{way}_recall_{k}" for way in ("image", "caption") for k in (1, 5, 10)]
     for rate, group in _at_one_rate(records, "order_embeddings"):

@@ -18,7 +18,7 @@ from lnlab.claims.finding import Claim, ClaimResult, Finding, Records, compariso
 from lnlab.claims.finding import evaluate as _evaluate
 from lnlab.claims.paper import PAPER
 from lnlab.claims.tutorials import TUTORIALS
-from lnlab.comparison import Evidence, Label, limits, limits_name, p_value
+from lnlab.comparison import NOT_RECORDED, Evidence, Label, limits, limits_name, p_value
 
 __all__ = [
     "PAPER",
@@ -92,6 +92,8 @@ def interval(finding: Finding) -> str:
         '−1.5 points (−2 to −1, lowest to highest of 3 seeds)'
     """
     d, unit = (-1 if finding.turned else 1) * finding.differences, finding.unit
+    if finding.untestable == NOT_RECORDED:
+        return "no runs"
     if finding.untestable and np.isnan(d).all():
         return f"{len(d)} seed{'s' * (len(d) > 1)}"
     if finding.exact:

@@ -192,7 +192,7 @@ def mnist_end(
     arms = equally_long(arms)
     baseline, changed = paired(*arms, value)
     d = changed - baseline
-    return Finding(what, factor * d, unit, d / baseline, runs, counts,
+    return Finding(what, factor * d, unit, d / baseline, runs, counts, epochs=_last_epoch(arms),
                    untestable=no_plateau(arms, plateau_score or name))  # fmt: skip
 
 
@@ -245,7 +245,7 @@ def robust(records: Records) -> list[Finding]:
         return []
     results, runs = [], tuple(arm.runs[seed] for seed in seeds for arm in arms)
     arms = equally_long(arms)
-    shortest = next(iter(arms[0].runs.values()))["curves"]["epoch"][-1]
+    shortest = _last_epoch(arms)
     for name, description, unit, factor in (
         ("train_nll", f"training NLL from batches of 128 to 4, {shortest:g} epochs", "nats", 1),
         ("test_error", f"test error from batches of 128 to 4, {shortest:g} epochs", "points", 100),
@@ -254,13 +254,18 @@ def robust(records: Records) -> list[Finding]:
         layer, batch = np.abs(ends[1::2] - ends[::2])
         d = layer - batch
         results.append(Finding(f"change of the {description}", factor * d, unit, d / batch, runs,
-                               untestable=no_plateau(arms, name)))  # fmt: skip
+                               untestable=no_plateau(arms, name), epochs=shortest))  # fmt: skip
     return results
+
+
+def _last_epoch(arms: Sequence[Arm]) -> float:
+    """Return the last epoch of the shortest run."""
+    return min(run["curves"]["epoch"][-1] for arm in arms for run in arm.runs.values())
 
 
 def equally_long(arms: Sequence[Arm]) -> tuple[Arm, ...]:
     """Return arms whose runs are all cut to the length of the shortest run."""
-    shortest = min(run["curves"]["epoch"][-1] for arm in arms for run in arm.runs.values())
+    shortest = _last_epoch(arms)
     return tuple(
         arm._replace(runs={seed: _up_to(shortest, run) for seed, run in arm.runs.items()})
         for arm in arms

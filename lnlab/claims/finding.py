@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +90,7 @@ class Finding:
         turned: Whether higher is better: differences are then printed with the opposite sign.
         untestable: Why it cannot be tested here, such as :data:`lnlab.comparison.NO_PLATEAU`.
         corrected: The p value, corrected for all comparisons of the page.
+        epochs: The number of epochs to which the runs were cut, so that all are equally long.
     """
 
     what: str
@@ -101,6 +103,15 @@ class Finding:
     turned: bool = False
     untestable: str = ""
     corrected: float | None = None
+    epochs: float = math.inf
+
+    @property
+    def compared(self) -> list[Record]:
+        """The records, of which the epochs end where the runs were cut."""
+        return [
+            run | {"curves": {"epoch": [e for e in run["curves"]["epoch"] if e <= self.epochs]}}
+            for run in self.runs
+        ]
 
     @property
     def label(self) -> comparison.Label:
@@ -183,7 +194,8 @@ class ClaimResult:
     @property
     def seeds(self) -> str:
         """Number of seeds, or its range, in words; empty for exact statements."""
-        seeds = sorted({finding.seeds for finding in self.counting if not finding.exact})
+        recorded = [x for x in self.counting if x.untestable != comparison.NOT_RECORDED]
+        seeds = sorted({finding.seeds for finding in recorded if not finding.exact})
         if not seeds:
             return ""
         count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
@@ -192,7 +204,7 @@ class ClaimResult:
     @property
     def scale(self) -> str:
         """Seeds, size compared with the paper, and devices of the runs; empty without runs."""
-        runs = [run for finding in self.counting for run in finding.runs]
+        runs = [run for finding in self.counting for run in finding.compared]
         if not runs:
             return ""
         devices = sorted({run["provenance"]["device"] for run in runs})
@@ -201,7 +213,7 @@ class ClaimResult:
     @property
     def evidence(self) -> str:
         """Seeds and size compared with the paper, as shown next to the label."""
-        runs = [run for finding in self.counting for run in finding.runs]
+        runs = [run for finding in self.counting for run in finding.compared]
         if not self.seeds:
             exact = self.label.evidence is comparison.Evidence.EXACT
             return "computed" if exact else self.label.evidence.value

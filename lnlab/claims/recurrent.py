@@ -297,33 +297,44 @@ def reader_faster(records: Records) -> list[Finding]:
 def reader_error(*others: str) -> Evaluator:
     """Return an evaluator of the final validation error, compared with other arms.
 
-    With the settings of the public code, the comparison counts, too. The NLL, and the error
-    compared with a tuned initialization, are secondary.
+    An arm that the main group lacks counts as not recorded. With the settings of the public code,
+    the comparison counts, too. The NLL, and the error compared with a tuned initialization, are
+    secondary.
     """
 
     def evaluate(records: Records) -> list[Finding]:
         results = []
         for group in run_groups(records, "attentive_reader", LAYER):
             baselines = [other for other in others if group.has(other, LAYER)]
+            if not baselines:
+                continue
             findings = [_reader_end(group, "error", plain) for plain in baselines]
+            findings += [_not_recorded(plain) for plain in others if plain not in baselines]
             findings += secondary([_reader_end(group, "NLL", plain) for plain in baselines])
             if group.has(TUNED_INIT, LAYER) and NO_NORM in others:
                 findings += secondary([_reader_end(group, "error", TUNED_INIT)])
             results += secondary(findings) if results else findings
         if NO_NORM in others:
             results += [_reader_end(group, "error", NO_NORM) for group in _public_code(records)]
-        return results
+        return [finding for finding in results if finding.runs or finding.counts]
 
     return evaluate
 
 
+_READER_ENDS = {"error": ("val_error", "points", 100), "NLL": ("val_nll", "nats", 1)}
+_READER_END = "{} on validation at the end, against {}"
+
+
 def _reader_end(group: RunGroup, what: str, plain: str) -> Finding:
-    name, unit, factor = {"error": ("val_error", "points", 100), "NLL": ("val_nll", "nats", 1)}[
-        what
-    ]
-    text = f"{what} on validation at the end, against {trained.arm_name(plain)}"
+    name, unit, factor = _READER_ENDS[what]
+    text = _READER_END.format(what, plain)
     return final_metric_difference(group, name, unit, text, plain=plain, factor=factor,
                                    plateau_score=lambda run: curve(run, name))  # fmt: skip
+
+
+def _not_recorded(plain: str) -> Finding:
+    text = _READER_END.format("error", plain)
+    return Finding(text, np.array([np.nan]), "points", untestable=comparison.NOT_RECORDED)
 
 
 def initial_gain(records: Records) -> list[Finding]:

@@ -94,6 +94,18 @@ def test_without_runs_or_with_one_seed_a_claim_is_not_yet_recorded(name):
         assert str(verdict(name, book(experiment, (1.0,))).label) == NOT_YET
 
 
+def test_a_rival_without_runs_is_not_recorded_yet_and_the_others_do_not_stand_for_it():
+    runs = book("attentive_reader", (1.0, 1.1, 0.9))
+    assert str(verdict("reader-better", runs).label) == "3 of 3 seeds"
+    without = [run for run in runs if run["settings"]["norm"] != "batch_everywhere"]
+    result = verdict("reader-better", without)
+    assert result.label.reason == f"1 of 3 measures: {comparison.NOT_RECORDED}"
+    assert result.seeds == "3 seeds"
+    (missing,) = (one for one in result.findings if one.untestable)
+    assert claims.interval(missing) == "no runs"
+    assert str(verdict("reader-gain", without).label) == "3 of 3 seeds"
+
+
 def test_two_runs_of_one_seed_are_refused():
     runs = [run | {"experiment": "mnist", "settings": {
         "norm": norm, "batch_size": size, "learning_rate": 1e-3, "data": "mnist", "epochs": 8}}
@@ -275,3 +287,12 @@ def test_the_command_weighs_a_folder_and_says_what_to_run(tmp_path, capsys, monk
     assert "python -m lnlab replay draw" in text
     assert main(["claims", "--runs", str(tmp_path / "gone")]) == 1
     assert capsys.readouterr().err.startswith("lnlab claims: --runs must be a folder with records")
+
+
+def test_the_size_of_runs_that_were_cut_is_that_of_the_shortest():
+    with_it = {one.claim.name: one for one in claims.evaluate(None, [OF["robust"]])}
+    (finding, *_) = with_it["robust"].counting
+    assert max(run["curves"]["epoch"][-1] for run in finding.runs) == 60
+    assert "20 epochs" in finding.what
+    assert "33% of its epochs" in with_it["robust"].evidence
+    assert {run["curves"]["epoch"][-1] for run in finding.compared} == {20}

@@ -270,14 +270,15 @@ def recall_speedup(runs, name="order_embeddings"):
 
 
 def own_best(runs):
-    def when(run):
+    def when(run, smooth):
         values = [(v, at) for v, at in zip(score(run), updates(run), strict=True)
                   if not math.isnan(v)]  # fmt: skip
-        smooth = [v if k == 0 else fmean(w for w, _ in values[k - 1 : k + 2])
-                  for k, (v, _) in enumerate(values)]  # fmt: skip
-        return values[smooth.index(min(smooth))][1]
+        near = [v if k == 0 or not smooth else fmean(w for w, _ in values[k - 1 : k + 2])
+                for k, (v, _) in enumerate(values)]  # fmt: skip
+        return values[near.index(min(near))][1]
 
-    return [final(runs, "order_embeddings", when, "updates", early=True)]
+    return [final(runs, "order_embeddings", functools.partial(when, smooth=smooth), "updates",
+                  early=True) for smooth in (False, True)]  # fmt: skip
 
 
 def table_2(runs, name="order_embeddings"):

@@ -270,15 +270,14 @@ def recall_speedup(runs, name="order_embeddings"):
 
 
 def own_best(runs):
-    def when(run, smooth):
-        values = [(v, at) for v, at in zip(score(run), updates(run), strict=True)
-                  if not math.isnan(v)]  # fmt: skip
-        near = [v if k == 0 or not smooth else fmean(w for w, _ in values[k - 1 : k + 2])
-                for k, (v, _) in enumerate(values)]  # fmt: skip
-        return values[near.index(min(near))][1]
+    def when(run, width):  # of the window on both sides
+        known = [pair for pair in zip(updates(run), score(run), strict=True) if pair[1] == pair[1]]
+        at, low = zip(*known, strict=True)
+        near = [fmean(low[k - width : k + width + 1] if k else low[:1]) for k in range(len(low))]
+        return at[near.index(min(near))]
 
-    return [final(runs, "order_embeddings", functools.partial(when, smooth=smooth), "updates",
-                  early=True) for smooth in (False, True)]  # fmt: skip
+    return [final(runs, "order_embeddings", lambda run, width=width: when(run, width), "updates",
+                  early=True) for width in (0, 1)]  # fmt: skip
 
 
 def table_2(runs, name="order_embeddings"):

@@ -26,7 +26,7 @@ RATIO = "of its updates"
 #: From the name of an arm to its name in words; other names are in words already.
 ARM_NAMES = {
     NO_NORM: "no norm",
-    TUNED_INIT: "no norm, tuned initialization",
+    TUNED_INIT: "no norm (tuned initialization)",
     LAYER: "layer norm",
     "layer, gain 0.1": "layer norm, gain 0.1",
     "channel": "layer norm over channels",

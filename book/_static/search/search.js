@@ -73,7 +73,7 @@
       const item = document.createElement("li"), link = document.createElement("a");
       link.href = `${page.page}.html?highlight=${encodeURIComponent(query.trim())}#${anchor}`;
       link.textContent = title === page.title ? title : `${page.title} › ${title}`;
-      item.append(link, excerpt(text, words));
+      item.append(link, ...(text ? [excerpt(text, words)] : []));
       list.append(item);
     }
     const status = document.createElement("p");

@@ -20,7 +20,7 @@ from lnlab.claims.trained import LAYER, NO_NORM, TUNED_INIT
 #: Label, color and dash of each arm.
 STYLES = {
     NO_NORM: ("no norm", COLORS["none"], "dot"),
-    TUNED_INIT: ("no norm, tuned initialization", COLORS["none"], "dash"),
+    TUNED_INIT: ("no norm (tuned initialization)", COLORS["none"], "dash"),
     LAYER: ("layer norm", COLORS["layer"], "solid"),
 }
 SWEEP = "sweep"  # the group of the runs that chose the learning rates

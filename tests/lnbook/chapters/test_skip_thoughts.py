@@ -53,7 +53,7 @@ def test_both_decoders_and_the_classifier_are_given_the_vector_alone():
 TASK_NAMES = ("mr", "cr", "subj", "caption_pairs")
 LINES = {
     "none": "no norm",
-    "none, tuned initialization": "no norm, tuned initialization",
+    "none, tuned initialization": "no norm (tuned initialization)",
     "layer": "layer norm",
 }
 

@@ -19,7 +19,7 @@ from lnbook.figures.plots import band, label_ends, spread
 AXES = {"updates": "updates", "seconds": "seconds"}
 ARMS = {
     "none": STYLES["none"],
-    "none, tuned initialization": ("no norm, tuned initialization", COLORS["none"], "dash"),
+    "none, tuned initialization": ("no norm (tuned initialization)", COLORS["none"], "dash"),
     "batch": STYLES["batch"],
     "layer": STYLES["layer"],
     "channel": ("layer norm over channels", COLORS["variant"], "longdash"),

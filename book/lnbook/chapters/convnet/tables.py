@@ -16,7 +16,7 @@ from lnlab.claims.trained import end
 #: Label of each arm of ``lnlab.experiments.convnet``.
 LABELS = {
     "none": "no norm",
-    "none, tuned initialization": "no norm, tuned initialization",
+    "none, tuned initialization": "no norm (tuned initialization)",
     "batch": "batch norm",
     "layer": "layer norm over channels and positions",
     "channel": "layer norm over channels, per position",

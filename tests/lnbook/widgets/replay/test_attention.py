@@ -76,7 +76,7 @@ def test_what_is_on_the_right_name_is_counted_at_each_of_its_places():
 def test_what_is_packed_comes_back_as_the_records_have_it():
     header, chances, weights = unpacked(packed(six()))
     assert [arm["name"] for arm in header["arms"]] == [
-        "No norm", "No norm, tuned initialization", "Batch norm in the LSTM",
+        "No norm", "No norm (tuned initialization)", "Batch norm in the LSTM",
         "Batch norm everywhere",
         "Layer norm, gain 0.1", "Layer norm",
     ]  # fmt: skip

@@ -42,7 +42,7 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
     header, shades, windows = unpacked(packed(three()))
     layer, plain, chosen = three()
     assert [arm["name"] for arm in header["arms"]] == [
-        "No norm", "No norm, tuned initialization", "Layer norm",
+        "No norm", "No norm (tuned initialization)", "Layer norm",
     ]  # fmt: skip
     assert header["updates"] == [0, 50, 100, 200, 300]
     assert header["arms"][2]["bounds"] == [543.5, 200.0, 150.0, None, 120.25]

@@ -44,7 +44,7 @@ def write(run, text, bias):
 def test_what_is_packed_comes_back_as_the_records_have_it():
     header, strokes, windows, lifts = unpacked(packed(three()))
     assert [arm["name"] for arm in header["arms"]] == [
-        "No norm", "No norm, tuned initialization", "Layer norm",
+        "No norm", "No norm (tuned initialization)", "Layer norm",
     ]  # fmt: skip
     assert (header["text"], header["points"], header["updates"]) == (
         "the pen moves on", 30, [0, 50, 100, 200],

@@ -67,7 +67,7 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
     header, places, nearest = unpacked(packed(three()))
     layer, plain, chosen = three()
     assert [arm["name"] for arm in header["arms"]] == [
-        "No norm", "No norm, tuned initialization", "Layer norm",
+        "No norm", "No norm (tuned initialization)", "Layer norm",
     ]  # fmt: skip
     assert header["updates"] == [0, 50, 100, 200]
     assert header["arms"][2]["losses"] == [7.6, 5.0, None, 4.25]

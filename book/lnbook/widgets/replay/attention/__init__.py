@@ -24,7 +24,7 @@ BY = ("norm", "start", "gain")
 #: Norm, start and gain of each network: its name, its color, the dash of its line.
 ARMS = {
     ("none", "usual", 1.0): ("No norm", "none", "dotted"),
-    ("none", "chosen", 1.0): ("No norm, tuned initialization", "none", "dashed"),
+    ("none", "chosen", 1.0): ("No norm (tuned initialization)", "none", "dashed"),
     ("batch", "usual", 0.1): ("Batch norm in the LSTM", "batch", "solid"),
     ("batch_everywhere", "usual", 0.1): ("Batch norm everywhere", "batch", "dashed"),
     ("layer", "usual", 0.1): ("Layer norm, gain 0.1", "layer", "dashed"),

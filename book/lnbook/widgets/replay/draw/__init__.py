@@ -29,7 +29,7 @@ STEPS = 64  # of a window's numbers, to a pixel
 #: Norm and start of each network: its name, its color, the dash of its line.
 ARMS = {
     ("none", "usual"): ("No norm", "none", "dotted"),
-    ("none", "chosen"): ("No norm, tuned initialization", "none", "dashed"),
+    ("none", "chosen"): ("No norm (tuned initialization)", "none", "dashed"),
     ("layer", "usual"): ("Layer norm", "layer", "solid"),
 }
 

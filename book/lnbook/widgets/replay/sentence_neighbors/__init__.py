@@ -23,7 +23,7 @@ __all__ = ["ALIKE", "WEB", "SentenceNeighbors", "alike", "packed", "sentences"]
 #: Norm and start of each network: its name, its color, the dash of its line.
 ARMS = {
     ("none", "code"): ("No norm", "none", "dotted"),
-    ("none", "scaled"): ("No norm, tuned initialization", "none", "dashed"),
+    ("none", "scaled"): ("No norm (tuned initialization)", "none", "dashed"),
     ("layer", "code"): ("Layer norm", "layer", "solid"),
 }
 _THEY = {"he", "she", "him", "her", "his"}

@@ -121,11 +121,12 @@ def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
     few += [made(depth=6, loss=2.2, warm_up=60), made(depth=24, loss=np.nan)]
     few += [made(depth=24, loss=2.3, place="post")]
     table = trained.at_best(runs.Runs([begun(), *few]))
-    assert table.columns == ["Initialization", "blocks", "post-norm", "pre-norm", "no norm"]
+    columns = ["Initialization", "blocks", "settings", "post-norm", "pre-norm", "no norm"]
+    assert table.columns == columns
     assert table.rows == [
-        ["Xavier", "6", "not recorded", "2.20 at 0.001 with warm-up", "not recorded"],
-        ["Xavier", "12", "stuck at every rate", "2.40 at 0.001", "2.50 at 0.003"],
-        ["Xavier", "24", "2.30 at 0.001", "diverged at every rate", "not recorded"],
+        ["Xavier", "6", "1", "not recorded", "2.20 at 0.001 with warm-up", "not recorded"],
+        ["Xavier", "12", "2", "stuck at every rate", "2.40 at 0.001", "2.50 at 0.003"],
+        ["Xavier", "24", "1", "2.30 at 0.001", "diverged at every rate", "not recorded"],
     ]
 
 

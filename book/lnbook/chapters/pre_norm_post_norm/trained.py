@@ -49,20 +49,21 @@ def at_best(runs: Runs) -> Table:
     known = {(c.initialization, c.depth) for c in runs.trained.groups}
     ordered = sorted(known, key=lambda k: ([*INITIALIZATION_NAMES].index(k[0]), k[1]))
     return Table(
-        ["Initialization", "blocks", *map(short, KINDS_IN_TABLE)],
+        ["Initialization", "blocks", "settings", *map(short, KINDS_IN_TABLE)],
         [[INITIALIZATION_NAMES[name], str(depth), *_row(runs, name, depth)]
          for name, depth in ordered],
         "Mean loss of the seeds after 600 updates, in nats, at each network's best learning rate "
-        "and warm-up, among those at which every network of its row was trained.",
+        "and warm-up, among those at which every network of its row was trained. The third "
+        "column is the number of these settings.",
     )  # fmt: skip
 
 
 def _row(runs: Runs, initialization: str, depth: int) -> list[str]:
-    """Return a cell for each of :data:`PLACES`."""
+    """Return the number of common settings and a cell for each kind of the table."""
     grid = runs.grid(initialization, depth)
     ways = {kind: {key[1:] for key in grid if key[0] == kind} for kind in KINDS_IN_TABLE}
     common = set.intersection(*(options for options in ways.values() if options))
-    cells = []
+    cells = [str(len(common))]
     for kind in KINDS_IN_TABLE:
         if not ways[kind] or not common:
             cells.append("not recorded")

@@ -15,6 +15,7 @@ from lnlab.claims import figure_6, numbers
 PAGE = "claims"
 MARK = re.compile(r"^<!-- here: ([\w-]+) -->$", re.M)
 HEADS = ["Measure", "Paper, no norm", "Paper, layer norm", "Here, no norm", "Here, layer norm"]
+OF_SEEDS = "Measure (here: mean of {} seeds)"
 
 
 def table(name, records):
@@ -22,7 +23,8 @@ def table(name, records):
     if name == "figure-6":
         heads, *rows = figure_6.table(records)
     else:
-        heads, rows = HEADS, [row.cells for row in numbers.rows(name, records)]
+        seeds, rows = numbers.seeds(name, records), [x.cells for x in numbers.rows(name, records)]
+        heads = [OF_SEEDS.format(seeds), *HEADS[1:]] if seeds else HEADS
     lines = [heads, ["---"] * len(heads), *rows]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f":::{{table}}\n:class: ln-rows ln-here\n\n{body}\n:::"

@@ -13,8 +13,9 @@ import numpy as np
 from lnlab.claims.finding import Record, Records
 from lnlab.claims.trained import TASKS, RunGroup, at_best, end, run_groups
 from lnlab.comparison import NOT_RECORDED
+from lnlab.experiments._arms import Score
 from lnlab.experiments._curves import TARGETS
-from lnlab.experiments._task import LAYER, NO_NORM
+from lnlab.experiments._task import LAYER, NO_NORM, curve
 
 
 class Row(NamedTuple):
@@ -56,6 +57,15 @@ def _mean(values: np.ndarray, form: str) -> str:
 
 def _main_group(records: Records, experiment: str) -> RunGroup | None:
     return next(iter(run_groups(records, experiment)), None)
+
+
+def _at_end(what: str, group: RunGroup | None, score: Score | None = None) -> str:
+    """Return the description of a final value, with the reason if it is not that of a plateau."""
+    if group is None:
+        return what
+    arms = (group.arms[name] for name in (NO_NORM, LAYER))
+    reason = TASKS[group.experiment].no_plateau(*arms, score=score)
+    return f"{what} ({reason})" if reason else what
 
 
 LAST = f"updates to {TARGETS[-1]:.0%} of the way to the baseline's plateau"
@@ -124,9 +134,10 @@ def _figure_2(records: Records) -> list[Row]:
     group = _main_group(records, "attentive_reader")
     here = _means(group, _percent("val_error"), ".1f")
     return [
-        Row("error on validation at the end, %", ("", ""), here, "attentive_reader"),
+        Row(_at_end("error on validation at the end, %", group), ("", ""), here,
+            "attentive_reader"),
         Row(LAST, ("", ""), _ratio(group), "attentive_reader"),
-    ]
+    ]  # fmt: skip
 
 
 def _percent(name: str) -> Callable[[Record], float]:
@@ -145,17 +156,24 @@ def _table_3(records: Records) -> list[Row]:
         task = what.partition(",")[0].lower()
         if task in ("mr", "cr", "subj"):
             here = _means(group, _percent(task), ".1f")
-            results.append(Row(what, paper, here, "skip_thoughts"))
+            text = _at_end(what, group, _rising(task))
+            results.append(Row(text, paper, here, "skip_thoughts"))
         else:
             results.append(Row(what, paper, ("", "not among the tasks"), "skip_thoughts"))
     pairs = _means(group, _percent("caption_pairs"), ".1f")
-    return [*results, Row("pairs of captions, AUC, %", ("", ""), pairs, "skip_thoughts")]
+    text = _at_end("pairs of captions, AUC, %", group, _rising("caption_pairs"))
+    return [*results, Row(text, ("", ""), pairs, "skip_thoughts")]
+
+
+def _rising(name: str) -> Score:
+    return lambda run: -curve(run, name)
 
 
 def _figure_4(records: Records) -> list[Row]:
     group = _main_group(records, "draw")
     return [
-        Row("bound at the end, nats", tuple(f"{bound:.2f}" for bound in PAPER_BOUNDS.values()),
+        Row(_at_end("bound at the end, nats", group),
+            tuple(f"{bound:.2f}" for bound in PAPER_BOUNDS.values()),
             _means(group, end("test_bound_of_all"), ".2f"), "draw"),
         Row(LAST, ("", "“almost twice as fast”"), _ratio(group), "draw"),
     ]  # fmt: skip
@@ -165,9 +183,10 @@ def _figure_5(records: Records) -> list[Row]:
     group = _main_group(records, "handwriting")
     loss = _means(group, end("val_new_nll"), ".3f")
     return [
-        Row("loss at the end, new writers, nats per point", ("", ""), loss, "handwriting"),
+        Row(_at_end("loss at the end, new writers, nats per point", group), ("", ""), loss,
+            "handwriting"),
         Row(LAST, ("", "“much faster”"), _ratio(group), "handwriting"),
-    ]
+    ]  # fmt: skip
 
 
 #: Maps a figure or table of the paper to the function that returns its rows.
@@ -195,3 +214,10 @@ def rows(name: str, records: Records) -> list[Row]:
     if name not in OF:
         raise ValueError(f"rows: name must be one of {', '.join(OF)}, got {name!r}")
     return OF[name](records)
+
+
+def seeds(name: str, records: Records) -> int:
+    """Return the number of seeds of the book's values of a figure or table; 0 without runs."""
+    (experiment,) = {row.experiment for row in rows(name, records)}
+    group = _main_group(records, experiment)
+    return len(group.arms[NO_NORM].runs.keys() & group.arms[LAYER].runs.keys()) if group else 0

@@ -24,8 +24,10 @@
     }
   }
 
-  /* A line does not begin with the comma after a formula, nor end within 1e-3, --seed or a date. */
-  const UNBROKEN = /[−\d.]*\de-\d+|\d{4}-\d\d-\d\d/;
+  /* A line does not begin with the comma after a formula, nor end within 1e-3, 8 × 8, --seed or a
+     date; that of a heading does not end within "post-norm" either. */
+  const UNBROKEN = /[−\d.]*\de-\d+|\d{4}-\d\d-\d\d|\d[\d,]*(?: × \d[\d,]*)+/;
+  const HYPHENATED = /\w+(?:-\w+)+/;
   const JOINED = Object.assign(document.createElement("span"), { className: "ln-joined" });
   function joined(article) {
     for (const formula of article.querySelectorAll("span.math")) {
@@ -43,11 +45,12 @@
     const found = [];
     while (texts.nextNode()) {
       const { data, parentElement } = texts.currentNode;
-      if (UNBROKEN.test(data) && parentElement.matches("p, li, td, b, strong, em"))
-        found.push(texts.currentNode);
+      const pattern = parentElement.matches("h1, h2, h3") ? HYPHENATED : UNBROKEN;
+      if (pattern.test(data) && parentElement.matches("h1, h2, h3, p, li, td, b, strong, em"))
+        found.push([texts.currentNode, pattern]);
     }
-    for (let text of found) {
-      for (let match; (match = UNBROKEN.exec(text.data));) {
+    for (let [text, pattern] of found) {
+      for (let match; (match = pattern.exec(text.data));) {
         const number = text.splitText(match.index), whole = JOINED.cloneNode();
         text = number.splitText(match[0].length);
         number.replaceWith(whole);

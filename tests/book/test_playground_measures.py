@@ -282,7 +282,7 @@ SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 def as_number(text):
     """A number as the table writes it."""
-    if result := re.fullmatch(r"(\d+) × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text):
+    if result := re.fullmatch(r"(\d+)\s×\s10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text):
         return float(f"{result[1]}e{result[2].translate(SUPERSCRIPTS)}")
     return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
 

@@ -227,13 +227,18 @@ def _axis_labels() -> str:
     return "".join(texts)
 
 
+def _breakable(name: str) -> str:
+    """Let a name break before its parenthesis only."""
+    return name.replace("(", "<wbr/>(").replace(", ", ",\N{NO-BREAK SPACE}")
+
+
 def body() -> str:
     """Return the norms side by side, the cube at large, and the sentence."""
     start, checked = START_NORM, ' checked="checked"'
     norms = "".join(
         f'<label class="ln-diagram-norm" style="--tone: var(--{norm.tone})">'
         f'<input type="radio" name="{{id}}-norm"{checked * (name == start)} autocomplete="off"/>'
-        f"{drawing(name)}<b>{name}</b>"
+        f"{drawing(name)}<b>{_breakable(name)}</b>"
         f'<span class="ln-diagram-says">{html.escape(describe(name).partition(": ")[2])}</span>'
         "</label>"
         for name, norm in NORMS.items()

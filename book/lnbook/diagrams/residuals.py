@@ -120,6 +120,7 @@ def describe(shown: Sequence[Panel]) -> str:
     for free, what in ((True, "No norm on the highlighted residual path"), (False, "A norm on it")):
         names = [p.title for p in shown if p.free is free]
         if names:
-            listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+            last = f"{'and ' * (len(names) > 1)}{names[-1]}"
+            listed = (", " if len(names) > 2 else " ").join((*names[:-1], last))
             texts.append(f"{what}: {listed}.")
     return " ".join(texts)

@@ -129,7 +129,7 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
     figure.update_layout(
         title=f"Time relative to torch.nn.{cell} without a norm",
         height=380,
-        xaxis={"tickangle": 0},
+        xaxis={"tickangle": 0, "dtick": 1},  # every name, also on a phone
         yaxis={"range": [0, 1.15 * max(top, 1)]},
     )
     return figure

@@ -100,7 +100,7 @@ const lnPlayground = (() => {
     if (v < 1e-99) return "0";
     const power = Math.floor(Math.log10(v));
     const raised = String(power).replace(/./g, (d) => ({ "-": "⁻" })[d] || "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]);
-    return power < -2 || power > 3 ? `${(v / 10 ** power).toFixed(0)} × 10${raised}`
+    return power < -2 || power > 3 ? `${(v / 10 ** power).toFixed(0)} × 10${raised}`
       : String(Number(v.toPrecision(2)));
   };
   const percent = (v) => `${Math.round(100 * v)}%`;

@@ -97,7 +97,7 @@ def describe_tasks(runs: Runs) -> str:
         ends[WORD_STYLE[0]] = word_scores(runs, task)[1]
         means = [f"{name} {values[:, -1].mean():.1f}" for name, values in ends.items()]
         sentences.append(f"{SHORT[task].partition(',')[0]}: {', '.join(means)}")
-    return f"In percent at the end, {seeds}. {'; '.join(sentences)}."
+    return f"In percent after the last update, {seeds}. {'; '.join(sentences)}."
 
 
 TASKS = Picture(

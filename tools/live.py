@@ -25,7 +25,7 @@ def write(folder: Path, *, over: bool = False) -> list[Path]:
     stored = sorted((ROOT / "book").glob("*.ipynb"))
     missing = [path for path in stored if over or not (folder / path.name).exists()]
     # All are made before the first is written, as a copy reads other chapters and may replace them.
-    copies = {folder / p.name: readers_copy.text(readers_copy.copy(p)) for p in missing}
+    copies = {folder / p.name: readers_copy.to_json(readers_copy.copy(p)) for p in missing}
     for path, text in copies.items():
         path.write_text(text, "utf-8")
     return list(copies)

@@ -1,16 +1,17 @@
-"""Sphinx extension: chapters as readers open them in a notebook program.
+"""Sphinx extension: copies of the chapters that readers open in a notebook program.
 
-A stored chapter is written for the built book: directives and roles of MyST, solutions that a page
-folds, cells that only assert. JupyterLab, Notebook, VS Code and Colab show all of that as it is
-written. The copy that pages offer for download, and that ``make live`` opens, is plain Markdown:
+A stored chapter is written for the built book: it has directives and roles of MyST, solutions that
+a page folds, and cells that only assert. JupyterLab, Notebook, VS Code and Colab show these as
+source text. The copy that pages offer for download, and that ``make live`` opens, is plain
+Markdown:
 
-- roles and labels are links, equations have their numbers;
-- a solution is closed (``<details>``) below its exercise, and its code is not run;
+- roles and labels become links, and equations get their numbers;
+- a solution is collapsed (``<details>``) below its exercise, and its code is not run;
 - the cell of an exercise imports what it needs, so that it also runs after a restart of the kernel;
 - code that a page folds is folded, in the metadata that JupyterLab, Notebook 7 and Colab read;
 - cells that only assert are left out: the stored chapters are the ones that are tested.
 
-Files that a reader has changed are never written over.
+A file that a reader has changed is never overwritten.
 """
 
 import ast
@@ -36,14 +37,16 @@ BEGIN = (
     "kernel, do it again; the cell of an exercise also runs alone."
 )
 WHEEL = f"lnlib-{version('lnlib')}-py3-none-any.whl"
-GATE = re.compile(r"^`{3,}\{((?:exercise|solution)-(?:start|end))\}.*\n(?::.*\n)*`{3,}\n*", re.M)
+DIRECTIVE = re.compile(
+    r"^`{3,}\{((?:exercise|solution)-(?:start|end))\}.*\n(?::.*\n)*`{3,}\n*", re.M
+)
 LABELED = re.compile(r"^\(([\w-]+)\)=\n(#+ (.+))?", re.M)
 EQUATION = re.compile(r"^\$\$ \(([\w-]+)\)$", re.M)
-# What the exercises of a page say of notebooks, to those who read a page.
+# A sentence of the exercises that only readers of a page need.
 PAGES_ONLY = re.compile(r"^The check runs in a live notebook.*\n?", re.M)
 TABLE = re.compile(r"^:::\{table\}(.*)\n((?::\w.*\n)*)([\s\S]*?)^:::$", re.M)
 HEADING = re.compile(r"^#+ (.+)$", re.M)
-WITHIN = re.compile(r"\]\(#([\w-]+)\)")  # a link to a heading of the same page
+SAME_PAGE_LINK = re.compile(r"\]\(#([\w-]+)\)")  # a link to a heading of the same page
 LINK = re.compile(r"\[([^\]]+)\]\(([\w-]+)(\.md|\.ipynb)?(#[\w-]+)?\)")
 
 
@@ -53,7 +56,8 @@ def copy(path, *, site="", library=None):
     Args:
         path: The stored chapter.
         site: The address of the built book, with a slash at its end, if it is public.
-        library: Where the first code installs the library from; ``None``: as it is stored.
+        library: Address that the first code cell installs the library from; ``None`` leaves that
+            cell as it is stored.
     """
     stored = json.loads(path.read_text("utf-8"))
     text = "\n".join("".join(c["source"]) for c in stored["cells"] if c["cell_type"] == "markdown")
@@ -66,26 +70,26 @@ def copy(path, *, site="", library=None):
                 code = source if library is None else setup_cell(library)
                 cells.append(cell | {"metadata": FOLDED, "source": code})
             elif "remove-cell" in tags:
-                later = "\n".join(visible(stored["cells"][k + 1 :]))
+                later = "\n".join(visible_code(stored["cells"][k + 1 :]))
                 if needed := chapters.needs(ast.parse(source).body, later):
                     cells.append(cell | {"metadata": FOLDED, "source": "\n".join(needed)})
             elif solution is not None:
                 solution.append(f"```python\n{source}\n```")
             elif number and "exercises.check(" in source:
                 task = list(chapters.tasks(path.stem).values())[number - 1]
-                cells.append(cell | {"source": standing_alone(task, source)})
+                cells.append(cell | {"source": self_contained(task, source)})
             else:
                 folded = {"hide-input", "remove-input"} & set(tags)
                 cells.append(cell | {"metadata": FOLDED if folded else {}})
             continue
-        kind, parts = "", GATE.split(source)
+        kind, parts = "", DIRECTIVE.split(source)
         for part in parts:
             if re.fullmatch(r"(exercise|solution)-(start|end)", part):
                 kind = part
                 if kind == "solution-start":
                     solution = []
                 elif kind == "solution-end":
-                    cells.append(markdown(closed(solution)))
+                    cells.append(markdown(collapsed(solution)))
                     solution = None
                 elif kind == "exercise-start":
                     number += 1
@@ -104,29 +108,29 @@ def copy(path, *, site="", library=None):
     return stored | {"cells": cells}
 
 
-def slug(title):
-    """Return the anchor of a heading, as MyST makes it."""
+def myst_anchor(title):
+    """Return the anchor that MyST gives a heading."""
     return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
 
 
-def dashed(title):
-    """Return the anchor of a heading, as JupyterLab makes it."""
+def jupyterlab_anchor(title):
+    """Return the anchor that JupyterLab gives a heading."""
     return title.replace(" ", "-").replace("(", "%28").replace(")", "%29")
 
 
-def visible(cells):
-    """Return the code that a page shows, cell by cell."""
+def visible_code(cells):
+    """Return the code that a page shows, one string per cell."""
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     shown = [cell for cell in code if "remove-cell" not in cell["metadata"].get("tags", [])]
     return ["".join(cell["source"]) for cell in shown]
 
 
-def standing_alone(task, source):
-    """Return the code of an exercise, below what it and its solution take from the chapter."""
+def self_contained(task, source):
+    """Return the code of an exercise, below the imports and definitions it needs."""
     needed = [*task.needs, "from lnbook import exercises"]
-    stood = {ast.unparse(statement) for statement in ast.parse(source).body}
-    imports = [s for s in needed if s.startswith(("import ", "from ")) and s not in stood]
-    rest = [statement for statement in needed if statement not in {*imports, *stood}]
+    present = {ast.unparse(statement) for statement in ast.parse(source).body}
+    imports = [s for s in needed if s.startswith(("import ", "from ")) and s not in present]
+    rest = [statement for statement in needed if statement not in {*imports, *present}]
     text = "\n".join(imports)
     for part in (*rest, source):
         text += ("\n" if part.startswith(("import ", "from ")) else "\n\n") + part
@@ -138,25 +142,25 @@ def markdown(source):
     return {"cell_type": "markdown", "metadata": {}, "source": source}
 
 
-def closed(solution):
-    """Return a solution that opens with a click."""
+def collapsed(solution):
+    """Return the Markdown of a solution that opens with a click."""
     return "\n\n".join(["<details><summary>Solution</summary>", *solution, "</details>"])
 
 
 class Translator:
-    """Turn the Markdown of a chapter into Markdown that any notebook program shows.
+    """Turn the Markdown of a chapter into Markdown that every notebook program renders.
 
     Args:
         folder: The folder of the chapters and the bibliography.
-        text: All Markdown of the chapter, to number its equations and find its labels.
+        text: All Markdown of the chapter, for the numbers of its equations and for its labels.
         site: See :func:`copy`.
     """
 
     def __init__(self, folder, text, site):
         self.folder, self.site = folder, site
         self.equations = {label: k for k, label in enumerate(EQUATION.findall(text), 1)}
-        self.here = {label: title for label, _, title in LABELED.findall(text)}
-        self.slugs = {slug(title): title for title in HEADING.findall(text)}
+        self.labels = {label: title for label, _, title in LABELED.findall(text)}
+        self.headings = {myst_anchor(title): title for title in HEADING.findall(text)}
 
     def __call__(self, text):
         """Translate a part of the text."""
@@ -165,20 +169,22 @@ class Translator:
         text = LABELED.sub(lambda m: m[2] or "", text)
         text = EQUATION.sub(lambda m: f"\\tag{{{self.equations[m[1]]}}}\n$$", text)
         text = re.sub(r"\{eq\}`([\w-]+)`", lambda m: f"({self.equations[m[1]]})", text)
-        text = re.sub(r"\{cite:([pt])\}`([^`]+)`", self.cited, text)
+        text = re.sub(r"\{cite:([pt])\}`([^`]+)`", self.citation, text)
         text = re.sub(r"\{minutes\}`(\w+)`", lambda m: f"{self.minutes(m[1])} min", text)
         text = re.sub(r"\{term\}`([^`<]+?)(?: <[^>]*>)?`", r"\1", text)
-        text = re.sub(r"\{doc\}`(\w+)`", self.named, text)
-        text = WITHIN.sub(lambda m: f"](#{dashed(self.slugs.get(m[1], m[1]))})", text)
-        return LINK.sub(self.linked, text).strip()
+        text = re.sub(r"\{doc\}`(\w+)`", self.page_link, text)
+        text = SAME_PAGE_LINK.sub(
+            lambda m: f"](#{jupyterlab_anchor(self.headings.get(m[1], m[1]))})", text
+        )
+        return LINK.sub(self.link, text).strip()
 
     def minutes(self, name):
-        """Return how long a chapter takes, as the built page says it."""
+        """Return the reading time in minutes that the built page gives for a chapter."""
         stored = json.loads((self.folder / f"{name}.ipynb").read_text("utf-8"))
         return minutes(measures(stored))[0]
 
-    def cited(self, match):
-        """Name authors and year, and lead to the paper."""
+    def citation(self, match):
+        """Return authors and year of a citation, linked to the paper."""
         texts = []
         for key in match[2].split(","):
             authors, year, address = references(self.folder / "references.bib")[key.strip()]
@@ -186,8 +192,8 @@ class Translator:
             texts.append(f"[{text}]({address})" if address else text)
         return f"({'; '.join(texts)})" if match[1] == "p" else " and ".join(texts)
 
-    def named(self, match):
-        """Lead to a page by its title."""
+    def page_link(self, match):
+        """Return a link to a page, with its title as text."""
         chapter = self.folder / f"{match[1]}.ipynb"
         if chapter.exists():
             text = "".join(json.loads(chapter.read_text("utf-8"))["cells"][0]["source"])
@@ -196,18 +202,23 @@ class Translator:
             text, kind = (self.folder / f"{match[1]}.md").read_text("utf-8"), ".md"
         return f"[{re.search(r'^# (.+)$', text, re.M)[1]}]({match[1]}{kind})"
 
-    def linked(self, match):
-        """Let a link lead to the other chapter, to the built page or to a heading of this one."""
+    def link(self, match):
+        """Return the link to another chapter, to a page of the book, or to a labeled heading."""
         text, name, kind, part = match.groups(default="")
         if kind == ".ipynb":
             return f"[{text}]({name}.ipynb{part})"
         if kind == ".md":
             return f"[{text}]({self.site}{name}.html{part})" if self.site else f"*{text}*"
-        page, title = ("", self.here[name]) if name in self.here else self.elsewhere(name)
-        return f"[{text}]({page}#{dashed(title)})" if title else match[0]
+        page, title = self.find_label(name)
+        return f"[{text}]({page}#{jupyterlab_anchor(title)})" if title else match[0]
 
-    def elsewhere(self, label):
-        """Return the chapter and the heading that has a label."""
+    def find_label(self, label):
+        """Return the file name of the chapter and the heading that has a label.
+
+        The file name is empty for a label of this chapter; both are empty for an unknown label.
+        """
+        if label in self.labels:
+            return "", self.labels[label]
         for path in sorted(self.folder.glob("*.ipynb")):
             for cell in json.loads(path.read_text("utf-8"))["cells"]:
                 for result in LABELED.finditer("".join(cell["source"])):
@@ -218,14 +229,14 @@ class Translator:
 
 @functools.cache
 def references(path):
-    """Return authors, year and address of everything in a bibliography, by key."""
+    """Return authors, year and address of each entry of a bibliography, by key."""
     results = {}
     for key, entry in re.findall(
         r"^@\w+\{([^,]+),\n(.*?)^\}", path.read_text("utf-8"), re.M | re.S
     ):
         fields = dict(re.findall(r"^\s*(\w+)\s*=\s*\{(.*)\},?$", entry, re.M))
         last = [name.partition(",")[0] for name in fields.get("author", key).split(" and ")]
-        last = [accented(name) for name in last]
+        last = [decode_tex(name) for name in last]
         if len(last) > 2 or last[-1] == "others":
             last = [f"{last[0]} et al."]
         address = fields.get("url", "")
@@ -237,8 +248,8 @@ def references(path):
     return results
 
 
-def accented(name):
-    r"""Return a name without TeX, such as ``Kočiský`` of ``Ko{\v{c}}isk{\'y}``."""
+def decode_tex(name):
+    r"""Return a name without TeX commands, such as ``Kočiský`` of ``Ko{\v{c}}isk{\'y}``."""
     marks = {
         "'": "\u0301",
         "`": "\u0300",
@@ -251,18 +262,23 @@ def accented(name):
     return unicodedata.normalize("NFC", re.sub(r"[{}]", "", name))
 
 
-def text(notebook):
-    """Return a notebook as it is written into a file."""
+def to_json(notebook):
+    """Return the content of the file of a notebook."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def has_library(app):
-    """Say whether the book lies in the project of its library."""
+    """Return whether the book is built within the repository of the library."""
     return Path(app.srcdir).parent.joinpath("pyproject.toml").exists()
 
 
 def build_wheel(root, folder):
-    """Build the library without the recorded runs, which are fifteen times as large."""
+    """Build a wheel of the library without the recorded runs, which are fifteen times as large.
+
+    Args:
+        root: The folder of the repository.
+        folder: Where the wheel is written.
+    """
     with tempfile.TemporaryDirectory() as project_folder:
         project = (root / "pyproject.toml").read_text("utf-8")
         project = re.sub(r'^"book/runs" = .+\n', "", project, flags=re.M)
@@ -276,8 +292,8 @@ def build_wheel(root, folder):
         subprocess.run(command, cwd=project_folder, check=True, capture_output=True)
 
 
-def offer(app, exception):
-    """Write what pages offer for download: the copies and the library that they need."""
+def write_downloads(app, exception):
+    """Write what pages offer for download: the copies, and the library that they need."""
     if exception is not None or app.builder.format != "html":
         return
     site, out = app.config.html_baseurl, Path(app.outdir)
@@ -286,12 +302,12 @@ def offer(app, exception):
         library = f"{site}_downloads/{WHEEL}"
     for path in (out / "_sources").glob("*.ipynb"):
         copied = copy(Path(app.srcdir, path.name), site=site, library=library)
-        path.write_text(text(copied), "utf-8")
+        path.write_text(to_json(copied), "utf-8")
     if has_library(app):
         build_wheel(Path(app.srcdir).parent, out.resolve() / "_downloads")
 
 
 def setup(app):
-    """Connect what is written at the end of a build, before the archive of the copies."""
-    app.connect("build-finished", offer, priority=400)
+    """Write the downloads at the end of a build, before the archive of the copies is made."""
+    app.connect("build-finished", write_downloads, priority=400)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

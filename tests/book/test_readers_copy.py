@@ -135,7 +135,7 @@ def test_a_copy_names_authors_years_and_numbers_of_equations():
     assert (
         text.index("\\tag{1}") < text.index("\\tag{2}") < text.index("as for (2), is this book's")
     )
-    assert readers_copy.accented(r"Ko{\v{c}}isk{\'y}") == "Kočiský"
+    assert readers_copy.decode_tex(r"Ko{\v{c}}isk{\'y}") == "Kočiský"
 
 
 def test_copies_are_written_where_none_is_and_never_over_a_readers_work(tmp_path):

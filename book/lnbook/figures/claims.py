@@ -20,8 +20,8 @@ from lnlab.comparison import Evidence
 Record = Mapping[str, Any]
 
 
-def weighed(experiment: str, records: Sequence[Record], *names: str) -> list[ClaimResult]:
-    """Weigh the claims that an experiment decides; of those names alone, where any are given."""
+def evaluate_records(experiment: str, records: Sequence[Record], *names: str) -> list[ClaimResult]:
+    """Evaluate the claims that an experiment decides; only those of the names, if any."""
     about = [claim for claim in claims.about(experiment) if not names or claim.name in names]
     return claims.evaluate(Records.from_runs(experiment, records), about)
 
@@ -48,7 +48,7 @@ def findings(results: Sequence[ClaimResult], caption: str) -> Table:
 def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
     """Return :func:`findings` on an experiment, by some of its records."""
     return findings(
-        weighed(experiment, records, *names),
+        evaluate_records(experiment, records, *names),
         "The paper's claims, each with the measurements behind its label. Every network was "
         "trained at the best of the learning rates that were tried. With fewer than ten seeds the "
         "label is a count and not a test.",

@@ -19,23 +19,23 @@ UNIT = {"updates": "updates", "seconds": "seconds on one thread"}
 
 
 @dataclass(frozen=True)
-class Race:
-    """How a chapter draws and says its curves.
+class LearningCurves:
+    """Figures of an experiment's learning curves, with the sentences that describe them.
 
     Args:
-        word: What falls, such as ``bound``.
-        of: Of what it is drawn, such as ``test images``.
-        chosen_by: Of what it is where rates are chosen.
-        unit: In which it is said.
-        axis: In which it is drawn.
-        top: Of the axis, unless one of the curves stays above it; the first falls are quick, and
-            all alike.
-        digits: After the point.
-        pad: From the lowest curve to the axis, and around leads.
-        apart: The unit of a difference; that of the curves if ``None``.
+        word: Name of the measure, such as ``bound``; lower is better.
+        of: Data on which the curves are measured, such as ``test images``.
+        chosen_by: Data on which learning rates are chosen.
+        unit: Unit of the measure in sentences.
+        axis: Label of the vertical axis, with the unit.
+        top: Upper end of the vertical axis, unless a curve stays above it. It cuts off the first
+            updates, in which all networks improve fast.
+        digits: Number of digits after the decimal point.
+        pad: Space between the curves and the ends of the vertical axis, in the unit.
+        difference_unit: The unit of a difference; that of the curves if ``None``.
         lines: How the networks' lines look, in words.
-        levels: From the runs and one of their kinds to what others come to who do not learn, by
-            what they do.
+        levels: Maps the runs and the name of a group to values of baselines that are not trained,
+            by the baselines' names.
     """
 
     word: str
@@ -46,18 +46,18 @@ class Race:
     top: float
     digits: int = 1
     pad: float = 4.0
-    apart: str | None = None
+    difference_unit: str | None = None
     lines: str = "no norm dotted, no norm with tuned initialization dashed, layer norm solid"
     levels: Callable[[Runs, str], Mapping[str, float]] | None = None
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a reader may choose to see."""
+        """The quantities that can be drawn, by their labels."""
         return {self.word: "loss", f"difference in {self.word}": "lead",
                 "relative training time": "share"}  # fmt: skip
 
     def controls(self, runs: Runs) -> dict[str, Control]:
-        """Return what a reader may choose; among kinds of runs, once there are two."""
+        """Return the controls: quantity, time, and the group of runs if there is more than one."""
         kinds = runs.recorded()
         several = {"kind": choice("Runs", kinds)} if len(kinds) > 1 else {}
         return several | {"shown": choice("Quantity", self.shown), "axis": choice("Time in", AXES)}
@@ -77,9 +77,18 @@ class Race:
     def draw_curves(
         self, runs: Runs, shown: str, axis: str, kind: str | None = None
     ) -> list[go.Figure]:
-        """Draw the curves, the differences or the ratios over updates or seconds."""
-        figure, kind = go.Figure(), kind or runs.KINDS[0]
-        draw = {"loss": self._losses, "lead": self._lead, "share": self._share}[shown]
+        """Draw the curves, the differences or the ratios over updates or seconds.
+
+        Args:
+            runs: The recorded runs.
+            shown: ``loss``, ``lead`` (the difference) or ``share`` (the relative training time).
+            axis: ``updates`` or ``seconds``.
+            kind: The name of a group of the runs, the main one if ``None``.
+        """
+        figure, kind = go.Figure(), kind or runs.GROUPS[0]
+        draw = {"loss": self._losses, "lead": self._differences, "share": self._relative_times}[
+            shown
+        ]
         end = draw(figure, runs, kind, axis)
         figure.update_layout(
             title={
@@ -96,7 +105,7 @@ class Race:
 
     def _losses(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
         lowest, where = [], np.zeros(1)
-        for arm in runs.kinds[kind]:
+        for arm in runs.groups[kind]:
             where, values = runs.curves(kind, arm, axis)
             hover = "after %{x:,.0f} " + axis + f": %{{y:.{self.digits}f}}{suffix(self.unit)}"
             band(figure, where, spread(values), runs.STYLES[arm], hover)
@@ -108,28 +117,32 @@ class Race:
         figure.update_layout(yaxis={"title": self.axis, "range": ends})
         return float(where[-1])
 
-    def _lead(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
+    def _differences(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
         ends, where = [0.0], np.zeros(1)
         for other in runs.others(kind):
-            where, values = runs.lead(kind, other, axis)
-            hover = "after %{x:,.0f} " + axis + f": %{{y:+.{self.digits}f}}{suffix(self._apart)}"
+            where, values = runs.difference(kind, other, axis)
+            hover = (
+                "after %{x:,.0f} "
+                + axis
+                + f": %{{y:+.{self.digits}f}}{suffix(self._difference_unit)}"
+            )
             band(figure, where, spread(values), _against(runs, other), hover)
             ends += [np.nanmin(values), np.nanmax(values)]
         _level(figure, 0, where[-1])
         figure.update_layout(
-            yaxis={"title": f"{self._apart}; below 0: layer norm is better",
+            yaxis={"title": f"{self._difference_unit}; below 0: layer norm is better",
                    "range": [min(ends) - 0.75 * self.pad, max(ends) + 0.75 * self.pad]},
         )  # fmt: skip
         return float(where[-1])
 
-    def _share(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
+    def _relative_times(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
         most, end = 110.0, 0.0
         for other in runs.others(kind):
-            where, values = runs.share(kind, other, axis)
+            where, values = runs.relative_training_time(kind, other, axis)
             hover = f"to its {self.word} after %{{x:,.0f}} {axis}: %{{y:.0f}}%"
             band(figure, where, spread(100 * values), _against(runs, other), hover)
             most = max(most, 100 * np.nanmax(values, initial=1) + 5)
-            end = max(end, float(where[-1]))  # each has seconds of its own
+            end = max(end, float(where[-1]))  # networks differ in seconds per update
         _level(figure, 100, end)
         _level(figure, 50, end, "dot")
         figure.update_layout(
@@ -139,8 +152,8 @@ class Race:
 
     def describe_curves(self, runs: Runs, shown: str, axis: str, kind: str | None = None) -> str:
         """Say where the curves end; or the largest difference and the one at the end."""
-        kind = kind or runs.KINDS[0]
-        arms = runs.kinds[kind]
+        kind = kind or runs.GROUPS[0]
+        arms = runs.groups[kind]
         seeds = len(arms[LAYER].runs)
         count = f"mean of {seeds} seeds" if seeds > 1 else "one seed"
         if shown == "loss":
@@ -151,8 +164,9 @@ class Race:
             levels = [f"{name} {self._number(v)}" for name, v in self._levels(runs, kind).items()]
             return f"{text} Without training: {'; '.join(levels)}." if levels else text
         texts = []
+        compare = {"lead": runs.difference, "share": runs.relative_training_time}[shown]
         for other in runs.others(kind):
-            where, values = getattr(runs, shown)(kind, other, axis)
+            where, values = compare(kind, other, axis)
             means, label = values.mean(0), runs.STYLES[other][0]
             if shown == "lead":
                 best = int(np.nanargmin(means))
@@ -168,7 +182,8 @@ class Race:
                 )
         first = f"{axis.capitalize()} that layer norm needs for the other's lowest {self.word}"
         if shown == "lead":
-            first = f"Layer norm, where the difference is largest and at the end, in {self._apart}"
+            unit = self._difference_unit
+            first = f"Layer norm, where the difference is largest and at the end, in {unit}"
         return f"{first}: {'; '.join(texts)} ({count})."
 
     def _number(self, value: float) -> str:
@@ -178,8 +193,8 @@ class Race:
         return f"{abs(value):.{self.digits}f} {'ahead' if value < 0 else 'behind'}"
 
     @property
-    def _apart(self) -> str:
-        return self.apart or self.unit
+    def _difference_unit(self) -> str:
+        return self.difference_unit or self.unit
 
     def _levels(self, runs: Runs, kind: str) -> Mapping[str, float]:
         return self.levels(runs, kind) if self.levels else {}

@@ -1,4 +1,4 @@
-"""Recorded runs of several arms, in the groups (kinds) in which a chapter compares them.
+"""Recorded runs of several arms, in the groups in which a chapter compares them.
 
 The arms are the networks of the paper's recurrent experiments: without normalization, without
 normalization from a tuned initialization, and with layer norm; a chapter may add others.
@@ -35,9 +35,9 @@ class Runs:
         task: Their comparison, the ``TASK`` of the experiment's ``results``.
 
     Attributes:
-        kinds: Maps a name of :attr:`KINDS` to its arms, each at its best learning rate; groups
+        groups: Maps a name of :attr:`GROUPS` to its arms, each at its best learning rate; groups
             without records are left out.
-        records_by_kind: Maps a name of :attr:`KINDS` to all its records.
+        records_by_group: Maps a name of :attr:`GROUPS` to all its records.
         sweep: The arms of the runs that chose the learning rates, empty if there are none.
 
     Raises:
@@ -46,8 +46,8 @@ class Runs:
 
     EXPERIMENT: ClassVar[str]
     MEASURE: ClassVar[str]  # the curve that is drawn
-    KINDS: ClassVar[tuple[str, ...]]  # names of the groups, the main one first
-    EARLY: ClassVar[int] = 0  # updates before which no ratio is shown
+    GROUPS: ClassVar[tuple[str, ...]]  # names of the groups, the main one first
+    EARLY: ClassVar[int] = 0  # updates before which no relative training time is shown
     STYLES: ClassVar[Mapping[str, tuple[str, str, str]]] = STYLES  # of the arms, layer norm last
 
     def __init__(self, records: Sequence[Mapping[str, Any]], task: Any) -> None:
@@ -57,84 +57,90 @@ class Runs:
                 f"{self.EXPERIMENT}"
             )
         self.task, self.records = task, records
-        self.kinds: dict[str, dict[str, Any]] = {}
-        self.records_by_kind: dict[str, Sequence[Mapping[str, Any]]] = {}
+        self.groups: dict[str, dict[str, Any]] = {}
+        self.records_by_group: dict[str, Sequence[Mapping[str, Any]]] = {}
         for _, runs in task.run_groups(records):
             result = task.at_best_rates(runs)
             own = {arm: result[arm] for arm in self.STYLES if arm in result}
             if own:
-                name = self.kind(own, runs[0]["settings"])
-                self.kinds[name], self.records_by_kind[name] = own, runs
-        self.sweep = self.kinds.pop(SWEEP, {})
+                name = self.group_name(own, runs[0]["settings"])
+                self.groups[name], self.records_by_group[name] = own, runs
+        self.sweep = self.groups.pop(SWEEP, {})
 
-    def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    def group_name(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         """Return the name of the group that has these arms, whose runs share these settings."""
         raise NotImplementedError
 
     @property
     def missing(self) -> list[str]:
         """Names of the groups without records."""
-        return [name for name in self.KINDS if name not in self.kinds]
+        return [name for name in self.GROUPS if name not in self.groups]
 
     def recorded(self) -> dict[str, str]:
         """Return the names of the recorded groups, as the options of a control."""
-        return {name: name for name in self.KINDS if name in self.kinds}
+        return {name: name for name in self.GROUPS if name in self.groups}
 
-    def others(self, kind: str) -> list[str]:
+    def others(self, group: str) -> list[str]:
         """Return the arms of a group with which layer norm is compared."""
-        return [arm for arm in self.STYLES if arm != LAYER and arm in self.kinds.get(kind, {})]
+        return [arm for arm in self.STYLES if arm != LAYER and arm in self.groups.get(group, {})]
 
     def curves(
-        self, kind: str, arm: str, axis: str, name: str | None = None
+        self, group: str, arm: str, axis: str, name: str | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return a measure of an arm's runs, a row a seed.
+        """Return a measure of an arm's runs, one row per seed.
 
         Args:
-            kind: Of :attr:`KINDS`.
+            group: Of :attr:`GROUPS`.
             arm: Of :attr:`STYLES`.
             axis: ``updates`` or ``seconds``. Runs have points at the same updates; for seconds
-                they are put on one grid, by straight lines between their points.
+                they are interpolated linearly on a common grid.
             name: Of the measure; :attr:`MEASURE`, in the task's unit, if ``None``.
 
         Returns:
-            Where, shape ``(points,)``, and the values, ``(seeds, points)``.
+            The updates or seconds, shape ``(points,)``, and the values, ``(seeds, points)``.
         """
-        runs = self.kinds[kind][arm].runs.values()
+        runs = self.groups[group][arm].runs.values()
         factor = self.task.factor if name is None else 1.0
         values = [factor * np.array(run["curves"][name or self.MEASURE], float) for run in runs]
         if axis == "updates":
             return self.task.updates(next(iter(runs))), np.array(values)
         all_times = [
             self.task.seconds(run)
-            for other in self.kinds[kind].values()
+            for other in self.groups[group].values()
             for run in other.runs.values()
         ]
         grid = np.linspace(0, min(times[-1] for times in all_times), 60)
         own = [self.task.seconds(run) for run in runs]
         return grid, np.array([np.interp(grid, t, v) for t, v in zip(own, values, strict=True)])
 
-    def lead(
-        self, kind: str, other: str, axis: str, name: str | None = None
+    def difference(
+        self, group: str, other: str, axis: str, name: str | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return layer norm's measure less that of another arm, of the seeds that both have."""
-        arms = self.kinds[kind]
-        where, own = self.curves(kind, LAYER, axis, name)
-        _, others = self.curves(kind, other, axis, name)
+        """Return the measure of layer norm minus that of another arm, for the seeds that both have.
+
+        Args and returned arrays are those of :meth:`curves`.
+        """
+        arms = self.groups[group]
+        where, own = self.curves(group, LAYER, axis, name)
+        _, others = self.curves(group, other, axis, name)
         seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
         rows = [[list(arms[name].runs).index(s) for s in seeds] for name in (LAYER, other)]
         return where, own[rows[0]] - others[rows[1]]
 
-    def share(self, kind: str, other: str, axis: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return what layer norm needs to be as good as another arm at each of its points.
+    def relative_training_time(
+        self, group: str, other: str, axis: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return how long layer norm takes to match another arm, relative to that arm's own time.
 
-        As a share of the other's own updates or seconds, by straight lines between layer norm's
-        points, on validation data; NaN where it never is as good.
+        At each point of the other arm, the target is its lowest validation value so far. The time
+        at which layer norm reaches the target is interpolated linearly between its points.
 
         Returns:
-            Where the other is (mean of the seeds), and the shares, ``(seeds, points)``; from
-            :attr:`EARLY` updates on.
+            The other arm's updates or seconds (mean of the seeds), shape ``(points,)``, from
+            :attr:`EARLY` updates on, and the ratio of the two times, ``(seeds, points)``; NaN where
+            layer norm never reaches the target.
         """
-        arms, task = self.kinds[kind], self.task
+        arms, task = self.groups[group], self.task
         seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
         where, result = [], []
         for seed in seeds:
@@ -143,22 +149,24 @@ class Runs:
             late = updates >= min(self.EARLY, updates[-1])
             times, own = (getattr(task, axis)(run) for run in (theirs, ours))
             targets, lowest = (np.fmin.accumulate(task.score(run)) for run in (theirs, ours))
-            new = np.r_[True, np.diff(lowest) < 0]  # else it was as low before
-            matched_times = np.interp(targets, lowest[new][::-1], own[new][::-1], left=np.nan)
+            improves = np.r_[True, np.diff(lowest) < 0]  # a plateau counts once
+            matched_times = np.interp(
+                targets, lowest[improves][::-1], own[improves][::-1], left=np.nan
+            )
             where.append(times[late])
             result.append((matched_times / np.maximum(times, 1e-9))[late])
         return np.mean(where, 0), np.array(result)
 
-    def weighed(self, kind: str) -> dict[str, ClaimResult]:
-        """Return what the paper's claims come to by a kind of runs, by their names."""
-        result = claims.weighed(self.EXPERIMENT, self.records_by_kind[kind])
+    def claim_results(self, group: str) -> dict[str, ClaimResult]:
+        """Return the results of the paper's claims on a group of runs, by the claims' names."""
+        result = claims.evaluate_records(self.EXPERIMENT, self.records_by_group[group])
         return {claim_result.claim.name: claim_result for claim_result in result}
 
     def claims(self, *names: str) -> Table:
-        """Return what the paper's claims come to, of those names if any, by the chapter's kind."""
-        return claims.table(self.EXPERIMENT, self.records_by_kind[self.KINDS[0]], *names)
+        """Return a table of the paper's claims on the main group, or of those with the names."""
+        return claims.table(self.EXPERIMENT, self.records_by_group[self.GROUPS[0]], *names)
 
     def targets(self) -> Table:
-        """Say after how many updates each network is at the targets that the claims are about."""
+        """Return a table of the updates that each network needs to reach the claims' targets."""
         names = {arm: style[0] for arm, style in self.STYLES.items()}
-        return claims.targets(self.task, self.kinds[self.KINDS[0]], names)
+        return claims.targets(self.task, self.groups[self.GROUPS[0]], names)

@@ -5,7 +5,7 @@ import pytest
 
 from lnbook.chapters.attentive_reader import figures, network, runs
 from lnlab.experiments.attentive_reader import HEURISTICS, LEVELED, RELEASED, Settings, results
-from tests.cases import oracle, race_chapters
+from tests.cases import learning_curve_chapters, oracle
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 UNREAD = dict(zip(HEURISTICS, (0.9, 0.8, 0.85, 0.6), strict=True))
@@ -67,7 +67,7 @@ def test_runs_with_the_settings_of_the_public_code_are_a_kind_of_their_own():
     ]
     result = figures.Runs(book() + released, results.TASK, results.RELEASED_TASK)
     assert list(result.recorded()) == [figures.MAIN, runs.RELEASED_CODE]
-    assert {name: arm.rate for name, arm in result.kinds[runs.RELEASED_CODE].items()} == {
+    assert {name: arm.rate for name, arm in result.groups[runs.RELEASED_CODE].items()} == {
         figures.NO_NORM: 0.1, figures.LAYER: 0.2,
     }  # fmt: skip
 
@@ -101,11 +101,11 @@ def test_the_score_sees_story_and_question_and_so_does_the_answer():
     assert ways["sum_up"] == {"attend", "query"}
 
 
-@pytest.mark.parametrize("case", race_chapters.CASES)
+@pytest.mark.parametrize("case", learning_curve_chapters.CASES)
 def test_each_network_ends_with_the_numbers_of_synthetic_records(case):
-    known = race_chapters.read("attentive_reader", case)
+    known = learning_curve_chapters.read("attentive_reader", case)
     table = figures.errors(known)
-    result = race_chapters.arms("attentive_reader", case)
+    result = learning_curve_chapters.arms("attentive_reader", case)
     *networks, first, second, third, fourth = table.rows
     assert len(networks) == len(result)
     for (arm, (label, *_)), row in zip(known.STYLES.items(), networks, strict=True):

@@ -1,13 +1,13 @@
-"""Recorded runs of the chapters that race networks are told apart by their settings."""
+"""Chapters that compare learning curves group their recorded runs by the settings."""
 
 from types import SimpleNamespace
 
 import pytest
 
 from lnbook.figures import run_groups
-from tests.cases.race_chapters import CHAPTERS, MAIN, module, records, task
+from tests.cases.learning_curve_chapters import CHAPTERS, MAIN, module, records, task
 
-KINDS = [
+GROUPS = [
     *((name, {}, MAIN) for name in CHAPTERS),
     ("draw", {"glimpses": 16}, "16 glimpses"),
     ("draw", {"batch_size": 8}, "batch size 8"),
@@ -24,18 +24,18 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "changed", "kind"), KINDS, ids=str)
-def test_a_kind_is_told_by_the_settings(name, changed, kind):
+@pytest.mark.parametrize(("name", "changed", "group"), GROUPS, ids=str)
+def test_the_settings_of_runs_decide_their_group(name, changed, group):
     runs, settings = module(name, "runs").Runs, records(name, "better")[0]["settings"]
     known = runs(records(name, "better"), task(name))
-    assert known.kind({}, settings | changed) == kind
+    assert known.group_name({}, settings | changed) == group
 
 
 @pytest.mark.parametrize("name", ["draw", "handwriting", "attentive_reader"])
 def test_runs_at_many_rates_are_the_sweep(name):
     runs, settings = module(name, "runs").Runs, records(name, "better")[0]["settings"]
     many = {"layer": SimpleNamespace(rates=(0.1, 0.2, 0.3))}
-    assert runs.kind(runs, many, settings) == run_groups.SWEEP
+    assert runs.group_name(runs, many, settings) == run_groups.SWEEP
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.skip_thoughts import figures, network, tasks
-from tests.cases import drawn, oracle, race_chapters
+from tests.cases import drawn, learning_curve_chapters, oracle
 
 ARMS = {
     figures.NO_NORM: {"norm": "none", "start": "code"},
@@ -64,10 +64,10 @@ def worth(run, name):
             if v is not None}  # fmt: skip
 
 
-@pytest.mark.parametrize("case", race_chapters.CASES)
+@pytest.mark.parametrize("case", learning_curve_chapters.CASES)
 def test_tasks_are_drawn_with_the_range_of_the_seeds_and_said_at_the_end(case):
-    known = race_chapters.read("skip_thoughts", case)
-    result = race_chapters.arms("skip_thoughts", case)
+    known = learning_curve_chapters.read("skip_thoughts", case)
+    result = learning_curve_chapters.arms("skip_thoughts", case)
     text = tasks.describe_tasks(known).partition("seeds. ")[2].split("; ")
     table = {row[0]: row[1:] for row in tasks.table_3(known).rows}
     heads = ("MR, %", "CR, %", "SUBJ, %", "caption pairs, AUC in %")

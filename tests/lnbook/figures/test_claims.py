@@ -13,8 +13,8 @@ from lnlab import claims
 from lnlab.claims import Finding
 from lnlab.comparison import NO_PLATEAU
 from tests.cases import oracle, protocol
+from tests.cases.learning_curve_chapters import CASES, CHAPTERS, arms, read, records
 from tests.cases.oracle import parsed
-from tests.cases.race_chapters import CASES, CHAPTERS, arms, read, records
 
 ALL = pytest.mark.parametrize("name", CHAPTERS)
 EVERY = pytest.mark.parametrize("case", CASES)
@@ -23,7 +23,7 @@ EVERY = pytest.mark.parametrize("case", CASES)
 def findings(name, case):
     """Evaluate the claims by the runs with usual settings."""
     runs = [run for run in records(name, case) if oracle.has_default_settings(run)]
-    return shown.weighed(CHAPTERS[name].experiment, runs)
+    return shown.evaluate_records(CHAPTERS[name].experiment, runs)
 
 
 def check(difference, label, finding):

@@ -1,4 +1,4 @@
-"""Races and arms: what is drawn and said equals a second computation from the records."""
+"""Learning curves equal a second computation from the records, and so do the sentences."""
 
 import math
 from statistics import fmean
@@ -9,8 +9,7 @@ import pytest
 from lnbook.figures.run_groups import LAYER
 from tests.cases import oracle
 from tests.cases.drawn import check_band, lines
-from tests.cases.oracle import parsed
-from tests.cases.race_chapters import (
+from tests.cases.learning_curve_chapters import (
     CASES,
     CHAPTERS,
     arms,
@@ -18,6 +17,7 @@ from tests.cases.race_chapters import (
     read,
     sweep,
 )
+from tests.cases.oracle import parsed
 
 ALL = pytest.mark.parametrize("name", CHAPTERS)
 EVERY = pytest.mark.parametrize(
@@ -66,25 +66,27 @@ def without(text, labels):
 
 @ALL
 @EVERY
-def test_curves_have_the_mean_and_the_range_of_the_seeds_and_are_said_where_they_end(
+def test_curves_have_the_mean_and_the_range_of_the_seeds_and_the_text_has_their_ends(
     name, case, axis, runs
 ):
-    known, race = runs[name, case], module(name, "curves").RACE
-    (figure,) = race.draw_curves(known, "loss", axis)
+    known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
+    (figure,) = learning_curves.draw_curves(known, "loss", axis)
     drawn = lines(figure)
     ends = []
     for arm, (label, *_) in known.STYLES.items():
         where, by_seed = curves(name, case, arm, axis)
         check_band(drawn[label], where, by_seed.values())
         ends.append((where[-1], fmean(values[-1] for values in by_seed.values())))
-    text = race.describe_curves(known, "loss", axis)
+    text = learning_curves.describe_curves(known, "loss", axis)
     reported, _, levels = without(text, [look[0] for look in known.STYLES.values()]).partition(
         "Without training"
     )
     end, seeds, *result = parsed(reported)
     assert (end, seeds) == (round(ends[-1][0]), 4)
-    np.testing.assert_allclose(result, [value for _, value in ends], atol=0.51 * 10**-race.digits)
-    assert "lowest seed to the highest" in race.curves.alt
+    np.testing.assert_allclose(
+        result, [value for _, value in ends], atol=0.51 * 10**-learning_curves.digits
+    )
+    assert "lowest seed to the highest" in learning_curves.curves.alt
     if levels:
         flat = {t.y[0] for label, (t, *_) in drawn.items() if "edge" not in label
                 and label not in [look[0] for look in known.STYLES.values()]}  # fmt: skip
@@ -93,9 +95,11 @@ def test_curves_have_the_mean_and_the_range_of_the_seeds_and_are_said_where_they
 
 @ALL
 @EVERY
-def test_the_lead_is_layer_norm_less_the_other_and_is_said_with_its_side(name, case, axis, runs):
-    known, race = runs[name, case], module(name, "curves").RACE
-    (figure,) = race.draw_curves(known, "lead", axis)
+def test_the_difference_is_layer_norm_minus_the_other_and_the_text_says_which_is_ahead(
+    name, case, axis, runs
+):
+    known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
+    (figure,) = learning_curves.draw_curves(known, "lead", axis)
     drawn, wanted, labels = lines(figure), [], []
     where, own = curves(name, case, LAYER, axis)
     for other in known.others(MAIN):
@@ -108,11 +112,11 @@ def test_the_lead_is_layer_norm_less_the_other_and_is_said_with_its_side(name, c
         best = means.index(min(means))
         wanted += [abs(means[best]), where[best], abs(means[-1])]
         labels.append((label, means[best], means[-1]))
-    text = race.describe_curves(known, "lead", axis)
+    text = learning_curves.describe_curves(known, "lead", axis)
     result = parsed(without(text, [label for label, *_ in labels]))[:-1]  # the last: how many seeds
     np.testing.assert_allclose(result, wanted, atol=0.51, rtol=0)
-    np.testing.assert_allclose(result[::3], wanted[::3], atol=0.51 * 10**-race.digits)
-    np.testing.assert_allclose(result[2::3], wanted[2::3], atol=0.51 * 10**-race.digits)
+    np.testing.assert_allclose(result[::3], wanted[::3], atol=0.51 * 10**-learning_curves.digits)
+    np.testing.assert_allclose(result[2::3], wanted[2::3], atol=0.51 * 10**-learning_curves.digits)
     for part, (label, best, last) in zip(text.partition(": ")[2].split("; "), labels, strict=True):
         assert label in part
         sides = [word.strip("., ") for word in part.split() if "ahead" in word or "behind" in word]
@@ -135,11 +139,13 @@ def first_at(target, times, values):
 
 @ALL
 @EVERY
-def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, runs):
-    known, race = runs[name, case], module(name, "curves").RACE
-    (figure,) = race.draw_curves(known, "share", axis)
+def test_the_relative_training_time_is_the_time_to_each_of_the_others_points(
+    name, case, axis, runs
+):
+    known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
+    (figure,) = learning_curves.draw_curves(known, "share", axis)
     drawn, result = lines(figure), arms(name, case)
-    text = race.describe_curves(known, "share", axis)
+    text = learning_curves.describe_curves(known, "share", axis)
     wanted = []
     for other in known.others(MAIN):
         rows, places = [], []
@@ -155,7 +161,7 @@ def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, ru
                     row.append(reached / points[k])
             rows.append(row)
             places.append([t for t, u in zip(points, updates, strict=True) if u >= early])
-        where, shares = known.share(MAIN, other, axis)
+        where, shares = known.relative_training_time(MAIN, other, axis)
         np.testing.assert_allclose(shares, rows, rtol=1e-6)
         means = [fmean(column) for column in zip(*places, strict=True)]
         np.testing.assert_allclose(where, means)
@@ -175,9 +181,9 @@ def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, ru
 
 @ALL
 def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_marked(name, runs):
-    known, race = runs[name, "better"], module(name, "curves").RACE
-    (figure,) = race.draw_rates(known)
-    text = race.describe_rates(known)
+    known, learning_curves = runs[name, "better"], module(name, "curves").LEARNING_CURVES
+    (figure,) = learning_curves.draw_rates(known)
+    text = learning_curves.describe_rates(known)
     rings = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
     chapter, wanted, marked = CHAPTERS[name], [], []
     for arm, (label, *_) in known.STYLES.items():
@@ -198,7 +204,7 @@ def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_m
         assert ("the edge of the grid" in part) == (best != sorted(means)[1])
     np.testing.assert_allclose(rings, marked, rtol=1e-9)
     reported = without(text.partition(": ")[2], [look[0] for look in known.STYLES.values()])
-    np.testing.assert_allclose(parsed(reported), wanted, atol=0.51 * 10**-race.digits)
+    np.testing.assert_allclose(parsed(reported), wanted, atol=0.51 * 10**-learning_curves.digits)
 
 
 def _settings(chapter, arm):
@@ -210,9 +216,9 @@ def _settings(chapter, arm):
 @ALL
 @EVERY
 def test_axes_begin_at_0_show_what_is_compared_and_have_their_levels(name, case, axis, runs):
-    known, race = runs[name, case], module(name, "curves").RACE
+    known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
     for shown, levels in (("loss", ()), ("lead", (0,)), ("share", (100, 50))):
-        (figure,) = race.draw_curves(known, shown, axis)
+        (figure,) = learning_curves.draw_curves(known, shown, axis)
         first, last = figure.layout.xaxis.range
         longest = max(np.nanmax(np.array(t.x, float)) for t in figure.data)
         assert (first, last) == (0, pytest.approx(longest))

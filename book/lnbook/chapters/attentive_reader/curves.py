@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.attentive_reader.runs import LAYER, MAIN, Runs
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.learning_curves import Race
+from lnbook.figures.learning_curves import LearningCurves
 
 RANDOM, NOT_IN_QUESTION = "random name", "most frequent name not in the question"
 #: Rules that choose a name of the passage without reading.
@@ -22,7 +22,7 @@ RULES = {
 
 def rule_errors(runs: Runs, split: str = "val", kind: str = MAIN) -> dict[str, float]:
     """Return the error of each rule that does not read, in percent."""
-    curves = next(iter(runs.kinds[kind][LAYER].runs.values()))["curves"]
+    curves = next(iter(runs.groups[kind][LAYER].runs.values()))["curves"]
     return {rule: 100 * curves[f"{split}_{name}_error"][0] for name, rule in RULES.items()}
 
 
@@ -31,7 +31,7 @@ def _levels(runs: Runs, kind: str) -> Mapping[str, float]:
     return {RANDOM: result[RANDOM], "frequent name, not in question": result[NOT_IN_QUESTION]}
 
 
-RACE = Race(
+LEARNING_CURVES = LearningCurves(
     "error",
     "validation questions",
     "validation questions",
@@ -39,7 +39,7 @@ RACE = Race(
     axis="error (%)",
     top=84,
     pad=3,
-    apart="points",
+    difference_unit="points",
     lines="no norm dotted, no norm with tuned initialization dashed, batch norm in the LSTM "
     "solid, batch norm everywhere dashed, layer norm with gain 0.1 dashed, layer norm solid, and "
     "the levels of two rules that do not read",
@@ -49,17 +49,17 @@ RACE = Race(
 
 def draw_errors(runs: Runs, kind: str | None = None) -> list[go.Figure]:
     """Draw the validation error of each network over its updates."""
-    return RACE.draw_curves(runs, "loss", "updates", kind)
+    return LEARNING_CURVES.draw_curves(runs, "loss", "updates", kind)
 
 
 def describe_errors(runs: Runs, kind: str | None = None) -> str:
     """Describe the validation error of each network at the end, and of the rules."""
-    return RACE.describe_curves(runs, "loss", "updates", kind)
+    return LEARNING_CURVES.describe_curves(runs, "loss", "updates", kind)
 
 
 ERRORS = Picture(
     draw_errors,
     describe_errors,
     alt="Validation error of each network over updates, each with a band over its seeds: "
-    f"{RACE.lines}.",
+    f"{LEARNING_CURVES.lines}.",
 )

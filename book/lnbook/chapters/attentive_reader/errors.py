@@ -15,10 +15,10 @@ def errors(runs: Runs, kind: str = MAIN) -> Table:
 
     Args:
         runs: The recorded runs.
-        kind: Which group of them, one of :attr:`Runs.KINDS`.
+        kind: Which group of them, one of :attr:`Runs.GROUPS`.
     """
     rows = []
-    for name, arm in runs.kinds[kind].items():
+    for name, arm in runs.groups[kind].items():
         curves = [run["curves"] for run in arm.runs.values()]
         best = [int(np.nanargmin(runs.task.score(run))) for run in arm.runs.values()]
         val, test, epochs = (
@@ -36,7 +36,7 @@ def errors(runs: Runs, kind: str = MAIN) -> Table:
     val_errors, test_errors = (rule_errors(runs, split) for split in ("val", "test"))
     for rule, val_error in val_errors.items():
         rows.append([f"rule: {rule}", "–", f"{val_error:.1f}", f"{test_errors[rule]:.1f}", "–"])
-    num_seeds = len(runs.kinds[kind][LAYER].runs)
+    num_seeds = len(runs.groups[kind][LAYER].runs)
     return Table(
         ["Network or rule", "Learning rate", "Validation error (%)", "Test error (%)",
          "Epoch of each seed"],

@@ -26,7 +26,7 @@ class Runs(run_groups.Runs):
     """
 
     EXPERIMENT, MEASURE = "attentive_reader", "val_error"
-    KINDS = (MAIN, RELEASED_CODE, SMALL_BATCHES, TWO_PASSAGES, SHORT_PASSAGES)
+    GROUPS = (MAIN, RELEASED_CODE, SMALL_BATCHES, TWO_PASSAGES, SHORT_PASSAGES)
     EARLY = 400  # updates before which no network has a lower error than a random name
     STYLES: ClassVar = {
         NO_NORM: run_groups.STYLES[NO_NORM],
@@ -46,10 +46,10 @@ class Runs(run_groups.Runs):
         super().__init__(records, task)
         for changed, runs in released_task.run_groups(records) if released_task else ():
             if not changed:
-                self.kinds[RELEASED_CODE] = released_task.at_best_rates(runs)
-                self.records_by_kind[RELEASED_CODE] = runs
+                self.groups[RELEASED_CODE] = released_task.at_best_rates(runs)
+                self.records_by_group[RELEASED_CODE] = runs
 
-    def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    def group_name(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         """Return the name of the group that has these arms and settings."""
         if any(len(arm.rates) > 2 for arm in arms.values()):
             return SWEEP

@@ -1,8 +1,8 @@
 """The bound during training, and the lowest bound at each learning rate."""
 
-from lnbook.figures.learning_curves import Race
+from lnbook.figures.learning_curves import LearningCurves
 
-RACE = Race(
+LEARNING_CURVES = LearningCurves(
     "bound", "test images", "validation images", unit="nats", axis="nats per image", top=215
 )  # the initial fall, from 543, is fast and the same for all
-CURVES, RATES, controls = RACE.curves, RACE.rates, RACE.controls
+CURVES, RATES, controls = LEARNING_CURVES.curves, LEARNING_CURVES.rates, LEARNING_CURVES.controls

@@ -14,11 +14,11 @@ MAIN, LONGER, SMALLER = "standard settings", "16 glimpses", "batch size 8"
 class Runs(run_groups.Runs):
     """What has been recorded of section 6.4."""
 
-    EXPERIMENT, MEASURE, KINDS = "draw", "test_bound", (MAIN, LONGER, SMALLER)
+    EXPERIMENT, MEASURE, GROUPS = "draw", "test_bound", (MAIN, LONGER, SMALLER)
     EARLY = 500  # updates before which all arms only clear the background
 
-    def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """Name the kind of some arms."""
+    def group_name(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """Return the name of the group that has these arms and settings."""
         if any(len(arm.rates) > 2 for arm in arms.values()):
             return SWEEP
         if settings["glimpses"] > 8:

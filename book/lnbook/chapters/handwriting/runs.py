@@ -16,11 +16,11 @@ class Runs(run_groups.Runs):
     """What has been recorded of section 6.5."""
 
     EXPERIMENT, MEASURE = "handwriting", "val_new_nll"
-    KINDS = (MAIN, LONGER, SMALLER, BARE)
+    GROUPS = (MAIN, LONGER, SMALLER, BARE)
     EARLY = 100  # updates before which all arms only learn the spread of the movements
 
-    def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """Name the kind of some arms."""
+    def group_name(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """Return the name of the group that has these arms and settings."""
         if any(len(arm.rates) > 2 for arm in arms.values()):
             return SWEEP
         if not settings["constant"]:

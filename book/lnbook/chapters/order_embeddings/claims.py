@@ -33,7 +33,7 @@ def table_2(rows: Sequence[Any], records: Sequence[Record]) -> Table:
         records: The records from which the rows were computed.
     """
     cells = []
-    (claim,) = claims.weighed(EXPERIMENT, records, "table-2")
+    (claim,) = claims.evaluate_records(EXPERIMENT, records, "table-2")
     for row, finding in zip(rows, claim.counting, strict=True):
         paper = PAPER[row.name]
         cells.append([

@@ -6,9 +6,9 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.skip_thoughts.runs import Runs
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.learning_curves import Race
+from lnbook.figures.learning_curves import LearningCurves
 
-RACE = Race(
+LEARNING_CURVES = LearningCurves(
     "loss",
     "held-out chapters",
     "held-out chapters",
@@ -22,17 +22,17 @@ RACE = Race(
 
 def draw_losses(runs: Runs, kind: str | None = None) -> list[go.Figure]:
     """Draw the loss of each network over its updates."""
-    return RACE.draw_curves(runs, "loss", "updates", kind)
+    return LEARNING_CURVES.draw_curves(runs, "loss", "updates", kind)
 
 
 def describe_losses(runs: Runs, kind: str | None = None) -> str:
     """Describe the loss of each network at the end."""
-    return RACE.describe_curves(runs, "loss", "updates", kind)
+    return LEARNING_CURVES.describe_curves(runs, "loss", "updates", kind)
 
 
 LOSSES = Picture(
     draw_losses,
     describe_losses,
     alt="Loss on held-out chapters, in nats per word, over updates, each network with a band over "
-    f"its seeds: {RACE.lines}.",
+    f"its seeds: {LEARNING_CURVES.lines}.",
 )

@@ -14,11 +14,11 @@ MAIN, LONGER, SMALLER = "standard settings", "50 words, 16 sentences", "4 senten
 class Runs(run_groups.Runs):
     """What has been recorded of section 6.3."""
 
-    EXPERIMENT, MEASURE, KINDS = "skip_thoughts", "val_nll", (MAIN, LONGER, SMALLER)
+    EXPERIMENT, MEASURE, GROUPS = "skip_thoughts", "val_nll", (MAIN, LONGER, SMALLER)
     EARLY = 100  # updates, before which all arms only learn which words are frequent
 
-    def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """Name the kind of some arms."""
+    def group_name(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """Return the name of the group that has these arms and settings."""
         if settings["batch_size"] < 16:
             return SMALLER
         if settings["length"] > 20:

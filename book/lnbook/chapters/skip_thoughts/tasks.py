@@ -48,7 +48,7 @@ def scores(runs: Runs, arm: str, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def word_scores(runs: Runs, task: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the scores of the mean word vector, one row per run of every network."""
-    curves = [scores(runs, arm, f"bag_{task}") for arm in runs.kinds[MAIN]]
+    curves = [scores(runs, arm, f"bag_{task}") for arm in runs.groups[MAIN]]
     return curves[0][0], np.concatenate([values for _, values in curves])
 
 
@@ -66,7 +66,7 @@ def draw_tasks(runs: Runs) -> list[go.Figure]:
 def _panel(runs: Runs, task: str) -> go.Figure:
     chance = chance_level(runs, task)
     figure, levels = go.Figure(), [chance]
-    lines = {STYLES[arm]: scores(runs, arm, task) for arm in runs.kinds[MAIN]}
+    lines = {STYLES[arm]: scores(runs, arm, task) for arm in runs.groups[MAIN]}
     lines[WORD_STYLE] = word_scores(runs, task)
     for style, (where, values) in lines.items():
         band(figure, where, spread(values), style, "after %{x:,.0f} updates: %{y:.1f}%")
@@ -89,11 +89,11 @@ def _panel(runs: Runs, task: str) -> go.Figure:
 
 def describe_tasks(runs: Runs) -> str:
     """Describe the scores of every network on each task at the end."""
-    count = len(runs.kinds[MAIN][LAYER].runs)
+    count = len(runs.groups[MAIN][LAYER].runs)
     seeds = f"mean of {count} seeds" if count > 1 else "one seed"
     sentences = []
     for task in NAMES:
-        ends = {STYLES[arm][0]: scores(runs, arm, task)[1] for arm in runs.kinds[MAIN]}
+        ends = {STYLES[arm][0]: scores(runs, arm, task)[1] for arm in runs.groups[MAIN]}
         ends[WORD_STYLE[0]] = word_scores(runs, task)[1]
         means = [f"{name} {values[:, -1].mean():.1f}" for name, values in ends.items()]
         sentences.append(f"{SHORT[task].partition(',')[0]}: {', '.join(means)}")
@@ -111,7 +111,7 @@ TASKS = Picture(
 
 def table_3(runs: Runs) -> Table:
     """Return the scores at the end next to table 3 of the paper."""
-    arms = runs.kinds[MAIN]
+    arms = runs.groups[MAIN]
     names = {f"{what.partition(',')[0].lower()}": paper for what, paper in PAPER_TABLE_3.items()
              if what.partition(",")[0].lower() in NAMES}  # fmt: skip
     rows = []
@@ -132,7 +132,7 @@ def table_3(runs: Runs) -> Table:
 
 
 def _one(runs: Runs) -> Any:
-    return next(iter(runs.kinds[MAIN][NO_NORM].runs.values()))
+    return next(iter(runs.groups[MAIN][NO_NORM].runs.values()))
 
 
 def _mean(values: np.ndarray) -> str:

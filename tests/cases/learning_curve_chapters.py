@@ -1,4 +1,4 @@
-"""The chapters that race arms of an experiment, on synthetic records, and their known answers."""
+"""The chapters that compare learning curves of arms, on synthetic records with known answers."""
 
 import functools
 import importlib
@@ -15,8 +15,8 @@ class Chapter(NamedTuple):
     experiment: str
     curve: str
     factor: float
-    early: int  # updates before which no share is told
-    sweep: dict  # a setting of the runs that were to find the rates
+    early: int  # updates before which no relative training time is drawn
+    sweep: dict  # a setting of the runs that chose the learning rates
 
 
 CHAPTERS = {
@@ -25,7 +25,7 @@ CHAPTERS = {
     "attentive_reader": Chapter("attentive_reader", "val_error", 100, 400, {"word_size": 32}),
     "skip_thoughts": Chapter("skip_thoughts", "val_nll", 1, 100, {"judge_every": None}),
 }
-MAIN = "standard settings"  # what a chapter calls the first
+MAIN = "standard settings"  # name of the main group
 SWEPT = (0.001, 0.01, 0.1)
 
 

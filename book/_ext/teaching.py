@@ -24,7 +24,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from lnbook import diagrams
 from lnbook.widgets.quiz import Choose, Order
 from lnbook.widgets.quiz.notebook import read_questions
-from lnbook.widgets.quiz.texts import markup, write
+from lnbook.widgets.quiz.texts import format_number, markup
 
 TARGET = re.compile(r"(?P<words>.+?)\s*<(?P<page>\w+)#(?P<state>[^>]+)>", re.DOTALL)
 DIAGRAMS = {
@@ -93,7 +93,7 @@ def answers(question):
             (k == 0, question.named(order), why) for k, (order, why) in enumerate(known.items())
         ]
         return [*listed, (None, "Another order", question.otherwise)]
-    wrong = [(False, write(float(f"{v:.4g}")), why) for v, why in question.wrong]
+    wrong = [(False, format_number(float(f"{v:.4g}")), why) for v, why in question.wrong]
     return [(True, question.correct, question.why), *wrong, (None, "Another", question.otherwise)]
 
 

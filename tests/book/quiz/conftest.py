@@ -7,7 +7,7 @@ import pytest
 
 from lnbook.show import Quiz, choose, number, order
 from lnbook.widgets.quiz import WEB
-from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, bare
+from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, plain_text
 
 STATIC = Path(__file__).parents[3] / "book" / "_static"
 PATIENCE = 180_000  # ms; a limit against hanging, not a measure of speed
@@ -153,7 +153,7 @@ def items(page):
 def to_order(page, places):
     """Put the items of STEPS in an order, by pressing Move up."""
     for place, i in enumerate(places):
-        name = bare(STEPS.items[i])
+        name = plain_text(STEPS.items[i])
         while (at := items(page).index(name)) != place:
             page.locator(".ln-sort > li").nth(at).locator(".ln-move").first.click()
 
@@ -161,7 +161,7 @@ def to_order(page, places):
 def spoken(question, answer):
     """What Python says of an answer, as the page shows it."""
     right, why = question.judge(answer)
-    return f"{RIGHT if right else NOT_YET} {bare(why)}"
+    return f"{RIGHT if right else NOT_YET} {plain_text(why)}"
 
 
 # Keeping.

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from lnbook.show import Quiz, choose, number, order
-from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, bare
+from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, plain_text
 from tests.book.quiz.conftest import (
     KEPT,
     LAST,
@@ -140,7 +140,7 @@ def test_a_phone_offers_digits_and_a_minus_where_one_may_be_needed(reader, write
 
 
 def test_items_start_as_python_mixed_them_and_every_order_is_judged_as_python_does(page):
-    assert items(page) == [bare(STEPS.items[i]) for i in STEPS.start]
+    assert items(page) == [plain_text(STEPS.items[i]) for i in STEPS.start]
     for places in itertools.permutations(range(3)):
         to_order(page, places)
         assert check(page, 2) == spoken(STEPS, places)

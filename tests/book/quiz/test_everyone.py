@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lnbook.show import Quiz, choose
-from lnbook.widgets.quiz.texts import bare
+from lnbook.widgets.quiz.texts import plain_text
 from tests.book.quiz.conftest import LAST, MEANS, STEPS, check
 
 
@@ -15,9 +15,9 @@ def test_without_javascript_it_reads_as_text_and_answers_open(reader, write):
         assert page.locator(".ln-title").inner_text() == "Three questions"
         assert page.locator("p.ln-ask").filter(visible=True).count() == 3
         shown = page.locator("summary").all_inner_texts()
-        assert shown == [bare(option) for option, _ in MEANS.options] + ["Answer"] * 2
+        assert shown == [plain_text(option) for option, _ in MEANS.options] + ["Answer"] * 2
         assert page.locator(".ln-items li").all_inner_texts() == [
-            bare(STEPS.items[i]) for i in STEPS.start
+            plain_text(STEPS.items[i]) for i in STEPS.start
         ]
         assert page.locator("form, button, input").count() == 0
         for summary in page.locator("summary").all():
@@ -29,7 +29,7 @@ def test_without_javascript_it_reads_as_text_and_answers_open(reader, write):
         text = page.locator(".ln-quiz").inner_text()
         for question in (MEANS, LAST, STEPS):
             for why in re.findall(r"(?<=: )[^:]+$", "\n".join(question.answered()), re.M):
-                assert bare(why) in text
+                assert plain_text(why) in text
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
@@ -104,7 +104,7 @@ def test_the_focus_is_seen_and_nothing_moves_by_itself(reader, write):
             "Check",
             "text",
             "Delete my answers",
-            *(f"Move {way}: {bare(item)}" for way in ("up", "down") for item in STEPS.items),
+            *(f"Move {way}: {plain_text(item)}" for way in ("up", "down") for item in STEPS.items),
         }
         moving = page.locator(".ln-quiz *").evaluate_all(
             "es => es.filter(e => { const s = getComputedStyle(e);"

@@ -93,7 +93,7 @@ def test_which_parts_get_a_gradient_follows_from_the_product_rule(zero, gate, of
 @pytest.mark.parametrize(("zero", "gate", "offset"), STATES)
 def test_the_condition_is_used_unless_two_factors_are_zero(zero, gate, offset):
     training = first_updates.train(zero, gate, offset)
-    used = training.swapped > training.loss * 1.01
+    used = training.loss_with_other_condition > training.loss * 1.01
     assert used == (zero != "both" and (zero == "none" or not gate or bool(offset)))
     text = first_updates.describe(zero, gate, offset)
     assert used == ("of another class" in text)

@@ -113,7 +113,7 @@ def test_flat_directions_are_the_invariances(norm, family):
     count = {"none": 0, "batch": 3, "weight": 3, "layer": 5}[norm]
     if family == "categorical":  # one bias; with no norm also one vector for all rows
         count += 5 if norm == "none" else {"batch": 5, "weight": 5, "layer": 1}[norm]
-    assert figures.zeros(norm, family, "exact") == count
+    assert figures.num_zero_eigenvalues(norm, family, "exact") == count
     assert count == np.sum(np.linalg.eigvalsh(hessian(norm, family)) < 1e-10)
 
 
@@ -121,7 +121,7 @@ def test_flat_directions_are_the_invariances(norm, family):
 def test_eq_13_misses_something_under_layer_norm_alone(norm, family):
     exact, paper = (figures.matrix(norm, family, kind) for kind in ("exact", "paper"))
     gap = np.sqrt(((exact - paper) ** 2).sum() / (exact**2).sum())
-    assert matrix.share(norm, family) == pytest.approx(gap, abs=EXACT)
+    assert matrix.relative_error(norm, family) == pytest.approx(gap, abs=EXACT)
     assert (gap > 0.5) == (norm == "layer")
     text = matrix.describe_matrix(norm, family, "exact")
     assert (f"misses {gap:.0%}" in text) == (norm == "layer")
@@ -131,10 +131,10 @@ def test_the_share_of_the_diagonal_blocks_is_theirs():
     pair = [figures.matrix("layer", "gaussian", kind) for kind in ("exact", "paper")]
     exact, paper = ([F[k : k + 6, k : k + 6] for k in (0, 6, 12)] for F in pair)
     gap = np.linalg.norm(np.subtract(exact, paper)) / np.linalg.norm(exact)
-    assert matrix.share("layer", "gaussian", own=True) == pytest.approx(gap)
+    assert matrix.relative_error("layer", "gaussian", diagonal_blocks=True) == pytest.approx(gap)
 
 
-@pytest.mark.parametrize("kind", figures.SHOWN.values())
+@pytest.mark.parametrize("kind", figures.MATRICES.values())
 def test_the_matrix_is_drawn_number_by_number(kind):
     heat, spectrum = matrix.draw_matrix("layer", "categorical", kind)
     F = figures.matrix("layer", "categorical", kind)
@@ -142,7 +142,7 @@ def test_the_matrix_is_drawn_number_by_number(kind):
     assert heat.data[0].x[5] == "gain of unit 1"
     assert heat.data[0].x[6] == "weight 1 of unit 2"
     zero = next(t for t in spectrum.data if t.name == "exact").text.count("0")
-    assert zero == figures.zeros("layer", "categorical", "exact") == 6
+    assert zero == figures.num_zero_eigenvalues("layer", "categorical", "exact") == 6
 
 
 def test_widths_show_what_eq_13_misses():

@@ -145,7 +145,7 @@ def test_the_best_rate_has_the_lowest_training_loss_and_the_table_its_difference
     for norm in ("layer", "batch"):
         means = {rate: fmean(swept(norm, rate, "train_nll", epoch)) for rate in SWEPT}
         best[norm] = min(means, key=means.get)
-        assert rates.best_rate(known.sweep, norm, epoch) == best[norm]
+        assert rates.best_rate(known.rate_sweep, norm, epoch) == best[norm]
     if epoch < 3:
         return
     table = rates.rates(known)

@@ -131,7 +131,7 @@ def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
 
 
 def test_every_ablation_that_is_recorded_is_shown_once(book):
-    shown = [name for group in ablation.ABLATED.values() for name in group]
+    shown = [name for group in ablation.ABLATION_GROUPS.values() for name in group]
     assert sorted(shown) == sorted(ABLATIONS)
     (figure,) = ablation.draw_ablation(book[1], "remove norms")
     pages = [r for r in book[0] if r["settings"]["ablate"]]

@@ -328,10 +328,10 @@ def test_the_picture_of_the_stream_has_the_means_of_the_seeds(records, known, pl
     assert stuck == sum(value > UNIGRAM - 0.05 for value in losses.values())
 
 
-@pytest.mark.parametrize("group", ablation.ABLATED)
+@pytest.mark.parametrize("group", ablation.ABLATION_GROUPS)
 def test_changed_norms_are_drawn_model_by_model_and_said_in_the_mean(group):
     rng = np.random.default_rng(1)
-    names = ablation.ABLATED[group]
+    names = ablation.ABLATION_GROUPS[group]
     models = [
         {"settings": {"ablate": True, "updates_an_epoch": 300}, "seed": seed,
          "curves": {"epoch": [0, 1], "val_nll": [4.0, rng.uniform(1.5, 2)],

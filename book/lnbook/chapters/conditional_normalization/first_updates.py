@@ -12,7 +12,7 @@ from lnbook.chapters.conditional_normalization.network import Network, Params, i
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS, fade
 
-BATCH, TESTED, CLASSES, FEATURES, CONDITION = 64, 512, 8, 16, 16
+BATCH, TEST_EXAMPLES, CLASSES, FEATURES, CONDITION = 64, 512, 8, 16, 16
 RATE, UPDATES, SHOWN = 0.01, 100, 10
 ZEROS = {
     "zero (adaLN-Zero)": "modulation",
@@ -33,19 +33,20 @@ LOW, HIGH = -5.0, 0.6  # powers of ten; below LOW lies the band of exact zeros
 
 @dataclass(frozen=True)
 class Training:
-    """What training has shown.
+    """Measurements of a training run.
 
     Args:
-        norms: Of each part's gradient before each of the first updates.
-        loss: The mean squared error of new examples after :data:`UPDATES`, as a fraction of that
+        norms: Norm of each part's gradient before each of the first updates, by part, shape
+            ``(SHOWN + 1,)``.
+        loss: The mean squared error on test examples after :data:`UPDATES` updates, divided by that
             of the identity.
-        swapped: The same if each example gets the condition of another class.
+        loss_with_other_condition: The same if each example gets the condition of another class.
         identity: Whether the network is the identity before the first update.
     """
 
     norms: dict[str, np.ndarray]
     loss: float
-    swapped: float
+    loss_with_other_condition: float
     identity: bool
 
 
@@ -55,7 +56,10 @@ def data(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     The target is the input plus a function of the input that depends on the class.
 
     Args:
-        count: Number of examples, drawn in the same order whatever it is.
+        count: Number of examples N.
+
+    Returns:
+        Inputs and targets of shape ``(N, FEATURES)``, conditions of shape ``(N, CONDITION)``.
     """
     rng = np.random.default_rng(0)
     conditions = rng.normal(size=(CLASSES, CONDITION))
@@ -77,22 +81,22 @@ def train(zero: str, gate: bool, offset: float) -> Training:
     network = Network(gate, offset)
     params = initial(network, FEATURES, CONDITION, zero, np.random.default_rng(1))
     # Each update has new examples; the last ones are for the test.
-    x, condition, target, other_condition = data(BATCH * UPDATES + TESTED)
-    test, identity = slice(-TESTED, None), network.forward(params, x, condition)[0] == x
-    first, second = ({name: np.zeros_like(p) for name, p in params.items()} for _ in range(2))
+    x, condition, target, other_condition = data(BATCH * UPDATES + TEST_EXAMPLES)
+    test, identity = slice(-TEST_EXAMPLES, None), network.forward(params, x, condition)[0] == x
+    m, v = ({name: np.zeros_like(p) for name, p in params.items()} for _ in range(2))
     norms = []
     for update in range(1, UPDATES + 1):
         batch = slice(BATCH * (update - 1), BATCH * update)
         gradients = network.gradients(params, x[batch], condition[batch], target[batch])
         norms.append(part_norms(network, gradients))
         for name, g in gradients.items():
-            first[name] = 0.9 * first[name] + 0.1 * g
-            second[name] = 0.999 * second[name] + 0.001 * g**2
-            m, v = first[name] / (1 - 0.9**update), second[name] / (1 - 0.999**update)
-            params[name] = params[name] - RATE * m / (np.sqrt(v) + 1e-8)
-    before = np.square(x - target)[test].mean()
+            m[name] = 0.9 * m[name] + 0.1 * g
+            v[name] = 0.999 * v[name] + 0.001 * g**2
+            m_hat, v_hat = m[name] / (1 - 0.9**update), v[name] / (1 - 0.999**update)
+            params[name] = params[name] - RATE * m_hat / (np.sqrt(v_hat) + 1e-8)
+    identity_loss = np.square(x - target)[test].mean()
     losses = (
-        network.loss(params, x[test], c[test], target[test]) / before
+        network.loss(params, x[test], c[test], target[test]) / identity_loss
         for c in (condition, other_condition)
     )
     by_part = {name: np.array([n[name] for n in norms[: SHOWN + 1]]) for name in norms[0]}
@@ -100,7 +104,7 @@ def train(zero: str, gate: bool, offset: float) -> Training:
 
 
 def part_norms(network: Network, gradients: Params) -> dict[str, float]:
-    """Return the norm of the gradient of each part's weights, over all blocks, without biases."""
+    """Return the norm of the gradient of each part's weights (not biases) over all blocks."""
     blocks = range(network.depth)
     names = ("scale", "shift", "gate")[: 3 if network.gate else 2]
     rows = [np.split(gradients[f"modulation{k}"], len(names)) for k in blocks]
@@ -151,7 +155,7 @@ def draw(zero: str, gate: bool, offset: float) -> go.Figure:
 
 
 def describe(zero: str, gate: bool, offset: float) -> str:
-    """Say what learns at first, and whether the network has learned to use the condition."""
+    """Return sentences on which parts learn first, and on whether the condition is used."""
     training = train(zero, gate, offset)
     learning = [
         [PARTS[name][0] for name, norms in training.norms.items() if norms[k] > 0] for k in (0, 1)
@@ -159,23 +163,23 @@ def describe(zero: str, gate: bool, offset: float) -> str:
     start = "The network starts as the identity. " if training.identity else ""
     if not any(learning) and training.loss == 1:
         return f"{start}All gradients are 0 and stay 0: the network never learns."
-    texts = [_having(names, len(training.norms)) for names in learning]
+    texts = [_have_gradients(names, len(training.norms)) for names in learning]
     first = f"At first, {texts[0]} a nonzero gradient" + (
         ". " if texts[0] == texts[1] else f"; after one update, {texts[1]} one. "
     )
     end = f"After {UPDATES} updates, the loss is {training.loss:.0%} of that of the identity"
-    if np.isclose(training.loss, training.swapped, rtol=1e-9):
+    if np.isclose(training.loss, training.loss_with_other_condition, rtol=1e-9):
         return (
             f"{start}{first}{end}, whichever condition is given: the network never learns to use "
             "the condition."
         )
     return (
-        f"{start}{first}{end}. It rises to {training.swapped:.0%} if each example is given the "
-        "condition of another class, so the network uses the condition."
+        f"{start}{first}{end}. It rises to {training.loss_with_other_condition:.0%} if each "
+        "example is given the condition of another class, so the network uses the condition."
     )
 
 
-def _having(names: list[str], count: int) -> str:
+def _have_gradients(names: list[str], count: int) -> str:
     if len(names) in (0, count):
         return "all parts have" if names else "no part has"
     one = len(names) == 1 and not names[0].endswith("s")

@@ -6,14 +6,13 @@ import numpy as np
 
 from lnbook.exercises import Function
 
+TINY = 1e-300
+
 # rms-norm-without-overflow
 
 
-TINY = 1e-300
-
-
 def rms_norm(x: np.ndarray, eps: float) -> np.ndarray:
-    """Return the RMS norm of each row; only numbers up to 1 are squared."""
+    """Return the RMS norm of each row of ``x``; only numbers up to 1 are squared."""
     largest = np.maximum(np.abs(x).max(axis=-1, keepdims=True), TINY)
     z = x / largest
     return z / np.sqrt((z * z).mean(axis=-1, keepdims=True) + eps / largest / largest)
@@ -28,32 +27,36 @@ def _rows(rng: np.random.Generator) -> Iterator[tuple]:
     yield np.stack([1e250 * rng.normal(size=4), rng.normal(size=4)]), 1e-5
 
 
-def _as_written(x, eps):
+def _without_scaling(x, eps):
     return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
 
 
-def _scaled(x, eps, largest):
+def _rms_norm_of_scaled(x, eps, largest):
     z = x / largest
     return z / np.sqrt((z * z).mean(axis=-1, keepdims=True) + eps)
 
 
-def _eps_as_it_is(x, eps):
-    return _scaled(x, eps, np.maximum(np.abs(x).max(axis=-1, keepdims=True), TINY))
+def _largest(x):
+    return np.maximum(np.abs(x).max(axis=-1, keepdims=True), TINY)
 
 
-def _eps_over_largest(x, eps):
-    largest = np.maximum(np.abs(x).max(axis=-1, keepdims=True), TINY)
-    return _scaled(x, eps / largest, largest)
+def _eps_not_divided(x, eps):
+    return _rms_norm_of_scaled(x, eps, _largest(x))
+
+
+def _eps_divided_once(x, eps):
+    largest = _largest(x)
+    return _rms_norm_of_scaled(x, eps / largest, largest)
 
 
 def _zero_row(x, eps):
     largest = np.abs(x).max(axis=-1, keepdims=True)
-    return _scaled(x, eps / largest / largest, largest)
+    return _rms_norm_of_scaled(x, eps / largest / largest, largest)
 
 
 def _one_scale(x, eps):
     largest = np.abs(x).max()
-    return _scaled(x, eps / largest / largest, largest)
+    return _rms_norm_of_scaled(x, eps / largest / largest, largest)
 
 
 def _multiplied_back(x, eps):
@@ -68,7 +71,14 @@ def _layer_norm(x, eps):
 
 
 def fold(W: np.ndarray, b: np.ndarray, gain: np.ndarray, bias: np.ndarray) -> tuple:
-    """Return weights and bias of a linear layer that reads a norm without gain and bias."""
+    """Return weight and bias of a linear layer after a norm whose gain and bias were folded in.
+
+    Args:
+        W: Weight of the layer, shape ``(outputs, H)``.
+        b: Its bias, shape ``(outputs,)``.
+        gain: Of the norm, shape ``(H,)``.
+        bias: Of the norm, shape ``(H,)``.
+    """
     return W * gain, b + W @ bias
 
 
@@ -82,7 +92,7 @@ def _layers(rng: np.random.Generator) -> Iterator[tuple]:
         )
 
 
-def _folded_bias_of_scaled(W, b, gain, bias):
+def _folded_bias_of_new_weights(W, b, gain, bias):
     return W * gain, b + (W * gain) @ bias
 
 
@@ -92,11 +102,11 @@ EXERCISES = {
         cases=_rows,
         wrong={
             "the squares of very large numbers are infinite, and the row becomes 0. Divide the row "
-            "by its largest absolute value first.": _as_written,
+            "by its largest absolute value first.": _without_scaling,
             "`eps` is added to squares of `x`. If `x` is divided by a number, `eps` has to be "
-            "divided by the square of that number.": _eps_as_it_is,
+            "divided by the square of that number.": _eps_not_divided,
             "`eps` is divided by the largest value only once. It is added to squares, so divide it "
-            "twice.": _eps_over_largest,
+            "twice.": _eps_divided_once,
             "a row of zeros gives NaN, because it is divided by 0. Divide by at least a small "
             "number.": _zero_row,
             "all rows are divided by the same number, so the squares of a row of small numbers are "
@@ -118,7 +128,7 @@ EXERCISES = {
                 b + W @ bias,
             ),
             "the norm adds its bias after the gain, so the new bias contains `W @ bias` with the "
-            "old `W`.": _folded_bias_of_scaled,
+            "old `W`.": _folded_bias_of_new_weights,
             "the norm's bias is lost. The layer adds `W @ bias` to every output.": (
                 lambda W, b, gain, bias: (W * gain, b)
             ),

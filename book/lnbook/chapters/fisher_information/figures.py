@@ -1,11 +1,26 @@
 """Measure a step between models: KL divergence, Fisher matrix, eq. 13 and what it omits."""
 
 from lnbook.chapters.fisher_information.line import DIRECTIONS, LINE, direction, flat, remainder
-from lnbook.chapters.fisher_information.matrix import MATRIX, SHOWN, matrix, zeros
+from lnbook.chapters.fisher_information.matrix import MATRICES, MATRIX, matrix, num_zero_eigenvalues
 from lnbook.chapters.fisher_information.models import CHOICES, FAMILIES, cases, glm
 from lnbook.chapters.fisher_information.width import WIDER, WIDTHS, wide, width_shares
 
 __all__ = [
-    "CHOICES", "DIRECTIONS", "FAMILIES", "LINE", "MATRIX", "SHOWN", "WIDER", "WIDTHS", "cases",
-    "direction", "flat", "glm", "matrix", "remainder", "wide", "width_shares", "zeros",
+    "CHOICES",
+    "DIRECTIONS",
+    "FAMILIES",
+    "LINE",
+    "MATRICES",
+    "MATRIX",
+    "WIDER",
+    "WIDTHS",
+    "cases",
+    "direction",
+    "flat",
+    "glm",
+    "matrix",
+    "num_zero_eigenvalues",
+    "remainder",
+    "wide",
+    "width_shares",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The Fisher matrix block by block, exact and as eq. 13 has it."""
+"""The Fisher matrix block by block: the exact one and that of eq. 13."""
 
 from __future__ import annotations
 
@@ -12,38 +12,44 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnlab.analysis import fisher_error
 
-SHOWN = {"exact, eq. 9": "exact", "as printed, eq. 13": "paper", "exact − printed": "difference"}
-_FLOOR = -5.5  # where a zero is drawn, as a power of ten
+MATRICES = {"exact, eq. 9": "exact", "as printed, eq. 13": "paper", "exact − printed": "difference"}
+_ZERO_EXPONENT = -5.5  # a zero is drawn at 10 to this power
 
 
 @cache
 def matrix(norm: str, family: str, kind: str) -> np.ndarray:
-    """Return a Fisher matrix of the model; ``difference`` is exact less paper."""
+    """Return a Fisher matrix of the model.
+
+    Args:
+        norm: Of the model.
+        family: Of the model.
+        kind: ``exact`` (eq. 9), ``paper`` (eq. 13 as printed), or ``difference`` (exact - paper).
+    """
     if kind == "difference":
         return matrix(norm, family, "exact") - matrix(norm, family, "paper")
     return glm(norm, family).fisher(cases(), kind)
 
 
-def zeros(norm: str, family: str, kind: str) -> int:
-    """Return in how many independent directions a Fisher matrix has no curvature."""
+def num_zero_eigenvalues(norm: str, family: str, kind: str) -> int:
+    """Return the number of eigenvalues of a Fisher matrix that are 0 up to rounding."""
     values = np.linalg.eigvalsh(matrix(norm, family, kind))
     return int((values < ZERO * values[-1]).sum())
 
 
-def share(norm: str, family: str, *, own: bool = False) -> float:
-    """Return how much of the exact matrix eq. 13 misses: a ratio of Frobenius norms.
+def relative_error(norm: str, family: str, *, diagonal_blocks: bool = False) -> float:
+    """Return the error of eq. 13 relative to the exact matrix, a ratio of Frobenius norms.
 
     Args:
         norm: Of the model.
         family: Of the model.
-        own: In the blocks of one unit with itself alone.
+        diagonal_blocks: Whether only the blocks of a unit with itself count.
     """
     exact, printed = (matrix(norm, family, kind) for kind in ("exact", "paper"))
-    return fisher_error.relative_error(printed, exact, units=UNITS if own else None)
+    return fisher_error.relative_error(printed, exact, units=UNITS if diagonal_blocks else None)
 
 
 def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:
-    """Draw a matrix with its blocks, and the eigenvalues of the exact and the printed one."""
+    """Draw a matrix in blocks, and the eigenvalues of the exact and of the printed matrix."""
     F = matrix(norm, family, kind)
     exact, n = matrix(norm, family, "exact"), len(F) // UNITS
     limit = float(f"{np.abs(exact).max() / 2:.2g}")
@@ -92,11 +98,14 @@ def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:
         ("exact", "exact", "first", "circle-open"),
     ):
         values = np.linalg.eigvalsh(matrix(norm, family, which))[::-1]
-        left = values > ZERO * values[0]
+        nonzero = values > ZERO * values[0]
         spectrum.add_scatter(
             x=np.arange(1, len(values) + 1),
-            y=[float(f"{v:.3g}") if ok else 10**_FLOOR for v, ok in zip(values, left, strict=True)],
-            text=[f"{v:.2g}" if ok else "0" for v, ok in zip(values, left, strict=True)],
+            y=[
+                float(f"{v:.3g}") if ok else 10**_ZERO_EXPONENT
+                for v, ok in zip(values, nonzero, strict=True)
+            ],
+            text=[f"{v:.2g}" if ok else "0" for v, ok in zip(values, nonzero, strict=True)],
             mode="markers",
             name=label,
             marker={
@@ -115,8 +124,8 @@ def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:
                "zeroline": False},
         yaxis={
             "type": "log",
-            "range": [_FLOOR - 0.3, 1.3],
-            "tickvals": [10**_FLOOR, *10.0**powers],
+            "range": [_ZERO_EXPONENT - 0.3, 1.3],
+            "tickvals": [10**_ZERO_EXPONENT, *10.0**powers],
             "ticktext": ["0", *(power(p) for p in powers)],
             "zeroline": False,
         },
@@ -125,19 +134,19 @@ def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:
 
 
 def describe_matrix(norm: str, family: str, kind: str) -> str:
-    """Say what eq. 13 misses, and how many directions are flat."""
-    flat_ones = [zeros(norm, family, which) for which in ("exact", "paper")]
-    size, gap = len(matrix(norm, family, "exact")), share(norm, family)
+    """Return a sentence on the error of eq. 13 and the number of flat directions."""
+    num_flat = [num_zero_eigenvalues(norm, family, which) for which in ("exact", "paper")]
+    size, gap = len(matrix(norm, family, "exact")), relative_error(norm, family)
     text = f"The matrix is {size} × {size}"
     if gap < ZERO:
-        directions = "direction" if flat_ones[0] == 1 else "directions"
+        directions = "direction" if num_flat[0] == 1 else "directions"
         return (
-            f"{text}; eq. 13 as printed gives the same matrix, with {flat_ones[0]} "
+            f"{text}; eq. 13 as printed gives the same matrix, with {num_flat[0]} "
             f"{directions} of zero curvature."
         )
     return (
         f"{text}; eq. 13 as printed misses {gap:.0%} of it. The exact matrix has "
-        f"{flat_ones[0]} directions of zero curvature, the printed one {flat_ones[1]}."
+        f"{num_flat[0]} directions of zero curvature, the printed one {num_flat[1]}."
     )
 
 

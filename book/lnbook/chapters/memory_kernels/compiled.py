@@ -1,6 +1,7 @@
-"""What ``torch.compile`` makes of norms: kernels, memory kept, bits.
+"""What ``torch.compile`` does to norms: number of kernels, saved memory, and rounding.
 
-Compiling takes a C++ compiler and half a minute, so the page reads what was recorded::
+Compiling needs a C++ compiler and takes half a minute, so the page reads recorded results. Record them
+again with::
 
     python -m lnbook.chapters.memory_kernels.compiled
 """
@@ -26,8 +27,8 @@ TOKENS, FEATURES = 512, 1024
 
 def layer_norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     """Return the layer norm of each row, operation by operation, in float32."""
-    wide = x.float()
-    centered = wide - wide.mean(-1, keepdim=True)
+    x32 = x.float()
+    centered = x32 - x32.mean(-1, keepdim=True)
     variance = centered.square().mean(-1, keepdim=True)
     x_hat = centered / (variance + eps).sqrt()
     return (gain * x_hat + bias).to(x.dtype)
@@ -35,40 +36,41 @@ def layer_norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float = 1e-5) -> Tens
 
 def rms_norm(x: Tensor, gain: Tensor, eps: float = 1e-6) -> Tensor:
     """Return the RMS norm of each row, operation by operation, cast before the gain."""
-    wide = x.float()
-    x_hat = wide * (wide.square().mean(-1, keepdim=True) + eps).rsqrt()
+    x32 = x.float()
+    x_hat = x32 * (x32.square().mean(-1, keepdim=True) + eps).rsqrt()
     return gain * x_hat.to(x.dtype)
 
 
 def saved_bytes(function: Callable[[Tensor], object], x: Tensor) -> int:
-    """Return the bytes that ``function(x)`` keeps for its backward pass, but for parameters.
+    """Return the bytes that ``function(x)`` saves for its backward pass, without parameters.
 
     Args:
         function: Called with ``x``.
-        x: A tensor whose first axis is as long as no axis of a parameter.
+        x: A tensor whose first axis is not as long as the first axis of any parameter. Tensors are
+            counted by that length, and each storage once.
     """
-    arrays = {}
+    storages = {}
 
     def pack(t: Tensor) -> Tensor:
         if t.shape[:1] == x.shape[:1]:
-            memory = t.untyped_storage()
-            arrays[memory.data_ptr()] = memory.nbytes()
+            storage = t.untyped_storage()
+            storages[storage.data_ptr()] = storage.nbytes()
         return t
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
         function(x)
-    return sum(arrays.values())
+    return sum(storages.values())
 
 
 class Operators(TorchDispatchMode):
-    """Lists the operators that run below it, in ``names``."""
+    """A context in which the names of all operators that run are appended to ``names``."""
 
     def __init__(self) -> None:
         super().__init__()
         self.names: list[str] = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        """Note the name of an operator and run it."""
+        """Append the name of an operator and run it."""
         self.names.append(function.__name__)
         return function(*args, **(kwargs or {}))
 
@@ -90,13 +92,13 @@ NORMS = tuple(_norms())
 
 
 def observe() -> dict[str, dict[str, float]]:
-    """Compile each norm in float32 and compare it with itself, not compiled.
+    """Compile each norm in float32 and compare it with its eager version on the CPU.
 
     Returns:
-        For each of :data:`NORMS`: ``operators`` of the forward pass, not compiled; ``kernels`` of
-        the forward and ``backward`` pass, compiled; ``eager`` and ``compiled``, the memory kept as
-        a multiple of the input; ``differ``, the share of the outputs with other bits; and
-        ``error``, the largest difference.
+        For each of :data:`NORMS`: ``operators``, the number of operators of the eager forward pass;
+        ``kernels`` and ``backward``, the numbers of compiled kernels of the forward and backward
+        pass; ``eager`` and ``compiled``, the saved bytes divided by those of the input; ``differ``,
+        the fraction of the outputs that are not equal; and ``error``, the largest difference.
     """
     from torch._inductor.utils import run_and_get_code
 
@@ -124,11 +126,11 @@ def observe() -> dict[str, dict[str, float]]:
 
 
 def recorded() -> dict:
-    """Return what :func:`observe` saw: ``torch``, ``device``, ``date`` and ``results``."""
+    """Return the recorded ``results`` of :func:`observe`, with ``torch``, ``device``, ``date``."""
     return json.loads(SOURCE.read_text("utf-8"))
 
 
 if __name__ == "__main__":
-    made = {"torch": torch.__version__, "device": f"CPU: {platform.processor()}"}
-    made |= {"date": f"{datetime.now(UTC):%Y-%m-%d}", "results": observe()}
-    SOURCE.write_text(json.dumps(made, indent=1) + "\n", "utf-8")
+    recording = {"torch": torch.__version__, "device": f"CPU: {platform.processor()}"}
+    recording |= {"date": f"{datetime.now(UTC):%Y-%m-%d}", "results": observe()}
+    SOURCE.write_text(json.dumps(recording, indent=1) + "\n", "utf-8")

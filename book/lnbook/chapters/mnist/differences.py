@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lnbook.chapters.mnist.runs import SIZES, Runs
+from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, Runs
 from lnbook.chapters.mnist.words import NAMES
 from lnbook.figures.plots import NORMS
 from lnlab import comparison
@@ -28,7 +28,7 @@ def at_the_end(runs: Runs) -> dict[tuple[str, str, int, str], tuple[Finding, com
     """
     records, result = Records.from_runs("mnist", runs.records), {}
     for first_norm, second_norm in pairs(runs).values():
-        for size in SIZES:
+        for size in FIGURE_6_SIZES:
             if arms := mnist_arms(records, second_norm, first_norm, size):
                 for name, unit, factor in (("train_nll", "nats", 1), ("test_error", "points", 100)):
                     ends = mnist_end(arms, name, unit, NAMES[name], factor=factor)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.mnist.runs import SIZES, Cell, Runs
+from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, Cell, Runs
 from lnbook.chapters.mnist.words import (
     UNITS,
     epoch_text,
@@ -35,7 +35,7 @@ def stops(runs: Runs) -> list[float]:
     """
     epochs = runs.among(Cell(norm, 4) for norm in runs.norms).common()
     first = epochs[(epochs > 0) & (epochs < 1)]
-    later = np.arange(runs.last + LATER, runs.longest + 1, LATER)
+    later = np.arange(runs.last_common_epoch + LATER, runs.last_epoch + 1, LATER)
     return [0.0, *first[4::5].tolist(), *epochs[epochs >= 1].tolist(), *later.tolist()]
 
 
@@ -59,7 +59,7 @@ def draw(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> list[g
 def describe(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> str:
     """Say the mean loss and error of each norm at the cursor, or at its end."""
     epoch, sentences = min(epoch, until), []
-    for size in SIZES:
+    for size in FIGURE_6_SIZES:
         parts = [_standing(runs, Cell(n, size), epoch) for n in norms]
         sentences.append(f"at batch size {size}, {'; '.join(parts)}")
     return f"Training NLL and test error after {epoch_text(epoch)}: {', and '.join(sentences)}."
@@ -100,7 +100,7 @@ def _panel(
             showlegend=False,
         )
     # One range for both batch sizes: side by side they can be compared by eye.
-    shown = [runs.curves(Cell(n, s), name) for n in runs.norms for s in SIZES]
+    shown = [runs.curves(Cell(n, s), name) for n in runs.norms for s in FIGURE_6_SIZES]
     figure.update_layout(
         title=title,
         height=300,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lnbook.chapters.mnist.runs import RATE, SIZES, Cell, Runs
+from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, RATE, Cell, Runs
 from lnbook.figures.plots import NORMS
 from lnbook.figures.table import Table, day
 
@@ -16,7 +16,7 @@ def origin(runs: Runs) -> Table:
     def part(cell: Cell) -> str:
         if cell.rate != RATE:
             return "Learning rates"
-        return "Figure 6" if cell.batch_size in SIZES else "Batch sizes"
+        return "Figure 6" if cell.batch_size in FIGURE_6_SIZES else "Batch sizes"
 
     rows = []
     for name in ("Figure 6", "Learning rates", "Batch sizes"):

@@ -15,7 +15,7 @@ from lnbook.figures.table import Table
 
 def rate_stops(runs: Runs) -> list[float]:
     """Return the epochs at which the whole sweep was measured, from a quarter of the first on."""
-    epochs = runs.sweep.common()
+    epochs = runs.rate_sweep.common()
     first = epochs[(epochs > 0) & (epochs < 1)]
     return [*first[4::5].tolist(), *epochs[epochs >= 1].tolist()]
 
@@ -25,15 +25,15 @@ def best_rate(runs: Runs, norm: str, epoch: float) -> float:
 
     The choice looks at training cases alone, never at the test cases it is then judged by.
     """
-    return min(runs.rates, key=lambda r: runs.at(epoch, Cell(norm, 4, r), "train_nll").mean())
+    return min(runs.swept_rates, key=lambda r: runs.at(epoch, Cell(norm, 4, r), "train_nll").mean())
 
 
 def rates(runs: Runs) -> Table:
     """Compare layer norm at each learning rate, and with each norm at its own best."""
-    runs = runs.sweep
+    runs = runs.rate_sweep
     end = rate_stops(runs)[-1]
-    lines = [(f"batch norm, both at {r:g}", "batch", (r, r)) for r in runs.rates]
-    for norm in (n for n in ("batch", "none") if n in runs.swept):
+    lines = [(f"batch norm, both at {r:g}", "batch", (r, r)) for r in runs.swept_rates]
+    for norm in (n for n in ("batch", "none") if n in runs.swept_norms):
         best = tuple(best_rate(runs, n, end) for n in ("layer", norm))
         lines.append((f"{NORMS[norm][0]}, each at its best: {best[0]:g}, {best[1]:g}", norm, best))
     columns = [[text for text, *_ in lines]]

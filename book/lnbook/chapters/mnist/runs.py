@@ -1,4 +1,4 @@
-"""The recorded runs, by norm, batch size and rate."""
+"""The recorded runs, grouped by norm, batch size and learning rate."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 from lnbook.figures.plots import NORMS
 from lnlab.analysis.recorded import Record, Recorded
 
-RATE = 1e-3  # Adam's default, of the runs of figure 6
-SIZES = (128, 4)  # of figure 6
+RATE = 1e-3  # learning rate of the runs of figure 6, Adam's default
+FIGURE_6_SIZES = (128, 4)  # batch sizes
 
 
 class Cell(NamedTuple):
-    """What is the same in the runs of a cell; only the seed differs."""
+    """The settings that the runs of a group share; only the seed differs."""
 
     norm: str
     batch_size: int
     rate: float = RATE
 
     def __str__(self) -> str:
-        """Say it as a person would."""
+        """Return the settings as they are written in sentences."""
         return f"{NORMS[self.norm][0]}, batch size {self.batch_size}, learning rate {self.rate:g}"
 
 
@@ -29,7 +29,7 @@ class Runs(Recorded):
 
     Args:
         records: As :func:`lnlab.records.read_all` returns them, of any norms, batch sizes,
-            learning rates and seeds; the runs of one cell measured at the same epochs.
+            learning rates and seeds. The runs of a cell must be measured at the same epochs.
     """
 
     def __init__(self, records: Sequence[Record]):
@@ -38,16 +38,16 @@ class Runs(Recorded):
     @property
     def norms(self) -> list[str]:
         """The norms of figure 6: those recorded at both of its batch sizes."""
-        return [n for n in NORMS if all(Cell(n, size) in self.groups for size in SIZES)]
+        return [n for n in NORMS if all(Cell(n, size) in self.groups for size in FIGURE_6_SIZES)]
 
     @property
-    def rates(self) -> list[float]:
+    def swept_rates(self) -> list[float]:
         """The learning rates at which every norm of the sweep ran with batches of 4."""
         rates = sorted({c.rate for c in self.groups if c.batch_size == 4})
-        return [r for r in rates if all(Cell(n, 4, r) in self.groups for n in self.swept)]
+        return [r for r in rates if all(Cell(n, 4, r) in self.groups for n in self.swept_norms)]
 
     @property
-    def swept(self) -> list[str]:
+    def swept_norms(self) -> list[str]:
         """The norms that ran with more than one learning rate at batch size 4."""
         return [n for n in NORMS if len({c.rate for c in self._at_four(n)}) > 1]
 
@@ -55,55 +55,59 @@ class Runs(Recorded):
         return [c for c in self.groups if (c.norm, c.batch_size) == (norm, 4)]
 
     @property
-    def sweep(self) -> Runs:
-        """The runs with batches of 4 at every learning rate, with the seeds that all of them have.
+    def rate_sweep(self) -> Runs:
+        """The runs of the sweep over learning rates with batches of 4, for the seeds they share.
 
         Raises:
-            ValueError: If there is one learning rate alone.
+            ValueError: If there is only one learning rate.
         """
-        if not self.swept:
+        if not self.swept_norms:
             raise ValueError(
                 "Runs: no sweep over learning rates was given; record it with: python -m lnlab "
                 "replay mnist --norm layer batch --batch-size 4 --learning-rate RATE RATE …"
             )
-        return self.among(Cell(n, 4, r) for n in self.swept for r in self.rates)
+        return self.among(Cell(n, 4, r) for n in self.swept_norms for r in self.swept_rates)
 
     @property
-    def over_sizes(self) -> Runs:
-        """The runs of norms with more than two batch sizes, with the seeds that all of them have.
+    def size_sweep(self) -> Runs:
+        """The runs of norms with more than two batch sizes, for the seeds they share.
 
         Raises:
-            ValueError: If there are two batch sizes at most.
+            ValueError: If no norm ran with more than two batch sizes.
         """
-        cells = [c for c in self.groups if c.rate == RATE and len(self.sizes(c.norm)) > 2]
+        cells = [c for c in self.groups if c.rate == RATE and len(self.batch_sizes(c.norm)) > 2]
         if not cells:
             raise ValueError(
-                "Runs: no other batch sizes than those of figure 6 were given; record them with: "
+                "Runs: only the batch sizes of figure 6 were given; record them with: "
                 "python -m lnlab replay mnist --norm layer batch --batch-size 2 8 16 …"
             )
         return self.among(cells)
 
-    def sizes(self, norm: str | None = None) -> list[int]:
-        """Return the batch sizes recorded at the usual learning rate, by one norm or by any."""
+    def batch_sizes(self, norm: str | None = None) -> list[int]:
+        """Return the batch sizes recorded at :data:`RATE` with a norm, or with any if ``None``."""
         sizes = {c.batch_size for c in self.groups if c.rate == RATE and norm in (None, c.norm)}
         return sorted(sizes)
 
     @property
-    def last(self) -> float:
-        """The last epoch that all runs of figure 6 have."""
-        return float(min(self.end(Cell(n, size)) for n in self.norms for size in SIZES))
+    def last_common_epoch(self) -> float:
+        """The last epoch that all runs of figure 6 have reached."""
+        return float(min(self.end(Cell(n, size)) for n in self.norms for size in FIGURE_6_SIZES))
 
     @property
-    def longest(self) -> float:
+    def last_epoch(self) -> float:
         """The last epoch of the longest runs of figure 6."""
-        return float(max(self.end(Cell(n, size)) for n in self.norms for size in SIZES))
+        return float(max(self.end(Cell(n, size)) for n in self.norms for size in FIGURE_6_SIZES))
 
     def end(self, cell: Cell) -> float:
         """Return the last epoch of a cell's runs."""
         return float(self.epochs(cell)[-1])
 
     def runs(self, cell: Cell) -> list[Record]:
-        """Return the records of a cell, sorted by seed; where there is none, say how to make it."""
+        """Return the records of a cell, sorted by seed.
+
+        Raises:
+            ValueError: If there are none, with the command that records one.
+        """
         if cell not in self.groups:
             raise ValueError(
                 f"Runs: no run of {cell} was given; record it with: python -m lnlab replay mnist "

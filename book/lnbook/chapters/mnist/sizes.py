@@ -24,13 +24,13 @@ def draw_sizes(runs: Runs, nll: str) -> list[go.Figure]:
         runs: The recorded runs; they are read at the last epoch that all of them have.
         nll: ``"train_nll"`` or ``"test_nll"``.
     """
-    return [_over_sizes(runs.over_sizes, name) for name in (nll, "test_error")]
+    return [_over_sizes(runs.size_sweep, name) for name in (nll, "test_error")]
 
 
 def _over_sizes(runs: Runs, name: str) -> go.Figure:
-    figure, sizes, epoch = go.Figure(), runs.sizes(), runs.common()[-1]
-    for norm in (n for n in NORMS if runs.sizes(n)):
-        x = runs.sizes(norm)
+    figure, sizes, epoch = go.Figure(), runs.batch_sizes(), runs.common()[-1]
+    for norm in (n for n in NORMS if runs.batch_sizes(n)):
+        x = runs.batch_sizes(norm)
         values = [spread(runs.at(epoch, Cell(norm, s), name)) for s in x]
         hover = f"batch size %{{x}}: %{{y:.3g}}{suffix(UNITS[name])}"
         band(figure, x, np.transpose(values), NORMS[norm], hover, "lines+markers")
@@ -54,11 +54,11 @@ def _over_sizes(runs: Runs, name: str) -> go.Figure:
 
 def describe_sizes(runs: Runs, nll: str) -> str:
     """Say at which batch sizes the error of each norm is lowest and highest, and its NLL lowest."""
-    phrases, runs = [], runs.over_sizes
+    phrases, runs = [], runs.size_sweep
     epoch = runs.common()[-1]
-    for norm in (n for n in NORMS if runs.sizes(n)):
+    for norm in (n for n in NORMS if runs.batch_sizes(n)):
         errors, nlls = (
-            {s: runs.at(epoch, Cell(norm, s), name).mean() for s in runs.sizes(norm)}
+            {s: runs.at(epoch, Cell(norm, s), name).mean() for s in runs.batch_sizes(norm)}
             for name in ("test_error", nll)
         )
         least, most = min(errors, key=errors.get), max(errors, key=errors.get)

@@ -10,7 +10,7 @@ from lnbook.exercises import Function
 
 
 def penalty(caption: np.ndarray, image: np.ndarray) -> float:
-    """Return the sum of the squared violations."""
+    """Return the sum of the squared violations of the order, ``max(0, caption - image)``."""
     return (np.maximum(0, caption - image) ** 2).sum()
 
 
@@ -53,7 +53,13 @@ def _ranks(rng: np.random.Generator) -> Iterator[tuple]:
 
 
 def ranking_loss(E: np.ndarray, margin: float) -> float:
-    """Return the hinge loss over all mismatched images and captions, per matching pair."""
+    """Return the hinge loss over all mismatched images and captions, per matching pair.
+
+    Args:
+        E: Penalties, shape ``(N, N)``: a row per caption and a column per image; matching pairs are
+            on the diagonal.
+        margin: Least difference between the penalties of mismatched and matching pairs.
+    """
     matching = np.diagonal(E)
     images = np.maximum(0, margin + matching[:, None] - E)
     captions = np.maximum(0, margin + matching - E)
@@ -69,7 +75,7 @@ def _with_diagonal(E: np.ndarray, margin: float) -> float:
     return ranking_loss(E, margin) + 2 * margin
 
 
-def _sum(E: np.ndarray, margin: float) -> float:
+def _not_averaged(E: np.ndarray, margin: float) -> float:
     return ranking_loss(E, margin) * len(E)
 
 
@@ -131,7 +137,7 @@ EXERCISES = {
             "you compare each caption with the other images (its row). Also compare each image "
             "with the other captions (its column).": _only_images,
             "leave out the diagonal: a matching pair is not compared with itself.": _with_diagonal,
-            "divide the sum by the number of matching pairs.": _sum,
+            "divide the sum by the number of matching pairs.": _not_averaged,
             "add the margin before you set negative values to 0.": _without_margin,
         },
         right="Pairs that are already separated by the margin have no gradient, so training "

@@ -1,4 +1,4 @@
-"""A trained model whose norms are changed at test time."""
+"""The loss of a trained transformer after its norms are changed at test time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from lnbook.chapters.pre_norm_post_norm.runs import BIGRAM, UNIGRAM, Runs
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 
-#: From a question to the measures that answer it, with a short name each.
-ABLATED = {
+#: Names of ablations by group, with the label of each.
+ABLATION_GROUPS = {
     "remove norms": {
         "removed": "all",
         "gain_and_bias": "all but gain and bias",
@@ -38,23 +38,27 @@ ABLATED = {
 AS_TRAINED = "as trained"
 
 
-def cost(runs: Runs, name: str) -> np.ndarray:
-    """Return the loss of each seed's model in nats, one norm's change at a time.
+def ablated_loss(runs: Runs, name: str) -> np.ndarray:
+    """Return the final validation loss of each seed's model after an ablation.
 
     Args:
         runs: The recorded runs.
-        name: Of :data:`lnlab.experiments.transformer.ABLATIONS`, or ``val_nll`` for none.
+        name: Of :data:`lnlab.experiments.transformer.ABLATIONS`, or ``val_nll`` for the model as
+            trained.
+
+    Returns:
+        Nats per character, shape ``(seeds,)``.
     """
     curve = name if name == "val_nll" else f"nll_{name}"
     return np.array([r["curves"][curve][-1] for r in runs.model], float)
 
 
 def draw_ablation(runs: Runs, group: str) -> list[go.Figure]:
-    """Draw the loss of the three models after each change of a group."""
-    names = {"val_nll": AS_TRAINED, **ABLATED[group]}
+    """Draw the loss of the three models after each ablation of a group."""
+    names = {"val_nll": AS_TRAINED, **ABLATION_GROUPS[group]}
     figure = go.Figure()
     for k, (name, label) in enumerate(names.items()):
-        values = cost(runs, name)
+        values = ablated_loss(runs, name)
         color = COLORS["gray" if k == 0 else "layer"]
         figure.add_scatter(
             x=values,
@@ -64,8 +68,8 @@ def draw_ablation(runs: Runs, group: str) -> list[go.Figure]:
             showlegend=False,
             hovertemplate=f"{label}: %{{x:.3f}} nats<extra></extra>",
         )
-    costs = np.concatenate([cost(runs, n) for n in names])
-    high = max(4, 1.3 * costs.max())
+    losses = np.concatenate([ablated_loss(runs, n) for n in names])
+    high = max(4, 1.3 * losses.max())
     ticks = [t for t in ((2, 5, 20, 100, 500) if high > 10 else (2, 3, 4)) if t < high]
     figure.update_layout(
         title="Validation loss, nats per character",
@@ -83,9 +87,12 @@ def draw_ablation(runs: Runs, group: str) -> list[go.Figure]:
 
 
 def describe_ablation(runs: Runs, group: str) -> str:
-    """Say what each change costs, mean of the models."""
-    base = cost(runs, "val_nll").mean()
-    texts = [f"{label} {cost(runs, name).mean():.4g}" for name, label in ABLATED[group].items()]
+    """Return a sentence with the mean loss of the models after each ablation of a group."""
+    base = ablated_loss(runs, "val_nll").mean()
+    texts = [
+        f"{label} {ablated_loss(runs, name).mean():.4g}"
+        for name, label in ABLATION_GROUPS[group].items()
+    ]
     return f"As trained {base:.2f} nats; {', '.join(texts)}."
 
 

@@ -1,6 +1,6 @@
 """What the notebook shows, from the files beside this one."""
 
-from lnbook.chapters.pre_norm_post_norm.ablation import ABLATED, ABLATION, cost
+from lnbook.chapters.pre_norm_post_norm.ablation import ABLATION, ABLATION_GROUPS, ablated_loss
 from lnbook.chapters.pre_norm_post_norm.claims import at_start, trained
 from lnbook.chapters.pre_norm_post_norm.live import LIVE, recorded_run
 from lnbook.chapters.pre_norm_post_norm.river import river
@@ -25,8 +25,8 @@ from lnbook.chapters.pre_norm_post_norm.trained import (
 )
 
 __all__ = [
-    "ABLATED",
     "ABLATION",
+    "ABLATION_GROUPS",
     "BIGRAM",
     "CURVE",
     "INITIALIZATIONS",
@@ -39,9 +39,9 @@ __all__ = [
     "WARM_UPS",
     "Cell",
     "Runs",
+    "ablated_loss",
     "at_best",
     "at_start",
-    "cost",
     "exploded",
     "recorded_run",
     "river",

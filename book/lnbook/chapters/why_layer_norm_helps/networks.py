@@ -1,4 +1,4 @@
-"""ReLU networks in NumPy, with and without layer norm: their scales and their training."""
+"""ReLU networks in NumPy, with and without layer norm: forward and backward pass."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+
+from lnlib.norms._activations import softmax
 
 EPS = 1e-5
 
@@ -30,6 +32,10 @@ class Network:
 
         Args:
             x: Shape ``(copies, batch, features)``.
+
+        Returns:
+            The logits, shape ``(copies, batch, classes)``; the inputs of all layers; and for each
+            hidden layer the (normalized) summed inputs and ``1 / std``, ``None`` without a norm.
         """
         inputs, saved = [x], []
         for W in self.weights[:-1]:
@@ -43,7 +49,12 @@ class Network:
         return inputs[-1] @ self.weights[-1], inputs, saved
 
     def gradients(self, x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
-        """Return the gradient of each copy's mean cross-entropy with respect to its weights."""
+        """Return the gradient of each copy's mean cross-entropy with respect to its weights.
+
+        Args:
+            x: Shape ``(copies, batch, features)``.
+            y: Classes, shape ``(copies, batch)``.
+        """
         logits, inputs, saved = self.forward(x)
         d = softmax(logits)
         np.put_along_axis(d, y[..., None], np.take_along_axis(d, y[..., None], -1) - 1, -1)
@@ -59,21 +70,17 @@ class Network:
         return results
 
     def loss(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return each copy's mean cross-entropy, in nats."""
+        """Return each copy's mean cross-entropy in nats, shape ``(copies,)``."""
         logits = self.forward(x)[0]
         logits = logits - logits.max(axis=-1, keepdims=True)
-        right = np.take_along_axis(logits, y[..., None], -1)[..., 0]
-        return (np.log(np.exp(logits).sum(axis=-1)) - right).mean(axis=-1)
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Return the probabilities along the last axis."""
-    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return shifted / shifted.sum(axis=-1, keepdims=True)
+        target_logits = np.take_along_axis(logits, y[..., None], -1)[..., 0]
+        return (np.log(np.exp(logits).sum(axis=-1)) - target_logits).mean(axis=-1)
 
 
 def he_weights(sizes: list[int], scale: float, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return Gaussian weights: std ``scale * sqrt(2 / inputs)``, at the end ``1 / sqrt(inputs)``.
+    """Return Gaussian weights of one copy, a matrix of shape ``(inputs, outputs)`` per layer.
+
+    The std is ``scale * sqrt(2 / inputs)`` in hidden layers and ``1 / sqrt(inputs)`` in the last.
 
     Args:
         sizes: Number of features of the input, the hidden layers and the output.

@@ -18,7 +18,7 @@ from lnbook.figures import colors
 from lnbook.widgets.base import WidgetFiles, box
 from lnbook.widgets.quiz.make import choose, number, order
 from lnbook.widgets.quiz.questions import Choose, Number, Order, digest
-from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, markup, paragraph
+from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, markup, wrap_paragraph
 
 __all__ = ["WEB", "Choose", "Number", "Order", "Quiz", "choose", "number", "order"]
 
@@ -118,10 +118,10 @@ class Quiz:
         count = len(self.questions)
         lines = [f"{self.title or 'Check yourself'} ({count} question{'s' * (count > 1)})", ""]
         for i, question in enumerate(self.questions, 1):
-            lines += paragraph(f"{i}. ", [question.text, *question.choices()])
+            lines += wrap_paragraph(f"{i}. ", [question.text, *question.choices()])
         lines += ["", "Answers", ""]
         for i, question in enumerate(self.questions, 1):
-            lines += paragraph(f"{i}. ", question.answered())
+            lines += wrap_paragraph(f"{i}. ", question.answered())
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:

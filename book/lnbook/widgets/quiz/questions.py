@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lnbook.widgets import number_parsing
-from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, bare, markup, write
+from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, format_number, markup, plain_text
 
 ARROW = " → "
 
@@ -64,7 +64,7 @@ class Choose:
         import ipywidgets as widgets
 
         radio = widgets.RadioButtons(
-            options=[(bare(option), i) for i, (option, _) in enumerate(self.options)],
+            options=[(plain_text(option), i) for i, (option, _) in enumerate(self.options)],
             index=None,
             layout=widgets.Layout(width="auto"),
         )
@@ -118,7 +118,8 @@ class Number:
     def html(self) -> str:
         """Write the answer, which opens."""
         wrong = "".join(
-            f'<p><b>{write(value)}?</b> <span data-value="{value!r}">{markup(why)}</span></p>'
+            f"<p><b>{format_number(value)}?</b>"
+            f' <span data-value="{value!r}">{markup(why)}</span></p>'
             for value, why in self.wrong
         )
         return (
@@ -132,8 +133,8 @@ class Number:
     def correct(self) -> str:
         """The answer as a text."""
         unit = f" {self.unit}" if self.unit else ""
-        give = f" (give or take {write(self.within)})" if self.within else ""
-        return write(self.answer) + unit + give
+        give = f" (give or take {format_number(self.within)})" if self.within else ""
+        return format_number(self.answer) + unit + give
 
     def choices(self) -> list[str]:
         """Say in lines what can be answered."""
@@ -141,7 +142,7 @@ class Number:
 
     def answered(self) -> list[str]:
         """Say in lines what is right, then what is not."""
-        wrong = [f"Not {write(value)}: {why}" for value, why in self.wrong]
+        wrong = [f"Not {format_number(value)}: {why}" for value, why in self.wrong]
         return [f"{self.correct}. {self.why}", *wrong, f"Another number: {self.otherwise}"]
 
     def control(self) -> tuple[list, Callable[[], Any]]:
@@ -233,7 +234,7 @@ class Order:
         import ipywidgets as widgets
 
         listed = widgets.Select(
-            options=[(bare(self.items[i]), i) for i in self.start],
+            options=[(plain_text(self.items[i]), i) for i in self.start],
             rows=len(self.items),
             layout=widgets.Layout(width="min(100%, 36rem)"),
         )

@@ -1,4 +1,4 @@
-"""How a quiz writes: marked up, bare, wrapped, numbers as prose has them."""
+"""Texts of a quiz as HTML, as plain text and as wrapped lines, and its numbers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import re
 import textwrap
 
 RIGHT, NOT_YET = "✓ Right.", "✗ Not yet."
-LINE = 88  # characters of the text form
+LINE_WIDTH = 88  # characters, in the text form of a quiz
+# A star within a word is a product.
+EMPHASIS = re.compile(r"(?<![\w*])\*(?![\s*])([^*]+?)(?<!\s)\*(?![\w*])")
 
 
 def markup(text: str) -> str:
-    """Escape a text, with `` `code` `` and ``*emphasis*`` marked up.
+    """Return a text as HTML: escaped, with `` `code` `` and ``*emphasis*`` marked up.
 
     Example:
         >>> markup("*Not* `x * y < 1`, but 2*3*4 & more")
@@ -23,26 +25,22 @@ def markup(text: str) -> str:
     return "".join(parts)
 
 
-# A star within a word is a product.
-EMPHASIS = re.compile(r"(?<![\w*])\*(?![\s*])([^*]+?)(?<!\s)\*(?![\w*])")
-
-
-def bare(text: str) -> str:
-    """Take the marks away, where a widget shows text alone."""
+def plain_text(text: str) -> str:
+    """Return a text without its marks of emphasis, for widgets that show plain text."""
     parts = re.split(r"`([^`]+)`", text)
     parts[0::2] = [EMPHASIS.sub(r"\1", part) for part in parts[0::2]]
     return "".join(parts)
 
 
-def paragraph(head: str, lines: list[str]) -> list[str]:
-    """Wrap lines, the first after ``head``, the others below it."""
+def wrap_paragraph(head: str, lines: list[str]) -> list[str]:
+    """Return wrapped lines: the first follows ``head``, the others are indented below it."""
     wrapped = []
     for i, line in enumerate(lines):
         first = " " * len(head) if i else head
         rest = " " * (len(head) + 2 * (i > 0))
         wrapped += textwrap.wrap(
             line,
-            LINE,
+            LINE_WIDTH,
             initial_indent=first,
             subsequent_indent=rest,
             break_long_words=False,
@@ -51,6 +49,6 @@ def paragraph(head: str, lines: list[str]) -> list[str]:
     return wrapped
 
 
-def write(value: float) -> str:
-    """Write a number as prose does."""
+def format_number(value: float) -> str:
+    """Return a number as it is written in prose, such as ``−1,234.5``."""
     return f"{value:,.10g}".replace("-", "−")

@@ -36,24 +36,24 @@ def _tanh(x):
 
 
 @_jit
-def _load(pointer, offsets, ok, like):
-    return tl.load(pointer + offsets, mask=ok, other=0).to(like.dtype.element_ty)
+def _load(pointer, offsets, mask, like):
+    return tl.load(pointer + offsets, mask=mask, other=0).to(like.dtype.element_ty)
 
 
 @_jit
-def _store(pointer, offsets, ok, value):
-    tl.store(pointer + offsets, value.to(pointer.dtype.element_ty), mask=ok)
+def _store(pointer, offsets, mask, value):
+    tl.store(pointer + offsets, value.to(pointer.dtype.element_ty), mask=mask)
 
 
 @_jit
-def _norm(a, ok, n, EPS: tl.constexpr):
+def _norm(a, mask, n, EPS: tl.constexpr):
     # Columns at or past H are 0, in the result too.
-    a = tl.where(ok, a - tl.sum(a, 0) / n, 0)
+    a = tl.where(mask, a - tl.sum(a, 0) / n, 0)
     r = 1 / tl.sqrt(tl.sum(a * a, 0) / n + EPS)
     return a * r, r
 
 
 @_jit
-def _norm_backward(d, x_hat, ok, r, n):
+def _norm_backward(d, x_hat, mask, r, n):
     d = d - tl.sum(d, 0) / n - x_hat * (tl.sum(d * x_hat, 0) / n)
-    return tl.where(ok, d * r, 0)
+    return tl.where(mask, d * r, 0)

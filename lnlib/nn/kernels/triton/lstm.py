@@ -22,16 +22,16 @@ def _lstm_forward(
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
-    ok = col < H
+    mask = col < H
     offsets = row * 4 * H + col
-    i = _load(product, offsets, ok, rstd)
-    f = _load(product, offsets + H, ok, rstd)
-    g = _load(product, offsets + 2 * H, ok, rstd)
-    o = _load(product, offsets + 3 * H, ok, rstd)
-    x_i = _load(x, offsets, ok, rstd)
-    x_f = _load(x, offsets + H, ok, rstd)
-    x_g = _load(x, offsets + 2 * H, ok, rstd)
-    x_o = _load(x, offsets + 3 * H, ok, rstd)
+    i = _load(product, offsets, mask, rstd)
+    f = _load(product, offsets + H, mask, rstd)
+    g = _load(product, offsets + 2 * H, mask, rstd)
+    o = _load(product, offsets + 3 * H, mask, rstd)
+    x_i = _load(x, offsets, mask, rstd)
+    x_f = _load(x, offsets + H, mask, rstd)
+    x_g = _load(x, offsets + 2 * H, mask, rstd)
+    x_o = _load(x, offsets + 3 * H, mask, rstd)
     if FORM == "draw":
         r_at = row
         i += x_i
@@ -41,10 +41,10 @@ def _lstm_forward(
     else:
         if FORM == "per_gate":
             r_at = row * 5
-            i, r_i = _norm(i + x_i, ok, H, EPS)
-            f, r_f = _norm(f + x_f, ok, H, EPS)
-            g, r_g = _norm(g + x_g, ok, H, EPS)
-            o, r_o = _norm(o + x_o, ok, H, EPS)
+            i, r_i = _norm(i + x_i, mask, H, EPS)
+            f, r_f = _norm(f + x_f, mask, H, EPS)
+            g, r_g = _norm(g + x_g, mask, H, EPS)
+            o, r_o = _norm(o + x_o, mask, H, EPS)
             tl.store(rstd + r_at, r_i)
             tl.store(rstd + r_at + 1, r_f)
             tl.store(rstd + r_at + 2, r_g)
@@ -53,10 +53,10 @@ def _lstm_forward(
         else:
             r_at = row * 2
             mean = tl.sum(i + f + g + o, 0) / (4 * H)
-            i = tl.where(ok, i - mean, 0)
-            f = tl.where(ok, f - mean, 0)
-            g = tl.where(ok, g - mean, 0)
-            o = tl.where(ok, o - mean, 0)
+            i = tl.where(mask, i - mean, 0)
+            f = tl.where(mask, f - mean, 0)
+            g = tl.where(mask, g - mean, 0)
+            o = tl.where(mask, o - mean, 0)
             r = 1 / tl.sqrt(tl.sum(i * i + f * f + g * g + o * o, 0) / (4 * H) + EPS)
             i *= r
             f *= r
@@ -64,14 +64,14 @@ def _lstm_forward(
             o *= r
             tl.store(rstd + r_at, r)
             r_at += 1
-        _store(product, offsets, ok, i)
-        _store(product, offsets + H, ok, f)
-        _store(product, offsets + 2 * H, ok, g)
-        _store(product, offsets + 3 * H, ok, o)
-        i = i * _load(gain, col, ok, rstd) + _load(bias, col, ok, rstd)
-        f = f * _load(gain, col + H, ok, rstd) + _load(bias, col + H, ok, rstd)
-        g = g * _load(gain, col + 2 * H, ok, rstd) + _load(bias, col + 2 * H, ok, rstd)
-        o = o * _load(gain, col + 3 * H, ok, rstd) + _load(bias, col + 3 * H, ok, rstd)
+        _store(product, offsets, mask, i)
+        _store(product, offsets + H, mask, f)
+        _store(product, offsets + 2 * H, mask, g)
+        _store(product, offsets + 3 * H, mask, o)
+        i = i * _load(gain, col, mask, rstd) + _load(bias, col, mask, rstd)
+        f = f * _load(gain, col + H, mask, rstd) + _load(bias, col + H, mask, rstd)
+        g = g * _load(gain, col + 2 * H, mask, rstd) + _load(bias, col + 2 * H, mask, rstd)
+        o = o * _load(gain, col + 3 * H, mask, rstd) + _load(bias, col + 3 * H, mask, rstd)
         if FORM != "per_gate":
             i += x_i
             f += x_f
@@ -81,26 +81,26 @@ def _lstm_forward(
     f = _sigmoid(f)
     g = _tanh(g)
     o = _sigmoid(o)
-    _store(gates, offsets, ok, i)
-    _store(gates, offsets + H, ok, f)
-    _store(gates, offsets + 2 * H, ok, g)
-    _store(gates, offsets + 3 * H, ok, o)
+    _store(gates, offsets, mask, i)
+    _store(gates, offsets + H, mask, f)
+    _store(gates, offsets + 2 * H, mask, g)
+    _store(gates, offsets + 3 * H, mask, o)
     offsets = row * H + col
-    before = _load(c_prev, offsets, ok, rstd)
-    cell = tl.where(ok, f * before + i * g, 0)
-    n_hat, r = _norm(cell, ok, H, EPS)
+    previous = _load(c_prev, offsets, mask, rstd)
+    cell = tl.where(mask, f * previous + i * g, 0)
+    n_hat, r = _norm(cell, mask, H, EPS)
     tl.store(rstd + r_at, r)
-    _store(cell_hat, offsets, ok, n_hat)
-    y = n_hat * _load(gain_c, col, ok, rstd) + _load(bias_c, col, ok, rstd)
+    _store(cell_hat, offsets, mask, n_hat)
+    y = n_hat * _load(gain_c, col, mask, rstd) + _load(bias_c, col, mask, rstd)
     out = o * _tanh(y)
     if FORM == "carried":
         cell = y
     if MASKED:
-        live = row < tl.load(running)
-        cell = tl.where(live, cell, before)
-        out = tl.where(live, out, _load(h_prev, offsets, ok, rstd))
-    _store(c, offsets, ok, cell)
-    _store(h, offsets, ok, out)
+        active = row < tl.load(running)
+        cell = tl.where(active, cell, previous)
+        out = tl.where(active, out, _load(h_prev, offsets, mask, rstd))
+    _store(c, offsets, mask, cell)
+    _store(h, offsets, mask, out)
 
 
 @_jit
@@ -111,22 +111,22 @@ def _lstm_backward(
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
-    ok = col < H
-    live = True
+    mask = col < H
+    active = True
     if MASKED:
-        live = row < tl.load(running)
+        active = row < tl.load(running)
     offsets = row * H + col
-    d = _load(dh, offsets, ok, rstd) + _load(d_out, offsets, ok, rstd)
-    d_c = _load(dc, offsets, ok, rstd)
-    before = _load(c_prev, offsets, ok, rstd)
-    n_hat = _load(cell_hat, offsets, ok, rstd)
-    scale = _load(gain_c, col, ok, rstd)
-    tanh = _tanh(n_hat * scale + _load(bias_c, col, ok, rstd))
+    d = _load(dh, offsets, mask, rstd) + _load(d_out, offsets, mask, rstd)
+    d_c = _load(dc, offsets, mask, rstd)
+    previous = _load(c_prev, offsets, mask, rstd)
+    n_hat = _load(cell_hat, offsets, mask, rstd)
+    scale = _load(gain_c, col, mask, rstd)
+    tanh = _tanh(n_hat * scale + _load(bias_c, col, mask, rstd))
     offsets = row * 4 * H + col
-    i = _load(gates, offsets, ok, rstd)
-    f = _load(gates, offsets + H, ok, rstd)
-    g = _load(gates, offsets + 2 * H, ok, rstd)
-    o = _load(gates, offsets + 3 * H, ok, rstd)
+    i = _load(gates, offsets, mask, rstd)
+    f = _load(gates, offsets + H, mask, rstd)
+    g = _load(gates, offsets + 2 * H, mask, rstd)
+    o = _load(gates, offsets + 3 * H, mask, rstd)
     if FORM == "draw":
         r_at = row
     elif FORM == "per_gate":
@@ -143,42 +143,42 @@ def _lstm_backward(
         r = tl.load(rstd + r_at + 4)
     else:
         r = tl.load(rstd + r_at + 1)
-    d_sum = _norm_backward(d_y * scale, n_hat, ok, r, H)
+    d_sum = _norm_backward(d_y * scale, n_hat, mask, r, H)
     if FORM != "carried":
         d_sum += d_c
     d_i = d_sum * g * i * (1 - i)
-    d_f = d_sum * before * f * (1 - f)
+    d_f = d_sum * previous * f * (1 - f)
     d_g = d_sum * i * (1 - g * g)
     d_o = d * tanh * o * (1 - o)
-    d_c = tl.where(live, d_sum * f, d_c)
+    d_c = tl.where(active, d_sum * f, d_c)
     # Kept rows hand their gradient on; those that ran get theirs through the product.
-    d = tl.where(live, 0, d)
-    d_y = tl.where(live, d_y, 0)
-    d_i = tl.where(live, d_i, 0)
-    d_f = tl.where(live, d_f, 0)
-    d_g = tl.where(live, d_g, 0)
-    d_o = tl.where(live, d_o, 0)
-    _store(dh, row * H + col, ok, d)
-    _store(dc, row * H + col, ok, d_c)
-    _store(d_cell, row * H + col, ok, d_y)
-    _store(d_gates, offsets, ok, d_i)
-    _store(d_gates, offsets + H, ok, d_f)
-    _store(d_gates, offsets + 2 * H, ok, d_g)
-    _store(d_gates, offsets + 3 * H, ok, d_o)
+    d = tl.where(active, 0, d)
+    d_y = tl.where(active, d_y, 0)
+    d_i = tl.where(active, d_i, 0)
+    d_f = tl.where(active, d_f, 0)
+    d_g = tl.where(active, d_g, 0)
+    d_o = tl.where(active, d_o, 0)
+    _store(dh, row * H + col, mask, d)
+    _store(dc, row * H + col, mask, d_c)
+    _store(d_cell, row * H + col, mask, d_y)
+    _store(d_gates, offsets, mask, d_i)
+    _store(d_gates, offsets + H, mask, d_f)
+    _store(d_gates, offsets + 2 * H, mask, d_g)
+    _store(d_gates, offsets + 3 * H, mask, d_o)
     if FORM != "draw":
-        d_i *= _load(gain, col, ok, rstd)
-        d_f *= _load(gain, col + H, ok, rstd)
-        d_g *= _load(gain, col + 2 * H, ok, rstd)
-        d_o *= _load(gain, col + 3 * H, ok, rstd)
-        x_i = _load(x_hat, offsets, ok, rstd)
-        x_f = _load(x_hat, offsets + H, ok, rstd)
-        x_g = _load(x_hat, offsets + 2 * H, ok, rstd)
-        x_o = _load(x_hat, offsets + 3 * H, ok, rstd)
+        d_i *= _load(gain, col, mask, rstd)
+        d_f *= _load(gain, col + H, mask, rstd)
+        d_g *= _load(gain, col + 2 * H, mask, rstd)
+        d_o *= _load(gain, col + 3 * H, mask, rstd)
+        x_i = _load(x_hat, offsets, mask, rstd)
+        x_f = _load(x_hat, offsets + H, mask, rstd)
+        x_g = _load(x_hat, offsets + 2 * H, mask, rstd)
+        x_o = _load(x_hat, offsets + 3 * H, mask, rstd)
         if FORM == "per_gate":
-            d_i = _norm_backward(d_i, x_i, ok, tl.load(rstd + r_at), H)
-            d_f = _norm_backward(d_f, x_f, ok, tl.load(rstd + r_at + 1), H)
-            d_g = _norm_backward(d_g, x_g, ok, tl.load(rstd + r_at + 2), H)
-            d_o = _norm_backward(d_o, x_o, ok, tl.load(rstd + r_at + 3), H)
+            d_i = _norm_backward(d_i, x_i, mask, tl.load(rstd + r_at), H)
+            d_f = _norm_backward(d_f, x_f, mask, tl.load(rstd + r_at + 1), H)
+            d_g = _norm_backward(d_g, x_g, mask, tl.load(rstd + r_at + 2), H)
+            d_o = _norm_backward(d_o, x_o, mask, tl.load(rstd + r_at + 3), H)
         else:
             r = tl.load(rstd + r_at)
             shift = tl.sum(d_i + d_f + d_g + d_o, 0) / (4 * H)
@@ -187,7 +187,7 @@ def _lstm_backward(
             d_f = (d_f - shift - slope * x_f) * r
             d_g = (d_g - shift - slope * x_g) * r
             d_o = (d_o - shift - slope * x_o) * r
-        _store(d_product, offsets, ok, d_i)
-        _store(d_product, offsets + H, ok, d_f)
-        _store(d_product, offsets + 2 * H, ok, d_g)
-        _store(d_product, offsets + 3 * H, ok, d_o)
+        _store(d_product, offsets, mask, d_i)
+        _store(d_product, offsets + H, mask, d_f)
+        _store(d_product, offsets + 2 * H, mask, d_g)
+        _store(d_product, offsets + 3 * H, mask, d_o)

@@ -12,23 +12,23 @@ def _rnn_forward(
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
-    ok = col < H
+    mask = col < H
     offsets = row * H + col
-    y = _load(product, offsets, ok, rstd)
-    x_here = _load(x, offsets, ok, rstd)
+    y = _load(product, offsets, mask, rstd)
+    x_here = _load(x, offsets, mask, rstd)
     if FORM == "paper":
         y += x_here
-    y, r = _norm(y, ok, H, EPS)
+    y, r = _norm(y, mask, H, EPS)
     tl.store(rstd + row, r)
-    _store(product, offsets, ok, y)
-    y = y * _load(gain, col, ok, rstd) + _load(bias, col, ok, rstd)
+    _store(product, offsets, mask, y)
+    y = y * _load(gain, col, mask, rstd) + _load(bias, col, mask, rstd)
     if FORM == "parts":
         y += x_here
     # Not a maximum, which loses a NaN.
     y = tl.where(y < 0, 0, y) if RELU else _tanh(y)
     if MASKED:
-        y = tl.where(row < tl.load(running), y, _load(h_prev, offsets, ok, rstd))
-    _store(h, offsets, ok, y)
+        y = tl.where(row < tl.load(running), y, _load(h_prev, offsets, mask, rstd))
+    _store(h, offsets, mask, y)
 
 
 @_jit
@@ -39,18 +39,18 @@ def _rnn_backward(
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
-    ok = col < H
+    mask = col < H
     offsets = row * H + col
-    d = _load(dh, offsets, ok, rstd) + _load(d_out, offsets, ok, rstd)
-    y = _load(h, offsets, ok, rstd)
+    d = _load(dh, offsets, mask, rstd) + _load(d_out, offsets, mask, rstd)
+    y = _load(h, offsets, mask, rstd)
     d_y = tl.where(y > 0, d, 0) if RELU else d * (1 - y * y)
-    live = True
+    active = True
     if MASKED:
-        live = row < tl.load(running)
-    d = tl.where(live, 0, d)
-    d_y = tl.where(live, d_y, 0)
-    _store(dh, offsets, ok, d)
-    _store(d_gates, offsets, ok, d_y)
-    d_y *= _load(gain, col, ok, rstd)
-    d_y = _norm_backward(d_y, _load(x_hat, offsets, ok, rstd), ok, tl.load(rstd + row), H)
-    _store(d_product, offsets, ok, d_y)
+        active = row < tl.load(running)
+    d = tl.where(active, 0, d)
+    d_y = tl.where(active, d_y, 0)
+    _store(dh, offsets, mask, d)
+    _store(d_gates, offsets, mask, d_y)
+    d_y *= _load(gain, col, mask, rstd)
+    d_y = _norm_backward(d_y, _load(x_hat, offsets, mask, rstd), mask, tl.load(rstd + row), H)
+    _store(d_product, offsets, mask, d_y)

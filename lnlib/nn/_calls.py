@@ -1,4 +1,4 @@
-"""Calls that are no plain computation: ``torch.fx`` records one, ``ExpandedWeight`` splits one.
+"""Calls under ``torch.fx`` tracing or with per-example gradients (``ExpandedWeight``).
 
 PyTorch treats the modules of ``torch.nn`` itself: the tracer of ``torch.fx`` makes each a node, and
 ``call_for_per_sample_grads`` knows the functions they call. Ours do the same here.
@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, fx, nn
 
 
-def is_special(module: nn.Module, input: Any) -> bool:
-    """Return whether :func:`call` has to answer a call of ``module``."""
+def is_transformed(module: nn.Module, input: Any) -> bool:
+    """Return whether a tracer or per-example gradients require :func:`call` for ``module``."""
     if isinstance(input, fx.Proxy):
         return bool(_path(module, input))  # else it is the root, of which the graph is
     return _is_expanded(module)

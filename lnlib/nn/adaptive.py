@@ -106,7 +106,7 @@ class AdaptiveLayerNorm(nn.Module):
 
     def forward(self, input: Tensor, condition: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """Return ``input``, normalized, scaled and shifted; with ``gate=True``, the gate, too."""
-        if _calls.is_special(self, input):
+        if _calls.is_transformed(self, input):
             return _calls.call(self, input, condition)
         _check_input("AdaptiveLayerNorm", input, *self.normalized_shape)
         check_tensors("AdaptiveLayerNorm", condition=condition, weight=self.weight)
@@ -174,7 +174,7 @@ class DynamicTanh(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the squashed ``input``."""
-        if _calls.is_special(self, input):
+        if _calls.is_transformed(self, input):
             return _calls.call(self, input)
         _check_input("DynamicTanh", input, *self.normalized_shape)
         check_tensors("DynamicTanh", weight=self.weight)

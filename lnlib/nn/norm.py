@@ -97,7 +97,7 @@ class LayerNorm(nn.LayerNorm):
             arguments = (input, residual, self.normalized_shape, self.weight, self.bias, self.eps)
             if (result := layer_norm.at_once(*arguments, centered=True)) is not None:
                 return result
-        if _calls.is_special(self, input):
+        if _calls.is_transformed(self, input):
             return _calls.call(self, input, residual)
         functional.check_real("LayerNorm", input=input, residual=residual, weight=self.weight)
         shape, weight, bias, eps = self.normalized_shape, self.weight, self.bias, self.eps
@@ -188,7 +188,7 @@ class RMSNorm(nn.RMSNorm):
             arguments = (input, residual, self.normalized_shape, self.weight, None, self.eps)
             if (result := layer_norm.at_once(*arguments, centered=False)) is not None:
                 return result
-        if _calls.is_special(self, input):
+        if _calls.is_transformed(self, input):
             return _calls.call(self, input, residual)
         functional.check_real("RMSNorm", input=input, residual=residual, weight=self.weight)
         shape, weight, eps = self.normalized_shape, self.weight, self.eps

@@ -1,4 +1,4 @@
-"""What the recurrent modules share: parameters, layers and directions, the way through time."""
+"""Base classes of the recurrent modules and cells: parameters, layers, directions, time steps."""
 
 from __future__ import annotations
 
@@ -17,21 +17,28 @@ from lnlib.nn import _calls, kernels
 from lnlib.nn.kernels.reference import Product
 from lnlib.nn.kernels.spec import Spec
 from lnlib.nn.norm import LayerNorm
-from lnlib.nn.recurrent._arguments import State, _autocast, _check_data, _check_states, _tensors
+from lnlib.nn.recurrent._arguments import (
+    State,
+    _autocast_dtype,
+    _check_data,
+    _check_states,
+    _state_tensors,
+)
 from lnlib.nn.recurrent._norms import caller, is_as_built
 from lnlib.norms._arguments import check_eps
 from lnlib.registry import CELLS, Form
 
-# Options beyond torch.nn's and their defaults, which a repr leaves out.
-_OURS = {
+# Defaults of the options that torch.nn does not have; a repr shows other values alone.
+_EXTRA_DEFAULTS = {
     "form": "paper", "eps": 1e-5, "gain": 1.0, "bias_init": "zeros", "recurrent_init": "uniform",
 }  # fmt: skip
 
 
-class _Recurrent(nn.Module):
-    """What modules over time and cells of one step share: parameters, and the way through them.
+class _RecurrentBase(nn.Module):
+    """Base of modules over time and of cells: their parameters, and a layer's steps through time.
 
-    A subclass names its ``kind``; the table of forms says the rest.
+    A subclass names its ``kind`` (``rnn``, ``lstm`` or ``gru``); :data:`lnlib.registry.CELLS`
+    has the number of its gates and states, and its forms with their norms.
     """
 
     kind: ClassVar[str]
@@ -41,17 +48,17 @@ class _Recurrent(nn.Module):
     nonlinearity: str = "tanh"
 
     def __init_subclass__(cls) -> None:
-        """Look the cell up."""
+        """Set what the registry knows of the cell."""
         if hasattr(cls, "kind"):
             cls.gates, cls.states, forms = CELLS[cls.kind]
             cls.forms = {name: form for name, form in forms.items() if form.norm == "layer"}
 
-    def _set_up(
+    def _check_and_store(
         self, input_size: int, hidden_size: int, form: str, eps: float, gain: float,
         bias_init: str, recurrent_init: str, implementation: str = "plain", num_layers: int = 1,
         **switches: bool,
     ) -> None:  # fmt: skip
-        """Check and store the arguments that networks and cells share."""
+        """Check and store the arguments of networks and cells; ``switches`` must be bools."""
         name = type(self).__name__
         sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
         for argument, size in sizes.items():
@@ -80,27 +87,31 @@ class _Recurrent(nn.Module):
         self.bias_init, self.recurrent_init = bias_init, recurrent_init
         self.implementation = implementation
 
-    def _add(self, suffix: str, inputs: int, bias: bool, **where) -> None:
-        """Register the parameters of one layer in one direction."""
+    def _add_layer(self, suffix: str, inputs: int, bias: bool, **factory_kwargs) -> None:
+        """Register the parameters of one layer in one direction, named with ``suffix``."""
         H = self.hidden_size
         form = self.forms[self.form]
-        weight = torch.empty(self.gates * H, inputs, **where)
+        weight = torch.empty(self.gates * H, inputs, **factory_kwargs)
         self.register_parameter(f"weight_ih{suffix}", nn.Parameter(weight))
-        weight = torch.empty(self.gates * H, H, **where)
+        weight = torch.empty(self.gates * H, H, **factory_kwargs)
         self.register_parameter(f"weight_hh{suffix}", nn.Parameter(weight))
-        b = nn.Parameter(torch.empty(self.gates * H, **where)) if bias and form.bias else None
+        has_bias = bias and form.bias
+        b = nn.Parameter(torch.empty(self.gates * H, **factory_kwargs)) if has_bias else None
         self.register_parameter(f"bias{suffix}", b)
         for name, span in form.norms.items():
             if self._is_grouped(name):
-                norm = nn.GroupNorm(span, span * H, self.eps, **where)
+                norm = nn.GroupNorm(span, span * H, self.eps, **factory_kwargs)
                 if not bias:
                     norm.register_parameter("bias", None)
             else:
-                norm = LayerNorm(span * H, self.eps, bias=bias, **where)
+                norm = LayerNorm(span * H, self.eps, bias=bias, **factory_kwargs)
             self.add_module(f"layernorm_{name}{suffix}", norm)
 
     def reset_parameters(self) -> None:
-        """Draw the weights as ``torch.nn`` does; gains become ``gain``, biases 0 unless drawn."""
+        """Initialize the weights as ``torch.nn`` does, gains with ``gain``, and biases with 0.
+
+        ``bias_init`` and ``recurrent_init`` choose another initialization.
+        """
         bound = 1 / math.sqrt(self.hidden_size)
         for name, parameter in self.named_parameters():
             if name.startswith("weight_hh") and self.recurrent_init == "orthogonal":
@@ -113,7 +124,7 @@ class _Recurrent(nn.Module):
             else:
                 nn.init.zeros_(parameter)
 
-    def _run(
+    def _run_layer(
         self,
         suffix: str,
         data: Tensor,
@@ -121,10 +132,21 @@ class _Recurrent(nn.Module):
         state: tuple[Tensor, ...],
         reverse: bool = False,
     ) -> tuple[Tensor, ...]:
-        """Take one layer in one direction through time: outputs ``(N, H)``, then the state."""
+        """Run one layer in one direction over packed data.
+
+        Args:
+            suffix: Of the names of its parameters.
+            data: Shape ``(N, features)``, the steps of all sequences.
+            batch_sizes: Number of sequences at each time step; they add up to N.
+            state: One or two tensors of shape ``(B, H)``.
+            reverse: Whether time runs backward.
+
+        Returns:
+            The outputs, shape ``(N, H)``, then the last state.
+        """
         H, GH = self.hidden_size, self.gates * self.hidden_size
 
-        def take(
+        def checked(
             owner: nn.Module, name: str, shape: tuple[int, ...], prefix: str = ""
         ) -> Tensor | None:
             p = getattr(owner, name)
@@ -137,32 +159,32 @@ class _Recurrent(nn.Module):
                 )
             return p if p.dtype == data.dtype else p.to(data.dtype)
 
-        weight_ih = take(self, "weight_ih" + suffix, (GH, data.shape[1]))
-        weight_hh = take(self, "weight_hh" + suffix, (GH, H))
-        b = take(self, "bias" + suffix, (GH,))
+        weight_ih = checked(self, "weight_ih" + suffix, (GH, data.shape[1]))
+        weight_hh = checked(self, "weight_hh" + suffix, (GH, H))
+        b = checked(self, "bias" + suffix, (GH,))
         norms = {}
-        for place, span in self.forms[self.form].norms.items():
-            norm = getattr(self, norm_name := f"layernorm_{place}{suffix}")
-            groups = self.gates if self._is_grouped(place) else 1
+        for key, span in self.forms[self.form].norms.items():
+            norm = getattr(self, norm_name := f"layernorm_{key}{suffix}")
+            groups = self.gates if self._is_grouped(key) else 1
             if is_as_built(norm, span * H, groups, self.eps):
                 weight_and_bias = (
-                    take(norm, n, (span * H,), norm_name + ".") for n in ("weight", "bias")
+                    checked(norm, n, (span * H,), norm_name + ".") for n in ("weight", "bias")
                 )
-                norms[place] = tuple(weight_and_bias)
+                norms[key] = tuple(weight_and_bias)
             else:
                 is_cast = data.dtype != getattr(self, "weight_hh" + suffix).dtype
-                norms[place] = caller(norm, f"{type(self).__name__}: {norm_name}", is_cast)
+                norms[key] = caller(norm, f"{type(self).__name__}: {norm_name}", is_cast)
         implementation = "plain" if any(map(callable, norms.values())) else self.implementation
-        of_inputs = [norms.pop(place) for place in ("i", "in") if place in norms]
+        input_norms = [norms.pop(key) for key in ("i", "in") if key in norms]
         spec = Spec(self.kind, self.form, self.nonlinearity, self.eps, reverse)
         return kernels.run(
             implementation, spec, data, batch_sizes, state, weight_hh, [*norms.values()],
-            Product(weight_ih, b, tuple(of_inputs)),
+            Product(weight_ih, b, tuple(input_norms)),
         )  # fmt: skip
 
     @property
     def eps(self) -> float:
-        """What was added to the variance when the module was built; setting it sets every norm."""
+        """Added to the variance by the norms; setting it sets it in every norm."""
         return self._eps
 
     @eps.setter
@@ -173,11 +195,11 @@ class _Recurrent(nn.Module):
             if name.startswith("layernorm_") and hasattr(norm, "eps"):
                 norm.eps = eps
 
-    def _is_grouped(self, place: str) -> bool:
-        return self.form == "per_gate" and place == "s"  # each gate alone
+    def _is_grouped(self, key: str) -> bool:
+        return self.form == "per_gate" and key == "s"  # each gate alone
 
     def extra_repr(self) -> str:
-        """Return what ``torch.nn`` prints, and what differs from the defaults beyond it."""
+        """Return the sizes, and the options that differ from their defaults."""
         text = f"{self.input_size}, {self.hidden_size}"
         for name, default in self._defaults.items():
             if getattr(self, name) != default:
@@ -186,12 +208,12 @@ class _Recurrent(nn.Module):
         return text
 
 
-class _Sequence(_Recurrent):
-    """A recurrent network over time: ``torch.nn.RNNBase``, normalized."""
+class _RNNBase(_RecurrentBase):
+    """A recurrent network over time, as ``torch.nn.RNNBase``, with layer norm."""
 
     _defaults: ClassVar[dict] = {
         "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
-        "bidirectional": False, **_OURS, "implementation": "auto",
+        "bidirectional": False, **_EXTRA_DEFAULTS, "implementation": "auto",
     }  # fmt: skip
 
     def __init__(
@@ -216,7 +238,7 @@ class _Sequence(_Recurrent):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        self._set_up(
+        self._check_and_store(
             input_size, hidden_size, form, eps, gain, bias_init, recurrent_init, implementation,
             num_layers, bias=bias, batch_first=batch_first, bidirectional=bidirectional,
         )  # fmt: skip
@@ -245,12 +267,12 @@ class _Sequence(_Recurrent):
         for layer in range(num_layers):
             inputs = input_size if layer == 0 else hidden_size * (1 + bidirectional)
             for suffix in self._suffixes(layer):
-                self._add(suffix, inputs, bias, device=device, dtype=dtype)
+                self._add_layer(suffix, inputs, bias, device=device, dtype=dtype)
         self.reset_parameters()
 
     @property
     def mode(self) -> str:
-        """What ``torch.nn`` calls the network: ``LSTM``, ``GRU``, ``RNN_TANH`` or ``RNN_RELU``."""
+        """The name that ``torch.nn`` uses: ``LSTM``, ``GRU``, ``RNN_TANH`` or ``RNN_RELU``."""
         return {"rnn": f"RNN_{self.nonlinearity.upper()}"}.get(self.kind, self.kind.upper())
 
     @property
@@ -264,7 +286,7 @@ class _Sequence(_Recurrent):
         return [p for p in own if p is not None] + [p for n in norms for p in n.parameters()]
 
     def flatten_parameters(self) -> None:
-        """Do nothing: ``torch.nn`` lays weights out for cuDNN, which computes no norms."""
+        """Do nothing; ``torch.nn`` arranges weights for cuDNN, which has no layer norm."""
 
     def _suffixes(self, layer: int) -> list[str]:
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
@@ -289,26 +311,26 @@ class _Sequence(_Recurrent):
             ValueError: If ``input`` has another number of axes, or another dtype than the weights.
             RuntimeError: If a size does not fit.
         """
-        if _calls.is_special(self, input):
-            return self._special(input, hx)
+        if _calls.is_transformed(self, input):
+            return self._transformed(input, hx)
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
         self._check_tensor(input, hx)
         is_unbatched = input.dim() == 2
         if is_unbatched:
             input = input.unsqueeze(1)
-            hx = None if hx is None else _each(hx, lambda s: s.unsqueeze(1))
+            hx = None if hx is None else _map_state(hx, lambda s: s.unsqueeze(1))
         elif self.batch_first:
             input = input.transpose(0, 1)
         T, B, _ = input.shape
         data, state = self._forward(input.flatten(0, 1), [B] * T, hx)
         output = data.unflatten(0, (T, B))
         if is_unbatched:
-            return output.squeeze(1), _each(state, lambda s: s.squeeze(1))
+            return output.squeeze(1), _map_state(state, lambda s: s.squeeze(1))
         return (output.transpose(0, 1) if self.batch_first else output), state
 
-    def _special(self, input: Tensor | PackedSequence, hx: State | None) -> Any:
-        """Answer a tracer of ``torch.fx``, or a call for gradients of each example."""
+    def _transformed(self, input: Tensor | PackedSequence, hx: State | None) -> Any:
+        """Return a node of a ``torch.fx`` graph, or outputs with per-example gradients."""
         if isinstance(input, PackedSequence) or (isinstance(input, Tensor) and input.dim() != 3):
             raise TypeError(
                 f"{type(self).__name__}: per-example gradients need a 3-D batch of sequences of "
@@ -320,7 +342,7 @@ class _Sequence(_Recurrent):
     def _forward_packed(
         self, packed: PackedSequence, hx: State | None
     ) -> tuple[PackedSequence, State]:
-        data, batch_sizes, order, back = packed
+        data, batch_sizes, sorted_indices, unsorted_indices = packed
         if data.dim() != 2:
             raise RuntimeError(
                 f"{type(self).__name__}: a PackedSequence must hold 2 dimensions, (steps of all "
@@ -333,29 +355,33 @@ class _Sequence(_Recurrent):
                 f"least 1 and add up to its {len(data)} rows, got {sizes}; pack with "
                 "torch.nn.utils.rnn.pack_sequence"
             )
-        for which, indices in (("sorted", order), ("unsorted", back)):
+        for which, indices in (("sorted", sorted_indices), ("unsorted", unsorted_indices)):
             if indices is not None and len(indices) != sizes[0]:
                 raise RuntimeError(
                     f"{type(self).__name__}: {which}_indices of a PackedSequence must be those of "
                     f"its {sizes[0]} sequences, got {len(indices)}; pack with "
                     "torch.nn.utils.rnn.pack_sequence"
                 )
-        data, state = self._forward(data, sizes, hx, order)
-        if back is not None:
-            state = _each(state, lambda s: s.index_select(1, back))
-        return PackedSequence(data, batch_sizes, order, back), state
+        data, state = self._forward(data, sizes, hx, sorted_indices)
+        if unsorted_indices is not None:
+            state = _map_state(state, lambda s: s.index_select(1, unsorted_indices))
+        return PackedSequence(data, batch_sizes, sorted_indices, unsorted_indices), state
 
     def _forward(
-        self, data: Tensor, batch_sizes: list[int], hx: State | None, order: Tensor | None = None
+        self,
+        data: Tensor,
+        batch_sizes: list[int],
+        hx: State | None,
+        sorted_indices: Tensor | None = None,
     ) -> tuple[Tensor, State]:
-        """Go through the layers; ``data`` is packed, ``(N, features)``, and hx is in ``order``."""
-        self._check(data, batch_sizes, hx)
-        if hx is not None and order is not None:
-            hx = _each(hx, lambda s: s.index_select(1, order))
-        if (dtype := _autocast(data)) is None:
+        """Run all layers over packed data ``(N, features)``; ``hx`` is in the batch's order."""
+        self._check_sizes(data, batch_sizes, hx)
+        if hx is not None and sorted_indices is not None:
+            hx = _map_state(hx, lambda s: s.index_select(1, sorted_indices))
+        if (dtype := _autocast_dtype(data)) is None:
             return self._layers(data, batch_sizes, hx)
         with torch.autocast(data.device.type, enabled=False):
-            hx = None if hx is None else _each(hx, lambda s: s.to(dtype))
+            hx = None if hx is None else _map_state(hx, lambda s: s.to(dtype))
             return self._layers(data.to(dtype), batch_sizes, hx)
 
     def _layers(
@@ -367,18 +393,18 @@ class _Sequence(_Recurrent):
             start = (data.new_zeros(shape),) * self.states
         else:
             start = hx if self.states == 2 else (hx,)
-        ends: list[tuple[Tensor, ...]] = []
+        final_states: list[tuple[Tensor, ...]] = []
         for layer in range(self.num_layers):
             outputs = []
             for direction, suffix in enumerate(self._suffixes(layer)):
                 state = tuple(s[layer * directions + direction] for s in start)
-                output, *end = self._run(suffix, data, batch_sizes, state, direction == 1)
+                output, *end = self._run_layer(suffix, data, batch_sizes, state, direction == 1)
                 outputs.append(output)
-                ends.append(tuple(end))
+                final_states.append(tuple(end))
             data = outputs[0] if directions == 1 else torch.cat(outputs, 1)
             if layer < self.num_layers - 1:
                 data = F.dropout(data, self.dropout, self.training)
-        state = tuple(torch.stack(s) for s in zip(*ends, strict=True))
+        state = tuple(torch.stack(s) for s in zip(*final_states, strict=True))
         return data, state if self.states == 2 else state[0]
 
     def _check_tensor(self, input: Tensor, hx: State | None) -> None:
@@ -393,7 +419,7 @@ class _Sequence(_Recurrent):
                 f"{name}: input must be 2D or 3D, (T, features) or (T, B, features), got "
                 f"{input.dim()}D; one axis is time"
             )
-        for s in _tensors(name, hx, self.states):
+        for s in _state_tensors(name, hx, self.states):
             if s.dim() != input.dim():
                 raise RuntimeError(
                     f"{name}: for {input.dim()}D input, hx must be {input.dim()}D too, got "
@@ -401,7 +427,7 @@ class _Sequence(_Recurrent):
                     "sequence"
                 )
 
-    def _check(self, data: Tensor, batch_sizes: list[int], hx: State | None) -> None:
+    def _check_sizes(self, data: Tensor, batch_sizes: list[int], hx: State | None) -> None:
         name = type(self).__name__
         _check_data(self, self.weight_ih_l0, data)
         if not batch_sizes:
@@ -409,19 +435,19 @@ class _Sequence(_Recurrent):
         layers = self.num_layers * (1 + self.bidirectional)
         expected = (layers, batch_sizes[0], self.hidden_size)
         _check_states(
-            name, _tensors(name, hx, self.states), expected,
-            "layers * directions, B, hidden_size", data.dtype, _autocast(data),
+            name, _state_tensors(name, hx, self.states), expected,
+            "layers * directions, B, hidden_size", data.dtype, _autocast_dtype(data),
         )  # fmt: skip
 
 
-def _each(state: State, function) -> State:
+def _map_state(state: State, function) -> State:
     return tuple(map(function, state)) if isinstance(state, (tuple, list)) else function(state)
 
 
-class _OneStep(_Recurrent):
-    """One step of a recurrent network: ``torch.nn.RNNCellBase``, normalized."""
+class _RNNCellBase(_RecurrentBase):
+    """One step of a recurrent network, as ``torch.nn.RNNCellBase``, with layer norm."""
 
-    _defaults: ClassVar[dict] = dict(_OURS)
+    _defaults: ClassVar[dict] = dict(_EXTRA_DEFAULTS)
 
     def __init__(
         self,
@@ -438,8 +464,10 @@ class _OneStep(_Recurrent):
         recurrent_init: str = "uniform",
     ) -> None:
         super().__init__()
-        self._set_up(input_size, hidden_size, form, eps, gain, bias_init, recurrent_init, bias=bias)
-        self._add("", input_size, bias, device=device, dtype=dtype)
+        self._check_and_store(
+            input_size, hidden_size, form, eps, gain, bias_init, recurrent_init, bias=bias
+        )
+        self._add_layer("", input_size, bias, device=device, dtype=dtype)
         self.reset_parameters()
 
     def forward(self, input: Tensor, hx: State | None = None) -> State:
@@ -458,7 +486,7 @@ class _OneStep(_Recurrent):
                 dtype than the weights.
             RuntimeError: If a size does not fit.
         """
-        if _calls.is_special(self, input):
+        if _calls.is_transformed(self, input):
             return _calls.call(self, input, hx)
         name = type(self).__name__
         if not isinstance(input, Tensor) or input.dim() not in (1, 2):
@@ -467,7 +495,7 @@ class _OneStep(_Recurrent):
                 f"{name}: input must be a Tensor of 1D or 2D, (features) or (B, features), got "
                 f"{got}; a cell takes one time step"
             )
-        state = _tensors(name, hx, self.states)
+        state = _state_tensors(name, hx, self.states)
         is_unbatched = input.dim() == 1
         if any(s.dim() != input.dim() for s in state):
             raise ValueError(
@@ -478,14 +506,14 @@ class _OneStep(_Recurrent):
             input, state = input.unsqueeze(0), tuple(s.unsqueeze(0) for s in state)
         _check_data(self, self.weight_ih, input)
         expected = (len(input), self.hidden_size)
-        _check_states(name, state, expected, "B, hidden_size", input.dtype, _autocast(input))
+        _check_states(name, state, expected, "B, hidden_size", input.dtype, _autocast_dtype(input))
         if not state:
             state = (input.new_zeros(expected),) * self.states
-        if (dtype := _autocast(input)) is None:
-            _, *state = self._run("", input, [len(input)], state)
+        if (dtype := _autocast_dtype(input)) is None:
+            _, *state = self._run_layer("", input, [len(input)], state)
         else:
             with torch.autocast(input.device.type, enabled=False):
                 state = tuple(s.to(dtype) for s in state)
-                _, *state = self._run("", input.to(dtype), [len(input)], state)
+                _, *state = self._run_layer("", input.to(dtype), [len(input)], state)
         state = tuple(s.squeeze(0) for s in state) if is_unbatched else tuple(state)
         return state if self.states == 2 else state[0]

@@ -7,22 +7,22 @@ from typing import ClassVar
 import torch  # noqa: F401, the examples need it
 
 from lnlib.nn.recurrent._arguments import _check_nonlinearity
-from lnlib.nn.recurrent.base import _OneStep, _Recurrent, _Sequence
+from lnlib.nn.recurrent.base import _RecurrentBase, _RNNBase, _RNNCellBase
 
 
-class _LSTM(_Recurrent):
+class _LSTM(_RecurrentBase):
     kind = "lstm"
 
 
-class _GRU(_Recurrent):
+class _GRU(_RecurrentBase):
     kind = "gru"
 
 
-class _RNN(_Recurrent):
+class _RNN(_RecurrentBase):
     kind = "rnn"
 
 
-class LayerNormLSTM(_LSTM, _Sequence):
+class LayerNormLSTM(_LSTM, _RNNBase):
     """Run a layer-normalized LSTM; call it as ``torch.nn.LSTM``.
 
     ::
@@ -91,7 +91,7 @@ class LayerNormLSTM(_LSTM, _Sequence):
     """
 
 
-class LayerNormGRU(_GRU, _Sequence):
+class LayerNormGRU(_GRU, _RNNBase):
     """Run a layer-normalized GRU; call it as ``torch.nn.GRU``.
 
     ::
@@ -144,7 +144,7 @@ class LayerNormGRU(_GRU, _Sequence):
     """
 
 
-class LayerNormRNN(_RNN, _Sequence):
+class LayerNormRNN(_RNN, _RNNBase):
     """Run a layer-normalized simple recurrent network; call it as ``torch.nn.RNN``.
 
     ::
@@ -192,7 +192,7 @@ class LayerNormRNN(_RNN, _Sequence):
         (torch.Size([5, 20]), torch.Size([1, 20]))
     """
 
-    _defaults: ClassVar[dict] = {"nonlinearity": "tanh", **_Sequence._defaults}
+    _defaults: ClassVar[dict] = {"nonlinearity": "tanh", **_RNNBase._defaults}
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class LayerNormRNN(_RNN, _Sequence):
         self.nonlinearity = nonlinearity
 
 
-class LayerNormLSTMCell(_LSTM, _OneStep):
+class LayerNormLSTMCell(_LSTM, _RNNCellBase):
     """Take one step of :class:`LayerNormLSTM`; call it as ``torch.nn.LSTMCell``.
 
     It takes the arguments of :class:`LayerNormLSTM`, except those for layers, directions and
@@ -221,7 +221,7 @@ class LayerNormLSTMCell(_LSTM, _OneStep):
     """
 
 
-class LayerNormGRUCell(_GRU, _OneStep):
+class LayerNormGRUCell(_GRU, _RNNCellBase):
     """Take one step of :class:`LayerNormGRU`; call it as ``torch.nn.GRUCell``.
 
     It takes the arguments of :class:`LayerNormGRU`, except those for layers, directions and
@@ -233,7 +233,7 @@ class LayerNormGRUCell(_GRU, _OneStep):
     """
 
 
-class LayerNormRNNCell(_RNN, _OneStep):
+class LayerNormRNNCell(_RNN, _RNNCellBase):
     """Take one step of :class:`LayerNormRNN`; call it as ``torch.nn.RNNCell``.
 
     It takes the arguments of :class:`LayerNormRNN`, except those for layers, directions and
@@ -244,7 +244,7 @@ class LayerNormRNNCell(_RNN, _OneStep):
         torch.Size([3, 20])
     """
 
-    _defaults: ClassVar[dict] = {"nonlinearity": "tanh", **_OneStep._defaults}
+    _defaults: ClassVar[dict] = {"nonlinearity": "tanh", **_RNNCellBase._defaults}
 
     def __init__(
         self,

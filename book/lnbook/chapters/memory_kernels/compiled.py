@@ -1,7 +1,6 @@
 """What ``torch.compile`` does to norms: number of kernels, saved memory, and rounding.
 
-Compiling needs a C++ compiler and takes half a minute, so the page reads recorded results. Record them
-again with::
+Compiling needs a C++ compiler and takes half a minute, so the page shows recorded results::
 
     python -m lnbook.chapters.memory_kernels.compiled
 """

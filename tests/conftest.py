@@ -1,4 +1,4 @@
-"""What tests in several folders need."""
+"""Hooks and fixtures of several folders of tests."""
 
 import itertools
 from collections import Counter
@@ -13,11 +13,11 @@ from lnlab.datasets.coco_val2017_layout import Layouts
 settings.register_profile("any machine", deadline=None)  # however slow it is
 settings.load_profile("any machine")
 
-_cases = Counter()  # of each test that is marked one_in, those that are not slow anyway
+_cases = Counter()  # cases of each test that is marked one_in, so far
 
 
 def pytest_itemcollected(item):
-    """Of a test that is marked ``one_in(k)`` leave every k-th case to `make test`."""
+    """Mark all but every k-th case of a test with ``one_in(k)`` as slow, for `make test` alone."""
     mark = item.get_closest_marker("one_in")
     if mark and not item.get_closest_marker("slow"):
         name = item.nodeid.partition("[")[0]
@@ -28,9 +28,10 @@ def pytest_itemcollected(item):
 
 @pytest.hookimpl(trylast=True)  # after pytest has put together what shares a fixture
 def pytest_collection_modifyitems(items):
-    """What needs the built book comes last: `make test` builds it meanwhile.
+    """Run tests that need the built book last: `make test` builds it in the meantime.
 
-    Each of the two parts begins with the browser that the one before it ended with.
+    Tests of one browser run together, and the second part begins with the browser of the first
+    part's end.
     """
 
     def order(item):
@@ -46,7 +47,7 @@ THINGS = ("dog", "cat", "cup", "car", "bed", "kite")
 
 @pytest.fixture(scope="session")
 def layouts():
-    """Made-up images of one to three things; captions name these, among other words."""
+    """Synthetic images of one to three things, which the captions name among other words."""
     rng = np.random.default_rng(5)
 
     def image(number: int) -> dict:
@@ -68,7 +69,7 @@ def layouts():
 
 @pytest.fixture(scope="session")
 def cloze():
-    """Made-up questions: who did what to whom, told twice, one name left out."""
+    """Synthetic questions: who did what to whom, with one name left out of the query."""
     rng = np.random.default_rng(8)
     deeds = ("saw", "met", "fed", "led", "hid")
 
@@ -77,7 +78,7 @@ def cloze():
         events = [(a, str(rng.choice(deeds)), b) for a, b in itertools.pairwise(who)]
         words = [w for a, deed, b in events for w in ("then", a, deed, b, ".")]
         a, deed, b = events[rng.integers(len(events))]
-        query = [*rng.choice(["and", "so", "odd"], rng.integers(1, 3)), "@blank", deed, b]
+        query = [*rng.choice(["and", "so", "now"], rng.integers(1, 3)), "@blank", deed, b]
         return Question(tuple(words), tuple(map(str, query)), a, f"made up 1:{number}")
 
     sizes = {"train": 43, "val": 12, "test": 9}

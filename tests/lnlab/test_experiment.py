@@ -1,4 +1,4 @@
-"""Types and sentences of settings are their one source; what cannot work is refused."""
+"""Settings and experiments: validation, help, units, names of records, sweeps and commands."""
 
 import dataclasses
 import math
@@ -48,7 +48,7 @@ class Further(Settings):
     width: Annotated[int, config.integer(2)] = 4
 
 
-def described(**changes):
+def make_experiment(**changes):
     return Experiment(**{
         "name": "made", "about": "made up", "paper": {"section": "0"}, "settings": Settings,
         "key": "w{width}-{rate}", "label": "{width}", "load": None, "run": None,
@@ -57,7 +57,7 @@ def described(**changes):
     } | changes)  # fmt: skip
 
 
-RIGHT = {
+VALID = {
     Count: [(1, 1), (10**9, 10**9)],
     Annotated[int, config.integer(2)]: [(2, 2)],
     Positive: [(2, 2.0), (1e-300, 1e-300)],
@@ -72,7 +72,7 @@ RIGHT = {
     Literal["a", "b"] | None: [(None, None), ("a", "a")],
     bool: [(True, True)],
 }
-WRONG = {
+INVALID = {
     Count: [0, -1, 1.0, True, "1", 10**9 + 1, None],
     Annotated[int, config.integer(2)]: [1],
     Positive: [0, -0.0, math.nan, math.inf, "1", True, 10**400, None],
@@ -88,21 +88,21 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("of", RIGHT, ids=lambda of: field_spec(of).description)
-def test_a_type_says_which_values_are_right_and_what_they_are_kept_as(of):
-    for value, made in RIGHT[of]:
-        assert field_spec(of).is_valid(value)
-        assert repr(field_spec(of).normalize(value)) == repr(made)
-    assert not any(field_spec(of).is_valid(value) for value in WRONG.get(of, ()))
+@pytest.mark.parametrize("type_", VALID, ids=lambda type_: field_spec(type_).description)
+def test_a_type_decides_which_values_are_valid_and_normalizes_them(type_):
+    for value, normalized in VALID[type_]:
+        assert field_spec(type_).is_valid(value)
+        assert repr(field_spec(type_).normalize(value)) == repr(normalized)
+    assert not any(field_spec(type_).is_valid(value) for value in INVALID.get(type_, ()))
 
 
-@pytest.mark.parametrize("of", [int, float, str, tuple[int, ...], int | str, list])
-def test_a_type_that_says_too_little_is_refused(of):
+@pytest.mark.parametrize("type_", [int, float, str, tuple[int, ...], int | str, list])
+def test_a_type_without_bounds_is_refused(type_):
     with pytest.raises(TypeError, match=r"must be a Literal, bool, or one of .* such as Count"):
-        field_spec(of)
+        field_spec(type_)
 
 
-def test_a_wrong_value_is_named_with_what_it_must_be():
+def test_the_error_names_the_setting_the_allowed_values_and_the_value():
     with pytest.raises(ValueError, match=r"rate must be a positive number, or none, got 0"):
         Settings(rate=0)
     with pytest.raises(ValueError, match=r"width must be a whole number from 2 to .*, got 1"):
@@ -113,7 +113,7 @@ def test_a_wrong_value_is_named_with_what_it_must_be():
     }  # fmt: skip
 
 
-def test_the_sentence_of_a_setting_is_that_of_the_class_which_says_it_last():
+def test_the_help_of_a_setting_comes_from_the_most_derived_docstring():
     assert (
         config.field_help(Settings)["data"] == "One of two, the first of which is there, as len is."
     )
@@ -123,7 +123,7 @@ def test_the_sentence_of_a_setting_is_that_of_the_class_which_says_it_last():
     }
 
 
-def test_a_setting_without_a_sentence_is_refused():
+def test_a_setting_without_help_is_refused():
     @dataclasses.dataclass(frozen=True)
     class Silent(Settings):
         """No word.
@@ -157,55 +157,61 @@ def test_a_setting_without_a_sentence_is_refused():
         ({"defaults": {"epochs": 2}}, "defaults must say how many seeds there are"),
     ],
 )
-def test_a_description_that_cannot_work_is_refused(changes, message):
+def test_an_inconsistent_experiment_is_refused(changes, message):
     with pytest.raises(ValueError, match=f"Experiment made: .*{message}"):
-        described(**changes)
+        make_experiment(**changes)
 
 
-def test_a_number_of_a_layer_has_the_unit_of_all():
+def test_a_measure_per_layer_has_the_unit_of_its_pattern():
     names = ("gap", "error", "epoch", "wall_s", "layer_3", "layer_12", "layer", "gap_3")
-    results = {name: described().unit(name) for name in names}
+    results = {name: make_experiment().unit(name) for name in names}
     assert results == {
         "gap": "m", "error": "m", "epoch": "epochs", "wall_s": "s", "layer_3": "s",
         "layer_12": "s", "layer": None, "gap_3": None,
     }  # fmt: skip
 
 
-def test_a_record_is_named_by_its_key_and_by_what_is_odd():
-    made = described()
-    assert made.stem(Settings(width=2, rate=3), 7) == "made-w2-3-seed7"
+def test_the_name_of_a_record_has_the_key_and_the_settings_that_are_not_defaults():
+    experiment = make_experiment()
+    assert experiment.stem(Settings(width=2, rate=3), 7) == "made-w2-3-seed7"
     non_default = Settings(
         width=2, rate=0.5, data="there", wide=True, epochs=9, first_epoch_points=4
     )
-    assert made.stem(non_default, 0) == "made-there-w2-0.5-wide-True-first-epoch-points-4-seed0"
+    assert (
+        experiment.stem(non_default, 0) == "made-there-w2-0.5-wide-True-first-epoch-points-4-seed0"
+    )
 
 
-def test_a_value_may_depend_on_those_before_unless_it_is_given():
-    made = described(skip_combination=lambda run, runs: run["width"] == 4 and len(runs) > 1)
-    assert [(s.width, s.rate) for s in made.settings_of({})] == [(3, 1.5)]
-    assert [(s.width, s.rate) for s in made.settings_of({"width": (4,)})] == [(4, 2.0)]
-    result = made.settings_of({"width": (5, 6), "rate": (0.1, 0.2), "wide": True})
+def test_the_values_of_an_axis_may_depend_on_those_before_unless_they_are_given():
+    experiment = make_experiment(
+        skip_combination=lambda run, runs: run["width"] == 4 and len(runs) > 1
+    )
+    assert [(s.width, s.rate) for s in experiment.settings_of({})] == [(3, 1.5)]
+    assert [(s.width, s.rate) for s in experiment.settings_of({"width": (4,)})] == [(4, 2.0)]
+    result = experiment.settings_of({"width": (5, 6), "rate": (0.1, 0.2), "wide": True})
     assert [(s.width, s.rate) for s in result] == [(5, 0.1), (5, 0.2), (6, 0.1), (6, 0.2)]
     assert all(s.wide for s in result)
 
 
-def test_a_gpu_has_what_is_usual_there():
-    made = described(defaults={"epochs": 2, "seeds": 1}, on_gpu={"epochs": 8, "seeds": 4})
-    assert {s.epochs for s in made.settings_of({})} == {2}
-    assert {s.epochs for s in made.settings_of({}, on_gpu=True)} == {8}
-    assert {s.epochs for s in made.settings_of({"epochs": 3}, on_gpu=True)} == {3}
+def test_defaults_can_differ_on_a_gpu():
+    experiment = make_experiment(
+        defaults={"epochs": 2, "seeds": 1}, on_gpu={"epochs": 8, "seeds": 4}
+    )
+    assert {s.epochs for s in experiment.settings_of({})} == {2}
+    assert {s.epochs for s in experiment.settings_of({}, on_gpu=True)} == {8}
+    assert {s.epochs for s in experiment.settings_of({"epochs": 3}, on_gpu=True)} == {3}
     grids = (Grid((0, 1), {"width": (3,)}), Grid((5,), {"wide": True}, on_gpu={"seeds": (6, 7)}))
-    made = described(grids=grids)
-    assert [(len(runs), seeds) for runs, seeds in made.book()] == [(1, (0, 1)), (2, (5,))]
-    assert [(len(runs), seeds) for runs, seeds in made.book(on_gpu=True)] == [(2, (6, 7))]
+    experiment = make_experiment(grids=grids)
+    assert [(len(runs), seeds) for runs, seeds in experiment.book()] == [(1, (0, 1)), (2, (5,))]
+    assert [(len(runs), seeds) for runs, seeds in experiment.book(on_gpu=True)] == [(2, (6, 7))]
 
 
-def test_a_command_says_what_the_command_line_would_choose_otherwise():
-    made = described(key="{data}", defaults={"first_epoch_points": 9, "seeds": 2})
-    typed = "--data here --width 3 --rate 0.5 --epochs 1 --first-epoch-points 1 --seeds 6"
+def test_a_command_has_the_settings_that_differ_from_the_defaults_of_the_command_line():
+    experiment = make_experiment(key="{data}", defaults={"first_epoch_points": 9, "seeds": 2})
+    options = "--data here --width 3 --rate 0.5 --epochs 1 --first-epoch-points 1 --seeds 6"
     start = ["python", "-m", "lnlab", "replay", "made"]
-    assert made.command(Settings(), 6) == [*start, *typed.split()]
-    non_default = made.command(Settings(wide=True), 6)
+    assert experiment.command(Settings(), 6) == [*start, *options.split()]
+    non_default = experiment.command(Settings(wide=True), 6)
     assert "--wide" in non_default
-    stepping = described(steps=("plain", "fast"))
+    stepping = make_experiment(steps=("plain", "fast"))
     assert stepping.command(Settings(), 0, "fast")[-2:] == ["--step", "fast"]

@@ -1,4 +1,4 @@
-"""A head and a block of a transformer: against PyTorch, in float64, and what the mask forbids."""
+"""The attention and the block of a transformer compared with PyTorch in float64; causality."""
 
 import itertools
 
@@ -18,11 +18,11 @@ BLOCKS = [
 ]
 
 
-def named(case):
+def case_id(case):
     return "-".join(case.values())
 
 
-def drawn(shapes, seed=0):
+def draw(shapes, seed=0):
     rng = np.random.default_rng(seed)
     return {n: rng.normal(size=[SIZES[c] for c in letters]) for n, letters in shapes.items()}
 
@@ -31,40 +31,40 @@ def tokens(*shape, seed=1):
     return np.random.default_rng(seed).normal(size=(*shape, SIZES["D"]))
 
 
-def normalized(kind, z, p, place, eps):
-    """A norm of PyTorch's, with the gain and bias of its place."""
+def torch_norm(kind, z, p, place, eps):
+    """Return PyTorch's norm of ``z`` with the gain and bias of ``place``."""
     gain, bias = p.get(f"gain_{place}"), p.get(f"bias_{place}")
     if kind == "layer":
         return F.layer_norm(z, z.shape[-1:], gain, bias, eps)
     return F.rms_norm(z, z.shape[-1:], gain, eps) if kind == "rms" else z
 
 
-def read(z, p, qk_norm, eps):
+def torch_attention(z, p, qk_norm, eps):
     q, k, v = (z @ p[name].T for name in ("W_q", "W_k", "W_v"))
-    q, k = normalized(qk_norm, q, p, "q", eps), normalized(qk_norm, k, p, "k", eps)
+    q, k = torch_norm(qk_norm, q, p, "q", eps), torch_norm(qk_norm, k, p, "k", eps)
     return F.scaled_dot_product_attention(q, k, v, is_causal=True) @ p["W_o"].T
 
 
-def blocked(x, p, place, norm, qk_norm, eps):
-    """A block as its paper's authors would type it in PyTorch."""
+def torch_block(x, p, place, norm, qk_norm, eps):
+    """Return the output of the block, written in PyTorch."""
 
     def feed(z):
         return F.linear(F.relu(F.linear(z, p["W_1"], p["b_1"])), p["W_2"], p["b_2"])
 
-    for at, f in (("a", lambda z: read(z, p, qk_norm, eps)), ("f", feed)):
+    for at, f in (("a", lambda z: torch_attention(z, p, qk_norm, eps)), ("f", feed)):
         if place == "post":
-            x = normalized(norm, x + f(x), p, at, eps)
+            x = torch_norm(norm, x + f(x), p, at, eps)
         elif place == "pre":
-            x = x + f(normalized(norm, x, p, at, eps))
+            x = x + f(torch_norm(norm, x, p, at, eps))
         elif place == "none":
             x = x + f(x)
         else:
-            x = x + normalized(norm, f(normalized(norm, x, p, at, eps)), p, f"{at}_out", eps)
+            x = x + torch_norm(norm, f(torch_norm(norm, x, p, at, eps)), p, f"{at}_out", eps)
     return x
 
 
-def held(ours, backward, theirs, x, p):
-    """Compare outputs and all gradients with those of PyTorch."""
+def assert_equals_torch(ours, backward, theirs, x, p):
+    """Compare the outputs and all gradients with those of PyTorch."""
     dy = tokens(*x.shape[:-1], seed=2)
     tx = torch.tensor(x, requires_grad=True)
     tp = {n: torch.tensor(a, requires_grad=True) for n, a in p.items()}
@@ -78,34 +78,34 @@ def held(ours, backward, theirs, x, p):
         np.testing.assert_allclose(d, tp[name].grad, rtol=1e-10, atol=1e-11, err_msg=name)
 
 
-@pytest.mark.parametrize("case", ATTENTION, ids=named)
+@pytest.mark.parametrize("case", ATTENTION, ids=case_id)
 @pytest.mark.parametrize("shape", [(5,), (2, 3, 4), (1,)], ids=str)
 def test_attention_and_its_gradient_are_pytorchs(case, shape):
     eps = 1e-3
-    held(
+    assert_equals_torch(
         lambda x, p: attention(x, p, **case, eps=eps),
         lambda dy, x, p: transformer.attention_backward(dy, x, p, **case, eps=eps),
-        lambda x, p: read(x, p, **case, eps=eps),
+        lambda x, p: torch_attention(x, p, **case, eps=eps),
         tokens(*shape),
-        drawn(transformer._attention_shapes(**case)),
+        draw(transformer._attention_shapes(**case)),
     )
 
 
-@pytest.mark.parametrize("case", BLOCKS, ids=named)
+@pytest.mark.parametrize("case", BLOCKS, ids=case_id)
 def test_a_block_and_its_gradient_are_pytorchs(case):
     eps = 1e-3
-    held(
+    assert_equals_torch(
         lambda x, p: block(x, p, **case, eps=eps),
         lambda dy, x, p: transformer.block_backward(dy, x, p, **case, eps=eps),
-        lambda x, p: blocked(x, p, **case, eps=eps),
+        lambda x, p: torch_block(x, p, **case, eps=eps),
         tokens(2, 4),
-        drawn(transformer._block_shapes(**case)),
+        draw(transformer._block_shapes(**case)),
     )
 
 
-def test_gains_are_1_and_biases_0_where_they_are_missing():
+def test_missing_gains_are_1_and_missing_biases_are_0():
     case = {"place": "sandwich", "norm": "layer", "qk_norm": "layer"}
-    whole = drawn(transformer._block_shapes(**case))
+    whole = draw(transformer._block_shapes(**case))
     bare = {n: a for n, a in whole.items() if n[0] == "W"}
     full = {n: a if n[0] == "W" else a * 0 + (n[0] == "g") for n, a in whole.items()}
     x, dy = tokens(4), tokens(4, seed=3)
@@ -115,9 +115,9 @@ def test_gains_are_1_and_biases_0_where_they_are_missing():
     assert dp.keys() == bare.keys()
 
 
-def test_arguments_are_not_written_over_and_float32_stays():
+def test_arguments_are_not_overwritten_and_float32_is_preserved():
     case = {"place": "sandwich", "norm": "rms", "qk_norm": "layer"}
-    p = {n: a.astype(np.float32) for n, a in drawn(transformer._block_shapes(**case)).items()}
+    p = {n: a.astype(np.float32) for n, a in draw(transformer._block_shapes(**case)).items()}
     x, dy = (tokens(2, 4, seed=s).astype(np.float32) for s in (1, 2))
     for a in (x, dy, *p.values()):
         a.flags.writeable = False
@@ -125,7 +125,7 @@ def test_arguments_are_not_written_over_and_float32_stays():
     assert {a.dtype for a in (block(x, p, **case), dx, *dp.values())} == {np.dtype(np.float32)}
 
 
-P = drawn(transformer._attention_shapes("none"))
+P = draw(transformer._attention_shapes("none"))
 X = tokens(4)
 
 

@@ -1,4 +1,4 @@
-"""The sheet's arithmetic against lnlib.norms, and what is displayed against it."""
+"""The arithmetic and the display of the norm table, compared with lnlib.norms."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from lnbook.widgets.norm_table.state import EPS, NORMS, TEST_TIME
 from tests.book.norm_table.conftest import assert_page_is_right, html_of, oracle, table_sheet, write
 
-ROUNDING = 1e-12  # of the largest number around: two orders of summation in float64
+ROUNDING = 1e-12  # relative to the largest number; sums in another order, in float64
 
 
 def cases(count, seed=0):
@@ -64,7 +64,7 @@ def test_normalize_agrees_with_lnlib_norm(shared):
     assert undefined > 100  # the cases do reach 0/0
 
 
-def test_statistics_are_the_mean_and_the_deviation_of_the_formula(shared):
+def test_statistics_are_the_mean_and_the_std_of_the_formula(shared):
     for c in cases(40, seed=1):
         options = {"norm": "layer norm", "gain": [1] * 8, "bias": [0] * 8, "eps": c["eps"]}
         r = shared.evaluate("([x, o]) => lnNormTable.normalize(x, o)", [c["x"].tolist(), options])
@@ -87,7 +87,7 @@ def test_statistics_are_the_mean_and_the_deviation_of_the_formula(shared):
         ([[1e-160, 2e-160, 3e-160]], 0, "too small"),  # NumPy's digits are wrong here
     ],
 )
-def test_what_float64_cannot_do_has_no_number(shared, x, eps, note):
+def test_overflow_and_underflow_are_noted_instead_of_a_number(shared, x, eps, note):
     options = {"norm": "layer norm", "gain": [1] * 3, "bias": [0] * 3, "eps": eps}
     r = shared.evaluate("([x, o]) => lnNormTable.normalize(x, o)", [x, options])
     assert r["note"] == [[note] * 3]
@@ -116,7 +116,7 @@ def test_every_norm_shows_the_numbers_of_lnlib_norm(reader, name):
         assert_page_is_right(reader)
 
 
-def test_the_script_draws_what_the_page_came_with(browse, reader):
+def test_the_script_draws_the_tables_of_the_served_page(browse, reader):
     for changes in (
         {},
         {"start": "batch norm"},

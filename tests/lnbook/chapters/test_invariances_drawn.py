@@ -1,4 +1,4 @@
-"""Curves, colors and sentences are computed a second time, with PyTorch."""
+"""Curves and sentences of the page on invariances equal a second computation."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ EPS = {"0": 0.0, "1e-5": 1e-5, "1e-3": 1e-3}
 
 
 def largest(scale, value, bias):
-    """The largest change of an output when its case is scaled before the norm."""
+    """Return the largest change of an output when the input is scaled before the norm."""
     before, after = (
         F.layer_norm(torch.tensor(s * A + bias), (12,), eps=value) for s in (1.0, scale)
     )
@@ -21,7 +21,7 @@ def largest(scale, value, bias):
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_the_curve_has_the_largest_change_at_every_factor(before):
+def test_the_curve_is_the_largest_change_at_every_factor(before):
     bias = B if before else 0.0
     curve, outputs = eps.draw_scale(A, B, 10.0, before)
     for trace, (label, value) in zip(curve.data, EPS.items(), strict=True):
@@ -72,8 +72,8 @@ def test_the_sentence_on_one_layer_has_the_largest_changes(norm, transformation,
         )
 
 
-class Readers:
-    """Networks whose error is known: of the kind, the change and the amount."""
+class FakeReaders:
+    """Stands for the networks; the error is a known function of norm, change and amount."""
 
     X = np.random.default_rng(1).uniform(0, 1, size=(3, 64))
 
@@ -84,8 +84,8 @@ class Readers:
 
 @pytest.mark.parametrize("change", digits.AMOUNTS)
 @pytest.mark.parametrize("place", [0.0, 2.5, 3.0, 6.0])
-def test_errors_are_drawn_at_every_amount_and_said_at_one(change, place):
-    readers, amounts = Readers(), digits.AMOUNTS[change]
+def test_errors_are_drawn_at_every_amount_and_the_text_has_those_at_the_chosen_one(change, place):
+    readers, amounts = FakeReaders(), digits.AMOUNTS[change]
 
     def amount(at):
         low, part = int(at), at % 1

@@ -12,7 +12,7 @@ each_norm = pytest.mark.parametrize("norm", NORMS)
 each_family = pytest.mark.parametrize("family", list(FAMILIES))
 
 
-def make(norm="layer", family="bernoulli", seed=0, **options):
+def make_glm(norm="layer", family="bernoulli", seed=0, **options):
     rng = np.random.default_rng(seed)
     W, b = rng.normal(size=(H, D)), 0.5 * rng.normal(size=H)
     g = None if norm == "none" else rng.uniform(0.5, 1.5, size=H)
@@ -26,7 +26,7 @@ def cases(seed=1):
 
 
 def torch_natural(model, theta, X):
-    """The model written again, for automatic differentiation."""
+    """Return the natural parameters by PyTorch, for automatic differentiation, shape ``(N, H)``."""
     parts = theta.reshape(H, -1)
     W, b = parts[:, :D], parts[:, D]
     a = X @ W.T
@@ -72,8 +72,8 @@ def covariance(model, X):
 
 @each_norm
 @each_family
-def test_exact_is_the_matrix_from_automatic_differentiation(norm, family):
-    model, X = make(norm, family), cases()
+def test_the_exact_matrix_equals_that_of_automatic_differentiation(norm, family):
+    model, X = make_glm(norm, family), cases()
     J = jacobian(model, X)
     expected = np.einsum("nip,nij,njq->pq", J, covariance(model, X), J) / N / model.phi**2
     np.testing.assert_allclose(model.fisher(X), expected, rtol=EXACT, atol=EXACT)
@@ -81,8 +81,8 @@ def test_exact_is_the_matrix_from_automatic_differentiation(norm, family):
 
 @each_norm
 @each_family
-def test_a_product_is_that_of_the_matrix(norm, family):
-    model, X = make(norm, family), cases()
+def test_fisher_product_equals_the_matrix_times_the_vector(norm, family):
+    model, X = make_glm(norm, family), cases()
     J = jacobian(model, X)
     v = np.random.default_rng(2).normal(size=model.size)
     F = np.einsum("nip,nij,njq->pq", J, covariance(model, X), J) / N
@@ -93,17 +93,17 @@ def test_a_product_is_that_of_the_matrix(norm, family):
 @each_norm
 @each_family
 def test_drawn_labels_give_the_matrix_within_five_standard_errors(norm, family):
-    model, X = make(norm, family), cases()
+    model, X = make_glm(norm, family), cases()
     F, error = model.sampled_fisher(X, samples=400, rng=np.random.default_rng(3))
     off = np.abs(F - model.fisher(X)) / np.maximum(error, 1e-12)
     assert off.max() < 5  # of 324 numbers or fewer
-    assert np.median(off) > 0.2  # the error is no excuse: it is as large as what is missing
+    assert np.median(off) > 0.2  # the standard error is not too large either
 
 
 @each_norm
 @pytest.mark.parametrize("phi", [0.3, 4.0])
-def test_every_kind_of_matrix_is_right_at_a_dispersion_that_is_not_1(norm, phi):
-    model, X = make(norm, "gaussian", phi=phi), cases()
+def test_every_kind_of_matrix_is_correct_for_a_dispersion_other_than_1(norm, phi):
+    model, X = make_glm(norm, "gaussian", phi=phi), cases()
     J = jacobian(model, X)
     exact = np.einsum("nip,niq->pq", J, J) / N / phi  # Cov[y | x] = phi, divided by phi²
     np.testing.assert_allclose(model.fisher(X), exact, rtol=EXACT, atol=EXACT)
@@ -124,7 +124,7 @@ def test_every_kind_of_matrix_is_right_at_a_dispersion_that_is_not_1(norm, phi):
     assert moved.phi == phi
     step = np.array([0.3, -0.2, 0.5])
     for kind in ("exact", "paper"):
-        one = make(norm, "gaussian").gain_metric(X, step, kind) / phi
+        one = make_glm(norm, "gaussian").gain_metric(X, step, kind) / phi
         assert model.gain_metric(X, step, kind) == pytest.approx(one, rel=1e-10)
 
 
@@ -163,7 +163,7 @@ def test_labels_are_drawn_from_the_law_of_the_family(family, mean, phi, law):
             )
         # Half a count more: a threshold with probability 0 or 1.
         assert abs((y <= t).mean() - p) < 5 * np.sqrt(p * (1 - p) / DRAWS + 1e-12) + 0.5 / DRAWS
-    # One label tells nothing of the next.
+    # Successive labels are independent.
     assert abs(np.corrcoef(y[1:, 0], y[:-1, 0])[0, 1]) < 5 / np.sqrt(DRAWS)
 
 
@@ -175,14 +175,14 @@ def test_a_categorical_label_is_one_hot_with_the_given_probabilities():
     assert (np.abs(y.mean(0) - p) < 5 * np.sqrt(p * (1 - p) / DRAWS)).all()
 
 
-def test_units_and_cases_have_labels_of_their_own():
+def test_labels_of_different_units_are_independent():
     for family in ("gaussian", "bernoulli", "poisson"):
         y = FAMILIES[family].draw(np.random.default_rng(0), np.full((DRAWS, 2), 0.4), 1.0)
         assert abs(np.corrcoef(y.T)[0, 1]) < 5 / np.sqrt(DRAWS)
 
 
 def test_the_standard_error_is_that_of_the_samples():
-    model, X = make("none", "bernoulli"), cases()
+    model, X = make_glm("none", "bernoulli"), cases()
     one = [
         model.fisher(X, "sampled", rng=rng) for rng in [np.random.default_rng(3)] for _ in "1234"
     ]
@@ -200,7 +200,7 @@ def test_the_standard_error_is_that_of_the_samples():
 @pytest.mark.parametrize("norm", ["batch", "layer"])
 @each_family
 def test_eps_is_in_every_kind_of_matrix(norm, family):
-    model, X = make(norm, family, eps=0.3), cases()
+    model, X = make_glm(norm, family, eps=0.3), cases()
     theta = torch.from_numpy(model.theta)
     axis = 0 if norm == "batch" else 1
 
@@ -223,8 +223,8 @@ def test_eps_is_in_every_kind_of_matrix(norm, family):
     assert model.moved(np.zeros(model.size)).eps == 0.3
 
 
-def test_the_labels_of_the_data_give_another_matrix():
-    model, X = make("layer", "bernoulli"), cases()
+def test_the_empirical_fisher_differs_from_the_exact_one():
+    model, X = make_glm("layer", "bernoulli"), cases()
     F = model.fisher(X)
     labels = np.zeros((N, H))
     empirical = model.fisher(X, kind="empirical", y=labels)
@@ -247,14 +247,14 @@ def leaf(model):
 @each_family
 @pytest.mark.parametrize("norm", ["none", "batch", "weight"])
 def test_eqs_12_and_13_are_exact_without_layer_norm(norm, family):
-    model, X = make(norm, family), cases()
+    model, X = make_glm(norm, family), cases()
     np.testing.assert_allclose(
         model.fisher(X, kind="paper"), model.fisher(X), rtol=1e-10, atol=1e-13
     )
 
 
 def test_eq_12_is_the_kronecker_product_of_covariance_and_data():
-    model, X = make("none", "categorical"), cases()
+    model, X = make_glm("none", "categorical"), cases()
     expected = np.zeros((model.size, model.size))
     for x, cov in zip(X, covariance(model, X), strict=True):
         x1 = np.append(x, 1)
@@ -263,7 +263,7 @@ def test_eq_12_is_the_kronecker_product_of_covariance_and_data():
 
 
 def test_eq_13_block_as_a_loop_over_the_printed_formula():
-    model, X = make("weight", "categorical"), cases()
+    model, X = make_glm("weight", "categorical"), cases()
     paper = model.fisher(X, kind="paper").reshape(H, D + 2, H, D + 2)
     i, j = 0, 2
     a, std = X @ model.W.T, np.linalg.norm(model.W, axis=1)
@@ -283,7 +283,7 @@ def test_eq_13_block_as_a_loop_over_the_printed_formula():
 @each_norm
 @each_family
 def test_kl_is_that_of_the_distributions(norm, family):
-    model, X = make(norm, family), cases()
+    model, X = make_glm(norm, family), cases()
     delta = 0.1 * np.random.default_rng(2).normal(size=model.size)
     distribution_before, distribution_after = (
         distribution(m, m.natural(X)) for m in (model, model.moved(delta))
@@ -296,13 +296,13 @@ def test_kl_is_that_of_the_distributions(norm, family):
 @each_norm
 @each_family
 def test_the_remainder_of_eq_8_is_of_third_order(norm, family):
-    model, X = make(norm, family), cases()
+    model, X = make_glm(norm, family), cases()
     delta = np.random.default_rng(2).normal(size=model.size)
     off = [
         abs(model.kl(X, step * delta) - model.quadratic(X, step * delta)) for step in (2e-2, 1e-2)
     ]
     if (norm, family) == ("none", "gaussian"):
-        assert max(off) < 1e-14  # the form is all there is
+        assert max(off) < 1e-14  # the KL divergence is quadratic
     else:
         assert off[0] / off[1] == pytest.approx(8, rel=0.3)
 
@@ -313,7 +313,7 @@ def test_the_remainder_of_eq_8_is_of_third_order(norm, family):
 @each_norm
 @each_family
 def test_the_metric_along_the_gains_is_the_printed_one_but_for_eq_32(norm, family):
-    model, X = make(norm, family), cases()
+    model, X = make_glm(norm, family), cases()
     step = np.array([0.3, -0.2, 0.5])
     exact, paper = (model.gain_metric(X, step, kind) for kind in ("exact", "paper"))
     if norm == "batch" and family != "gaussian":
@@ -326,8 +326,8 @@ def test_the_metric_along_the_gains_is_the_printed_one_but_for_eq_32(norm, famil
 
 
 @each_norm
-def test_parameters_stand_unit_by_unit(norm):
-    model = make(norm)
+def test_theta_lists_the_parameters_unit_by_unit(norm):
+    model = make_glm(norm)
     rows = model.theta.reshape(H, -1)
     np.testing.assert_array_equal(rows[:, :D], model.W)
     np.testing.assert_array_equal(rows[:, D], model.b)
@@ -348,18 +348,21 @@ MISTAKES = {
         lambda: GLM(W, b, norm="none", family="poisson", phi=2.0),
         "1 unless the family is gaussian, got 2.0",
     ),
-    "masked X": (lambda: make().natural(np.ma.array(cases())), "X must have no mask, got Masked"),
-    "X": (lambda: make().natural(np.ones((5, 3))), r"X must be of shape \(N, 4\)"),
-    "v": (lambda: make().fisher_product(cases(), np.ones(5)), r"of shape \(18,\), got \(5,\)"),
-    "kind": (lambda: make().fisher(cases(), kind="true"), "kind must be one of exact"),
-    "labels": (lambda: make().fisher(cases(), kind="empirical"), "needs the labels y"),
+    "masked X": (
+        lambda: make_glm().natural(np.ma.array(cases())),
+        "X must have no mask, got Masked",
+    ),
+    "X": (lambda: make_glm().natural(np.ones((5, 3))), r"X must be of shape \(N, 4\)"),
+    "v": (lambda: make_glm().fisher_product(cases(), np.ones(5)), r"of shape \(18,\), got \(5,\)"),
+    "kind": (lambda: make_glm().fisher(cases(), kind="true"), "kind must be one of exact"),
+    "labels": (lambda: make_glm().fisher(cases(), kind="empirical"), "needs the labels y"),
     "shape of y": (
-        lambda: make().fisher(cases(), kind="empirical", y=np.ones(N)),
+        lambda: make_glm().fisher(cases(), kind="empirical", y=np.ones(N)),
         r"y must be of shape \(40, 3\), got \(40,\)",
     ),
-    "samples": (lambda: make().fisher(cases(), "sampled", samples=-3), "number from 1, got -3"),
-    "delta_g": (lambda: make().gain_metric(cases(), np.ones(2)), r"delta_g must be of shape"),
-    "kind of metric": (lambda: make().gain_metric(cases(), b, "sampled"), "exact or paper"),
+    "samples": (lambda: make_glm().fisher(cases(), "sampled", samples=-3), "number from 1, got -3"),
+    "delta_g": (lambda: make_glm().gain_metric(cases(), np.ones(2)), r"delta_g must be of shape"),
+    "kind of metric": (lambda: make_glm().gain_metric(cases(), b, "sampled"), "exact or paper"),
 }
 
 
@@ -383,12 +386,12 @@ def test_a_wrong_value_is_named(wrong, match):
 )
 def test_labels_that_the_family_never_gives_are_refused(family, row, message):
     y = np.eye(H)[np.arange(N) % H]
-    make(family=family).fisher(cases(), "empirical", y=y)
+    make_glm(family=family).fisher(cases(), "empirical", y=y)
     y[7] = row
     with pytest.raises(
         ValueError, match=f"y of the {family} family must be {message}, got .* case 7"
     ):
-        make(family=family).fisher(cases(), "empirical", y=y)
+        make_glm(family=family).fisher(cases(), "empirical", y=y)
 
 
 @pytest.mark.parametrize("phi", [0.0, -1.0, np.nan])

@@ -67,7 +67,7 @@ def main(names: list[str] | None = None, *, keep: bool = False) -> int:
     """
     if keep and names:
         raise ValueError("bench: --keep stores the whole table; name no benchmarks with it")
-    old = table.read(table.KEEP) if keep and table.KEEP.exists() else None  # before the work
+    old = table.read(table.PATH) if keep and table.PATH.exists() else None  # before the work
     new: dict[str, Any] = {"format": table.FORMAT, "rows": [], "provenance": {}}
     for device in ("cpu", "cuda")[: 1 + torch.cuda.is_available()]:
         rows, made = measure(names or list(MODULES), device)
@@ -83,9 +83,9 @@ def main(names: list[str] | None = None, *, keep: bool = False) -> int:
         for device in old["provenance"] if old else []:
             what = "replaces" if device in new["provenance"] else "leaves"
             date = old["provenance"][device]["date"]
-            print(f"{table.KEEP.name}: {what} the rows of {device}, measured {date}.")
-        table.write(table.merge(old, new) if old else new, table.KEEP)
-        print(f"Kept in {table.KEEP}.")
+            print(f"{table.PATH.name}: {what} the rows of {device}, measured {date}.")
+        table.write(table.merge(old, new) if old else new, table.PATH)
+        print(f"Kept in {table.PATH}.")
     return 0
 
 

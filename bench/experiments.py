@@ -64,7 +64,7 @@ def _draw() -> list[dict[str, Any]]:
         for norm in draw.NORMS:
             settings = draw.Settings(norm=norm, glimpses=glimpses, updates_an_epoch=1)
             calls[norm] = _update(DrawRun(settings, data))
-        ms = medians(calls, SECONDS / 2, least=10)
+        ms = medians(calls, SECONDS / 2, min_calls=10)
         instead = ("torch.nn.LSTMCell, no norm", ms["none"])
         shape = f"{glimpses}×64×128"
         result.append(row("DRAW update", shape, "layer", ms["layer"], instead=instead))
@@ -92,7 +92,7 @@ def _handwriting() -> list[dict[str, Any]]:
         "layer": stepper("layer", False),
         "torch.nn": stepper("none", True),
     }
-    ms = medians(calls, SECONDS, least=10)
+    ms = medians(calls, SECONDS, min_calls=10)
     instead = ("torch.nn's layers", ms["torch.nn"])
     return [
         row("handwriting update", f"3 layers, {points}×8×96", norm, ms[norm], instead=instead)
@@ -116,7 +116,7 @@ def _convnet() -> list[dict[str, Any]]:
     data, calls = Dataset("drawn", x, y, x[:10], y[:10], "0" * 64), {}
     for norm in convnet.NORMS:
         calls[norm] = _update(ConvnetRun(convnet.Settings(norm=norm), data))
-    ms = medians(calls, SECONDS, least=10)
+    ms = medians(calls, SECONDS, min_calls=10)
     instead = ("no norm", ms.pop("none"))
     return [row("ConvNet update", "64×28×28", norm, t, instead=instead) for norm, t in ms.items()]
 
@@ -134,7 +134,7 @@ def _skip_thoughts() -> list[dict[str, Any]]:
     calls = {}
     for norm in skip_thoughts.NORMS:
         calls[norm] = _update(SkipRun(skip_thoughts.Settings(norm=norm, judge_every=None), data))
-    ms = medians(calls, SECONDS, least=10)
+    ms = medians(calls, SECONDS, min_calls=10)
     instead = ("torch.nn.GRU, no norm", ms["none"])
     return [row("skip-thoughts update", "32 sentences, 128", "layer", ms["layer"], instead=instead)]
 
@@ -153,7 +153,7 @@ def _attentive_reader() -> list[dict[str, Any]]:
     calls = {}
     for norm in attentive_reader.NORMS:
         calls[norm] = _update(ReaderRun(attentive_reader.Settings(norm=norm), data))
-    ms = medians(calls, SECONDS, least=10)
+    ms = medians(calls, SECONDS, min_calls=10)
     instead = ("torch.nn.LSTM, no norm", ms.pop("none"))
     return [row("attentive reader update", "99×32×64", norm, t, instead=instead)
             for norm, t in ms.items()]  # fmt: skip
@@ -173,7 +173,7 @@ def _order_embeddings() -> list[dict[str, Any]]:
     data, calls = Layouts("drawn", tuple(f"c{k}" for k in range(80)), images, "0" * 64), {}
     for norm in order_embeddings.NORMS:
         calls[norm] = _update(OrderRun(order_embeddings.Settings(norm=norm), data))
-    ms = medians(calls, SECONDS, least=10)
+    ms = medians(calls, SECONDS, min_calls=10)
     instead = ("torch.nn.GRU, no norm", ms["none"])
     return [row("order embeddings update", "64 pairs, 128", "layer", ms["layer"], instead=instead)]
 

@@ -119,7 +119,7 @@ def late_step_ms(norm: str, step: str, flush_denormal: bool) -> tuple[float, flo
     call, updates = stepper(norm, 4, step, random_data(), "cpu"), UPDATES_PER_CALL["cpu", 4]
     for _ in range(UPDATES // updates):
         call()
-    ms = medians({"step": call}, 0.0, least=10, floors=floors("cpu", updates))
+    ms = medians({"step": call}, 0.0, min_calls=10, floors=floors("cpu", updates))
     return ms["step"] / updates, ms["floor"] / updates
 
 

@@ -187,7 +187,7 @@ def speed(kind: str, shape: Shape, names: list[str], device: str) -> list[dict[s
     results = []
     for which in PASSES:
         candidates = {name: c[which] for name, c in calls.items()}
-        ms = medians(candidates, SECONDS, device, least=3, floors=floors[which])
+        ms = medians(candidates, SECONDS, device, min_calls=3, floors=floors[which])
         for name in names:
             results.append(
                 row(
@@ -252,7 +252,7 @@ def norms_alone(shape: Shape) -> list[dict[str, Any]]:
     calls = {k: [passes_of(x, *pair) for pair in pairs] for k, pairs in with_and_without(H).items()}
     for which in PASSES:
         turn = {(k, i): calls[k][i][which] for k in calls for i in range(2)}
-        ms = medians(turn, SECONDS, least=3)
+        ms = medians(turn, SECONDS, min_calls=3)
         for kind, path in calls:
             compiled_lstm = (kind, path) == ("LSTM", label("compiled"))
             left = "the cell's norm alone" if compiled_lstm else "no norm"

@@ -1,13 +1,12 @@
-"""The one table: what a row says, how its times are taken, where it is kept.
+"""The table of benchmarks: how times are measured, and how rows are checked and stored.
 
-A row stands for one path of this project, beside what a user would pick instead and beside the
-floor that the machine sets, all measured in one run, in turn.
+A row has the time of one code path of this project, that of the path a user would take instead, and
+a floor, the time of the work that no path can avoid. All are measured in one run, in turn.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,19 +17,20 @@ from typing import Any
 
 import torch
 
-from lnlab import records
+from lnlab import atomic_write, records
 
 FORMAT = 1
 TEXTS = ("what", "shape", "path", "instead", "floor", "device")  # instead, floor may be null
 NUMBERS = ("ms", "instead_ms", "floor_ms", "ratio")  # all but ms may be null
-#: Two measurements of the same work part by so much: this near its floor a row stands on it.
+#: Relative difference between two measurements of the same work. A row that is at most this far
+#: below its floor counts as equal to it.
 NOISE = 0.05
-KEEP = Path(__file__).parents[1] / "book" / "runs" / "bench.json"
+PATH = Path(__file__).parents[1] / "book" / "runs" / "bench.json"
 
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Let PyTorch take so many threads within."""
+    """Set the number of PyTorch's threads within the context."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -43,42 +43,42 @@ def medians(
     candidates: dict[Any, Callable[[], Any]],
     seconds: float,
     device: str = "cpu",
-    least: int = 5,
+    min_calls: int = 5,
     times: int = 1,
     floors: Sequence[Callable[[], Any]] = (),
 ) -> dict[Any, float]:
-    """Run the candidates in turn, each once before it counts; return medians.
+    """Return the median time of each candidate; they run in turn, after a first call each.
 
     Args:
-        candidates: From name to a call.
-        seconds: How long for all of them together.
-        device: On ``cuda`` the time is that between two CUDA events.
-        least: How often each runs, however long it takes.
-        times: Calls within one measurement, for what is too short for the clock.
-        floors: Ways to do what no candidate can do without, run in turn with them.
+        candidates: Maps names to functions without arguments.
+        seconds: Time for all of them together.
+        device: On ``cuda``, times are measured with CUDA events.
+        min_calls: Least number of measurements of each candidate, however long they take.
+        times: Calls per measurement, for functions that are too fast for the clock.
+        floors: Functions that do only the work that no candidate can avoid, run in turn with them.
 
     Returns:
-        From name to ms a call; with floors, under ``floor``, the shortest time of any of them. Not
-        a median: a floor is what the machine can do, if nothing comes in between.
+        Milliseconds per call by name; with floors, also the shortest time of any of them under
+        ``floor``. It is a minimum and not a median because it stands for what the machine can do.
     """
     calls = candidates | {("floor", i): call for i, call in enumerate(floors)}
-    taken: dict[Any, list[float]] = {name: [] for name in calls}
-    turn = list(calls)
-    for name in turn:
+    times_ms: dict[Any, list[float]] = {name: [] for name in calls}
+    order = list(calls)
+    for name in order:
         calls[name]()  # the first call builds, packs and tunes
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or min(map(len, taken.values())) < least:
-        random.shuffle(turn)  # who comes after whom decides what is in the cache
-        for name in turn:
-            taken[name].append(milliseconds(calls[name], device, times))
-    results = {name: median(taken[name]) for name in candidates}
+    while time.perf_counter() < end or min(map(len, times_ms.values())) < min_calls:
+        random.shuffle(order)  # the call before decides what is in the cache
+        for name in order:
+            times_ms[name].append(milliseconds(calls[name], device, times))
+    results = {name: median(times_ms[name]) for name in candidates}
     if floors:
-        results["floor"] = min(min(taken["floor", i]) for i in range(len(floors)))
+        results["floor"] = min(min(times_ms["floor", i]) for i in range(len(floors)))
     return results
 
 
 def milliseconds(call: Callable[[], Any], device: str = "cpu", times: int = 1) -> float:
-    """Return how long a call takes, the mean of ``times`` in a row."""
+    """Return the milliseconds per call, the mean of ``times`` consecutive calls."""
     if device == "cuda":
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
@@ -107,14 +107,14 @@ def row(
     """Return one row.
 
     Args:
-        what: What is computed.
-        shape: Of its input, for people.
-        path: The path measured.
-        ms: How long it takes.
-        instead: What a user would pick instead, and how long that takes.
-        floor: What it cannot be faster than, and how long that takes at its fastest.
-        device: ``cpu`` or ``cuda``; the row has its name.
-        **more: Further facts, such as ``threads`` (if not PyTorch's), errors or bytes.
+        what: Name of the computation.
+        shape: Of its input, as text.
+        path: Name of the code path.
+        ms: Its time in milliseconds per call.
+        instead: Name and time of the path that a user would take instead.
+        floor: Name and shortest time of the work that no path can avoid.
+        device: ``cpu`` or ``cuda``; the row has the name of the hardware.
+        **more: Further entries, such as ``threads`` (if not PyTorch's), errors or bytes.
     """
     return {
         "what": what,
@@ -136,14 +136,14 @@ def _short(number: float) -> float:
 
 
 def check(stored: Any, name: str) -> None:
-    """Refuse a table that is damaged, foreign or of a newer format.
+    """Check that a table is complete and of this format.
 
     Args:
-        stored: As read from JSON.
-        name: What to call it.
+        stored: The table, as read from JSON.
+        name: Its name in errors.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: If it is damaged or of another format.
     """
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         result = stored.get("format") if isinstance(stored, dict) else type(stored).__name__
@@ -151,8 +151,8 @@ def check(stored: Any, name: str) -> None:
             f"{name}: expected a bench table of format {FORMAT}, got {result!r}; move it away or "
             "update lnlib"
         )
-    rows, made = stored.get("rows"), stored.get("provenance")
-    if not isinstance(rows, list) or not rows or not isinstance(made, dict):
+    rows, provenance = stored.get("rows"), stored.get("provenance")
+    if not isinstance(rows, list) or not rows or not isinstance(provenance, dict):
         raise ValueError(f"{name}: expected rows and their provenance; measure again: make bench")
     for i, r in enumerate(rows):
         texts = all(isinstance(r.get(key), str | None) for key in TEXTS)
@@ -163,34 +163,33 @@ def check(stored: Any, name: str) -> None:
         if not (
             texts and numbers and is_complete and isinstance(r.get("threads"), int) and r["ms"] > 0
         ):
-            raise ValueError(f"{name}: row {i} does not say what it must: {json.dumps(r)[:200]}")
-        if r["device"] not in made:
+            raise ValueError(f"{name}: row {i} has missing or wrong entries: {json.dumps(r)[:200]}")
+        if r["device"] not in provenance:
             raise ValueError(f"{name}: row {i} is of {r['device']!r}, whose provenance is missing")
 
 
 def check_floors(rows: list[dict[str, Any]], name: str) -> None:
-    """Refuse rows that are faster, beyond :data:`NOISE`, than what they cannot be faster than.
+    """Check that no row is faster than its floor by more than :data:`NOISE`.
 
-    A table that is read need not pass: those of before are shown as they are.
+    Only new tables are checked; older ones are shown as they were measured.
 
     Args:
-        rows: As :func:`row` makes them.
-        name: What to call them.
+        rows: As :func:`row` returns them.
+        name: Name of the table in errors.
 
     Raises:
-        ValueError: In one sentence, of the first such row.
+        ValueError: If a row is faster than its floor; the error names the first one.
     """
     for r in rows:
         if r["floor_ms"] is not None and r["ms"] < (1 - NOISE) * r["floor_ms"]:
             raise ValueError(
                 f"{name}: {r['what']}, {r['shape']}, {r['path']} takes {r['ms']} ms and its floor, "
-                f"{r['floor']}, {r['floor_ms']} ms, which is none then; give the floor a faster "
-                "way to be measured"
+                f"{r['floor']}, {r['floor_ms']} ms; measure the floor in a faster way"
             )
 
 
 def merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Put the rows of the new table beside those that the old one has of other devices."""
+    """Return the rows of the new table, and those of the old one for other devices."""
     devices = set(new["provenance"])
     others = [r for r in old["rows"] if r["device"] not in devices]
     return {
@@ -201,7 +200,11 @@ def merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read and check a table."""
+    """Read and check a table.
+
+    Raises:
+        ValueError: If it is damaged or of another format.
+    """
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
@@ -211,23 +214,20 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def write(stored: dict[str, Any], path: Path) -> None:
-    """Check a table and write it in one atomic step, one line a row."""
+    """Check a table and write it atomically, one line per row."""
     check(stored, path.name)
     check_floors(stored["rows"], path.name)
     rows = ",\n".join(f"  {json.dumps(r, ensure_ascii=False)}" for r in stored["rows"])
-    made = json.dumps(stored["provenance"], ensure_ascii=False, indent=1)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
-    text = f'{{\n "format": {FORMAT},\n "rows": [\n{rows}\n ],\n "provenance": {made}\n}}\n'
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    provenance = json.dumps(stored["provenance"], ensure_ascii=False, indent=1)
+    text = f'{{\n "format": {FORMAT},\n "rows": [\n{rows}\n ],\n "provenance": {provenance}\n}}\n'
+    atomic_write.write(path, text.encode())
 
 
 COLUMNS = {"what": 40, "shape": 17, "path": 27, "ms": 9, "instead": 27, "ratio": 7, "floor": 25}
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """Print rows: a path, what it is measured against, and its floor, with their times."""
+    """Print rows: each path, the path it is compared with, and its floor, with their times."""
     print("".join(f"{name:{width}}" for name, width in COLUMNS.items()) + "/ floor  threads")
     for r in rows:
         above = f"{r['ms'] / r['floor_ms']:7.2f}" if r["floor_ms"] else f"{'–':>7}"

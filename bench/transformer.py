@@ -43,7 +43,7 @@ def rows(device: str) -> list[dict[str, Any]]:
     data = text()
     with threads(1):
         calls = {norm: stepper(Settings(norm=norm), data, device) for norm in NORMS}
-        ms = {norm: t / UPDATES for norm, t in medians(calls, 12.0, device, least=20).items()}
+        ms = {norm: t / UPDATES for norm, t in medians(calls, 12.0, device, min_calls=20).items()}
         return [
             row(
                 "transformer update",

@@ -34,7 +34,7 @@ def made(*rows):
 
 
 def test_the_book_has_a_table_of_this_format_with_every_part():
-    stored = table.read(table.KEEP)
+    stored = table.read(table.PATH)
     whats = {r["what"] for r in stored["rows"] if r["device"].startswith("CPU")}
     assert whats >= {"machine", "LayerNorm forward", "RMSNorm forward + backward"}
     assert whats >= {"LN-LSTM forward + backward", "LN-GRU forward", "MNIST step, layer"}
@@ -45,7 +45,7 @@ def test_the_book_has_a_table_of_this_format_with_every_part():
 
 
 def test_the_book_has_what_a_user_calls_at_every_shape_with_one_thread_and_with_two():
-    rows = [r for r in table.read(table.KEEP)["rows"] if r["device"].startswith("CPU")]
+    rows = [r for r in table.read(table.PATH)["rows"] if r["device"].startswith("CPU")]
     for kind, which in itertools.product(rnn.OURS, rnn.PASSES):
         called = [
             r for r in rows if (r["what"], r["path"]) == (f"LN-{kind} {which}", figures.CALLED)
@@ -55,12 +55,12 @@ def test_the_book_has_what_a_user_calls_at_every_shape_with_one_thread_and_with_
 
 
 def test_nothing_in_the_book_is_faster_than_its_floor_or_than_the_roofline():
-    rows = table.read(table.KEEP)["rows"]
+    rows = table.read(table.PATH)["rows"]
     table.check_floors(rows, "the book's")
     for r in rows:
         if r["floor_ms"] and r["instead_ms"] and r["floor"] != "the collectives alone":
             assert r["instead_ms"] >= (1 - table.NOISE) * r["floor_ms"], r
-    stored = figures.Bench(table.read(table.KEEP))
+    stored = figures.Bench(table.read(table.PATH))
     machine = figures.machines(stored)["this CPU, float32"]
     for kind, shape in itertools.product(("LayerNorm", "RMSNorm"), norm.SHAPES):
         here = machine.at_size(*shape)
@@ -83,9 +83,9 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
         ([], "got 'list'"),
         (made(row()) | {"format": 2}, "format 1, got 2"),
         ({"format": 1, "rows": [], "provenance": {}}, "expected rows"),
-        (made(row(ms=None)), "row 0 does not say"),
-        (made(row(), row(ms=0.0)), "row 1 does not say"),
-        (made(row(ratio="0.5")), "row 0 does not say"),
+        (made(row(ms=None)), "row 0 has missing or wrong entries"),
+        (made(row(), row(ms=0.0)), "row 1 has missing or wrong entries"),
+        (made(row(ratio="0.5")), "row 0 has missing or wrong entries"),
         (made(row()) | {"provenance": {}}, "provenance is missing"),
     ],
 )
@@ -141,7 +141,7 @@ class Fake:
 def here(monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "MODULES", {"fake": Fake})
     monkeypatch.setattr(bench, "OUT", tmp_path / "_build" / "bench.json")
-    monkeypatch.setattr(table, "KEEP", tmp_path / "bench.json")
+    monkeypatch.setattr(table, "PATH", tmp_path / "bench.json")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     return tmp_path
 

@@ -68,29 +68,29 @@ def test_on_a_gpu_the_time_is_that_between_its_events(monkeypatch):
 def test_the_median_counts_without_the_first_call_and_not_the_mean_or_the_fastest(clock):
     slow = clock.lasting(500.0, 0.001, 0.002, 0.030)
     steady = clock.lasting(0.5, 0.004)
-    result = table.medians({"slow": slow, "steady": steady}, 0.0, least=3)
+    result = table.medians({"slow": slow, "steady": steady}, 0.0, min_calls=3)
     assert result == {"slow": pytest.approx(2.0), "steady": pytest.approx(4.0)}
     assert (slow.count, steady.count) == (4, 4)
 
 
 def test_candidates_are_run_until_the_seconds_are_over(clock):
     one, other = clock.lasting(50.0, 1.0), clock.lasting(50.0, 2.0)
-    table.medians({"one": one, "other": other}, 10.0, least=2)  # 3 seconds a round, 4 rounds
+    table.medians({"one": one, "other": other}, 10.0, min_calls=2)  # 3 seconds a round, 4 rounds
     assert (one.count, other.count) == (5, 5)
     few = clock.lasting(50.0, 100.0)
-    table.medians({"few": few}, 10.0, least=2)
+    table.medians({"few": few}, 10.0, min_calls=2)
     assert few.count == 3
 
 
 def test_a_floor_is_the_shortest_time_of_any_way_and_no_median(clock):
     ways = [clock.lasting(0.001, 0.009, 0.005, 0.007), clock.lasting(0.001, 0.008, 0.006, 0.003)]
-    result = table.medians({"a": clock.lasting(1.0, 0.010)}, 0.0, least=3, floors=ways)
+    result = table.medians({"a": clock.lasting(1.0, 0.010)}, 0.0, min_calls=3, floors=ways)
     assert result == {"a": pytest.approx(10.0), "floor": pytest.approx(3.0)}
 
 
 def test_times_within_one_measurement_are_divided(clock):
     call = clock.lasting(1.0, 0.001, 0.003, 0.005, 0.005)
-    assert table.medians({"a": call}, 0.0, least=2, times=2)["a"] == pytest.approx(3.5)
+    assert table.medians({"a": call}, 0.0, min_calls=2, times=2)["a"] == pytest.approx(3.5)
     assert call.count == 1 + 2 * 2
 
 

@@ -12,12 +12,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, transformer
-from tests.cases.bench import Given, check, of
+from tests.cases.bench import FakeMedians, check, find_row
 
 
 @pytest.fixture
 def given(monkeypatch):
-    made = Given()
+    made = FakeMedians()
     for part in (exchange, experiments, fisher, mnist, norm, pages, rnn, transformer):
         if hasattr(part, "medians"):
             monkeypatch.setattr(part, "medians", made)
@@ -113,7 +113,7 @@ def test_each_norm_in_numpy_is_held_against_the_typed_formula_of_its_pass(given)
         ms = given.ms[k]
         for kind, path in (("LayerNorm", "lnlib.layer_norm"), ("BatchNorm", "lnlib.batch_norm"),
                            ("RMSNorm", "lnlib.rms_norm")):  # fmt: skip
-            row = of(result, what=f"{kind} {which}", path=path)
+            row = find_row(result, what=f"{kind} {which}", path=path)
             check(row, ms[kind, path], ms[kind, "NumPy, as typed"], ms["floor"])
             assert (row["shape"], row["instead"]) == ("3×4", "NumPy, as typed")
         assert given.options[k]["floors"]
@@ -191,7 +191,7 @@ def test_one_pass_adds_within_and_the_other_apart(given, ran):
 def test_the_machines_operations_and_bytes_are_those_of_its_shapes(monkeypatch):
     monkeypatch.setattr(norm, "SHAPES", [])
     monkeypatch.setattr(norm, "ONE_PASS", [])
-    made = Given(run=False)
+    made = FakeMedians(run=False)
     monkeypatch.setattr(norm, "medians", made)
     product, copy = norm.rows("cpu")
     assert (product["path"], copy["path"]) == ("matrix product", "copy")
@@ -205,7 +205,7 @@ def test_the_machines_operations_and_bytes_are_those_of_its_shapes(monkeypatch):
 
 
 def test_a_step_of_mnist_is_the_time_of_a_block_divided(monkeypatch):
-    made, requested = Given(run=False), []
+    made, requested = FakeMedians(run=False), []
     monkeypatch.setattr(mnist, "medians", made)
     monkeypatch.setattr(mnist, "available_steps", lambda device: ["plain", "compiled"])
     monkeypatch.setattr(mnist, "stepper", lambda *a: requested.append(a) or a)

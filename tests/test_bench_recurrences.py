@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from bench import rnn, table
-from tests.cases.bench import Given, check, of
+from tests.cases.bench import FakeMedians, check, find_row
 
 
 def test_a_recurrence_is_held_against_torch_and_the_products_of_its_pass(monkeypatch):
-    made = Given(run=False)
+    made = FakeMedians(run=False)
     monkeypatch.setattr(rnn, "medians", made)
     monkeypatch.setattr(rnn, "products", lambda *_: dict(zip(rnn.PASSES, "fb", strict=True)))
     result = rnn.speed("GRU", (3, 2, 5, 4), [rnn.CALLED, "function"], "cpu")
     for k, which in enumerate(("forward", "forward + backward")):
         for name in ("as called", "function"):
-            row = of(result, what=f"LN-GRU {which}", path=f"lnlib.nn, {name}")
+            row = find_row(result, what=f"LN-GRU {which}", path=f"lnlib.nn, {name}")
             check(row, made.ms[k][name], made.ms[k]["torch"], made.ms[k]["floor"])
         assert made.options[k]["floors"] == ["fb"[k]]
 
@@ -38,7 +38,7 @@ def test_inference_is_timed_without_a_gradient_and_training_with_its_own():
 
 
 def test_norms_are_held_against_the_same_loop_without_them(monkeypatch):
-    made = Given(run=False)
+    made = FakeMedians(run=False)
     monkeypatch.setattr(rnn, "medians", made)
     result = rnn.norms_alone((3, 2, 5, 5))
     for k, which in enumerate(("forward", "forward + backward")):

@@ -1,17 +1,17 @@
-"""Times that are given to the bench in place of measured ones, and the check of a row."""
+"""Fake times in place of measured ones for the benchmarks, and the check of a row."""
 
 import itertools
 
 import pytest
 
 
-class Given:
-    """Stands for :func:`bench.table.medians`: runs every call once and returns times of its own."""
+class FakeMedians:
+    """Stands for :func:`bench.table.medians`: runs every call once and returns fake times."""
 
     def __init__(self, run=True):
         self.ms, self.calls, self.options, self.run = [], [], [], run
 
-    def __call__(self, candidates, seconds, device="cpu", least=5, times=1, floors=()):
+    def __call__(self, candidates, seconds, device="cpu", min_calls=5, times=1, floors=()):
         numbers = itertools.count(2 + 100 * len(self.ms))
         results = {name: 1.0 * next(numbers) for name in candidates}
         if floors:
@@ -25,7 +25,7 @@ class Given:
 
 
 def check(row, ms, instead, floor=None):
-    """Hold a row to the times that it is made of."""
+    """Compare a row with the times that it is made of."""
     assert row["ms"] == pytest.approx(ms, rel=1e-3)
     if instead is None:
         assert row["instead_ms"] is None
@@ -36,6 +36,6 @@ def check(row, ms, instead, floor=None):
     assert row["floor_ms"] == (None if floor is None else pytest.approx(floor, rel=1e-3))
 
 
-def of(rows, **wanted):
+def find_row(rows, **wanted):
     (result,) = [r for r in rows if all(r[k] == v for k, v in wanted.items())]
     return result

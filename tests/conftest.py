@@ -1,12 +1,14 @@
 """Hooks and fixtures of several folders of tests."""
 
 import itertools
+import sys
 from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
+from lnlab import datasets
 from lnlab.datasets.bible_cloze import Cloze, Question
 from lnlab.datasets.coco_val2017_layout import Layouts
 
@@ -40,6 +42,24 @@ def pytest_collection_modifyitems(items):
         return late, (named == "chromium") == late, named
 
     items.sort(key=order)
+
+
+@pytest.fixture(autouse=True)
+def _torch_state():
+    """Restore PyTorch's number of threads and default dtype after each test."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
+    yield
+    torch.set_num_threads(threads)
+    torch.set_default_dtype(dtype)
+
+
+@pytest.fixture(scope="session")
+def digits():
+    return datasets.load("digits")
 
 
 THINGS = ("dog", "cat", "cup", "car", "bed", "kite")

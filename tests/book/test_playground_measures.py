@@ -47,14 +47,6 @@ def scripts(browser):
     page.close()
 
 
-@pytest.fixture(autouse=True)
-def doubles():
-    """The program asks for float64 everywhere; afterwards it is as it was."""
-    before = torch.get_default_dtype()
-    yield
-    torch.set_default_dtype(before)
-
-
 def torch_network(page, settings, start):
     """The network of the program that the page shows, with the given weights."""
     namespace = {}

@@ -87,16 +87,8 @@ def program(page, settings, updates):
     return page.evaluate("([o, n]) => lnProgram(o, n)", [settings, updates])
 
 
-@pytest.fixture
-def doubles():
-    """The program asks for float64 everywhere; afterwards it is as it was."""
-    before = torch.get_default_dtype()
-    yield
-    torch.set_default_dtype(before)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(map(str, c.values())))
-def test_the_engine_computes_what_the_program_that_it_shows_does(scripts, doubles, case):
+def test_the_engine_computes_what_the_program_that_it_shows_does(scripts, case):
     settings = BASE | case
     run = scripts.evaluate(RUN, [settings, playground.digits(), UPDATES])
     made = program(scripts, settings, UPDATES).partition("for update in")[0]
@@ -136,7 +128,7 @@ def test_the_program_is_short(scripts, case):
 
 
 @pytest.mark.parametrize("data", ["digits", "spiral", "rings", "moons"])
-def test_the_program_runs_as_it_stands_and_learns(scripts, doubles, capsys, data):
+def test_the_program_runs_as_it_stands_and_learns(scripts, capsys, data):
     settings = BASE | {"data": data, "rate": 0.1, "depth": 2, "bias": True, "size": 1}
     exec(program(scripts, settings, 400), {})
     assert float(capsys.readouterr().out.split()[-1]) < 0.4  # guessing: 0.5 to 0.9

@@ -120,13 +120,6 @@ def command(out, *more):
     return ["replay", "mnist", *flags, "--out", str(out)]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _same_threads():
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
-
-
 # With a checkpoint there, a measurement takes a while: a signal meets the run under way without
 # any work for the processor.
 SLOW = """

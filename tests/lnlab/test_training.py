@@ -10,16 +10,11 @@ import random
 import pytest
 import torch
 
-from lnlab import checkpoint, datasets, training
+from lnlab import checkpoint, training
 from lnlab.experiments.mnist.run import Run, Settings
 from lnlab.training import BadCheckpoint, Diverged, measuring_points, resolve_device, train
 
 SMALL = {"batch_size": 64, "data": "digits", "hidden": (8,)}
-
-
-@pytest.fixture(scope="module")
-def digits():
-    return datasets.load("digits")
 
 
 def without_time(points):

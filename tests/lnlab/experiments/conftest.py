@@ -1,14 +1,9 @@
-"""What the tests of several experiments need."""
+"""Fixtures of the tests of several experiments."""
 
 import pytest
 import torch
 
 from lnlab import checkpoint, datasets, training
-
-
-@pytest.fixture(scope="module")
-def digits():
-    return datasets.load("digits")
 
 
 @pytest.fixture
@@ -17,22 +12,16 @@ def made_up(text, monkeypatch):
     monkeypatch.setattr(datasets, "load", {text.name: text}.__getitem__)
 
 
-@pytest.fixture
-def one_thread():
+@pytest.fixture(autouse=True)
+def _one_thread():
     """Small products gain nothing from threads, and the tests run side by side."""
-    before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture
 def double():
     """Networks and their updates in float64."""
-    before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
 
 
 @pytest.fixture

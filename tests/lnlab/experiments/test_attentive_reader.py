@@ -16,8 +16,6 @@ from lnlab.experiments.attentive_reader.run import Run
 from lnlab.training import train
 from lnlib import cells
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 SMALL = {"hidden": 4, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
          "learning_rate": 0.02, "least_count": 2, "pictures": 2}  # fmt: skip
 NORMS = ("none", "layer", "batch", "batch_everywhere")

@@ -12,8 +12,6 @@ from lnlab.experiments.attentive_reader import NORMS, Settings
 from lnlab.experiments.attentive_reader import model as models
 from lnlab.experiments.attentive_reader.run import Run
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 SMALL = {"hidden": 4, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
          "learning_rate": 0.02, "least_count": 2, "pictures": 2}  # fmt: skip
 OPTIONS = {"bilinear": True, "skip_mean": True, "learned_initial_state": True}

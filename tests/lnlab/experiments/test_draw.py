@@ -19,8 +19,6 @@ from lnlab.experiments.draw.run import EXPERIMENT, Run, Settings
 from lnlab.runner import record_runs
 from lnlab.training import train
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 NON_DEFAULT = {
     "norm": "layer", "start": "chosen", "data": "mnist_binarized", "glimpses": 3, "hidden": 6,
     "latent": 3, "read_size": 2, "write_size": 3, "input_scale": 3.0, "epochs": 2,

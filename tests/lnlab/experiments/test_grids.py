@@ -70,10 +70,8 @@ def recorded(monkeypatch):
     def note(experiment, runs, seeds, **how):
         calls.append((experiment.name, runs, list(seeds), torch.get_num_threads(), how))
 
-    before = torch.get_num_threads()
     monkeypatch.setattr(runner, "record_runs", note)
-    yield calls
-    torch.set_num_threads(before)
+    return calls
 
 
 def test_the_book_is_recorded_a_grid_at_a_time(recorded, tmp_path):

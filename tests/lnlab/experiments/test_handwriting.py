@@ -16,8 +16,6 @@ from lnlab.experiments.handwriting.run import POOL, Run, Settings
 from lnlab.experiments.handwriting.window import WindowLSTM
 from lnlib.nn import LayerNormLSTMCell
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 SMALL = {"hidden": 6, "mixture": 3, "bells": 2, "length": 20, "batch_size": 3, "epochs": 1,
          "updates_an_epoch": 3, "lines": 4, "first_epoch_points": 1}  # fmt: skip
 

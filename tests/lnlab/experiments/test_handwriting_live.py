@@ -15,7 +15,6 @@ from lnlab.runner import record_runs
 from lnlab.training import train
 from tests.lnlab.experiments.test_handwriting import LINES, SMALL
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 CHOSEN = Settings(**SMALL | {"epochs": 2, "keep": 5})
 
 

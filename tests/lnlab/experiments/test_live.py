@@ -6,7 +6,6 @@ from lnlab import datasets, training
 from lnlab.experiments.mnist import live
 from lnlab.experiments.mnist import run as mnist
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 SMALL = {"data": "digits", "hidden": (8, 8)}
 
 

@@ -29,8 +29,6 @@ from lnlab.experiments.skip_thoughts import Material
 from lnlab.experiments.transformer import ABLATIONS
 from lnlab.experiments.transformer.ablation import ablated, deviations
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 class Measure(NamedTuple):
     """A measure, and what it is the mean of.

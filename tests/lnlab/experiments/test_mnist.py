@@ -12,11 +12,6 @@ from lnlab.experiments.mnist import steps
 from lnlab.experiments.mnist.run import HIDDEN, Run, Settings
 
 
-@pytest.fixture(scope="module")
-def digits():
-    return datasets.load("digits")
-
-
 @pytest.mark.parametrize(
     ("variance", "batch_size", "unbiased"),
     [

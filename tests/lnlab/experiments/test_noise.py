@@ -17,9 +17,6 @@ SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points"
          "gradient_batches": 40}  # fmt: skip
 
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
-
 def trained(digits, norm, updates=60, **settings):
     """A replay a few updates on: gains, biases and running averages are no longer at the start."""
     replay = Run(Settings(norm=norm, **(SMALL | settings)), digits)

@@ -17,8 +17,6 @@ from lnlab.experiments.order_embeddings import run as orders
 from lnlab.experiments.order_embeddings.run import Run, Settings
 from lnlab.training import train
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 SMALL = {"hidden": 7, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
          "learning_rate": 0.02}  # fmt: skip
 

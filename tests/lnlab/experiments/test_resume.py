@@ -19,8 +19,6 @@ from tests.lnlab.experiments import (
     test_skip_thoughts,
 )
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TWO = {"epochs": 2, "first_epoch_points": 2}
 DIGITS = {"data": "digits", "batch_size": 400}
 NETWORK = {**DIGITS, "hidden": (8,)}

@@ -12,9 +12,6 @@ from lnlab.training import train
 SMALL = {"hidden": 12, "batch_size": 48, "first_epoch_points": 2}
 
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
-
 def build(cell="lstm", norm="none", seed=0, features=64, **settings):
     chosen = Settings(cell=cell, norm=norm, **settings)
     return network(chosen, features, 10, generator=torch.Generator().manual_seed(seed))

@@ -36,15 +36,7 @@ def cases(name, seed, train=41, test=11, width=9):
 TINY = cases("digits", 1)
 
 
-@pytest.fixture(autouse=True)
-def double():
-    """Networks and their updates in float64, on one thread."""
-    before = torch.get_default_dtype(), torch.get_num_threads()
-    torch.set_default_dtype(torch.float64)
-    torch.set_num_threads(1)
-    yield
-    torch.set_default_dtype(before[0])
-    torch.set_num_threads(before[1])
+pytestmark = pytest.mark.usefixtures("double")
 
 
 def normalized(a, dim, eps, divisor=0):

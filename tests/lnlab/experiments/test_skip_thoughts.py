@@ -22,8 +22,6 @@ from lnlab.experiments.skip_thoughts import run as skip
 from lnlab.experiments.skip_thoughts.run import Run, Settings
 from lnlab.training import train
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 SMALL = {"hidden": 5, "word_size": 3, "words": 9, "length": 4, "epochs": 1, "updates_an_epoch": 3,
          "batch_size": 4, "learning_rate": 0.02, "val_sentences": 3, "judge_every": None,
          "first_epoch_points": 2}  # fmt: skip

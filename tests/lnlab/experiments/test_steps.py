@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from lnlab import datasets
 from lnlab.datasets import Dataset
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist import steps
@@ -30,11 +29,6 @@ NON_DEFAULT = {
 
 
 @pytest.fixture(scope="module")
-def digits():
-    return datasets.load("digits")
-
-
-@pytest.fixture(scope="module")
 def images(digits):
     """80 digits of MNIST's size: each pixel of scikit-learn's 3 by 3 times, in a dark margin."""
     x = digits.x_train[:80].reshape(80, 8, 8).repeat(3, 1).repeat(3, 2)
@@ -46,13 +40,6 @@ def images(digits):
 def built():
     if not compiled.available():
         pytest.skip(compiled.reason())
-
-
-@pytest.fixture
-def threads():
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
 
 
 def pair(digits, dtype=torch.float64, **settings):
@@ -87,10 +74,8 @@ CASES = [
 
 @pytest.mark.parametrize(("norm", "size", "variance", "hidden"), CASES)
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_step_is_the_plain_one(
-    monkeypatch, threads, digits, built, count, norm, size, variance, hidden
-):
-    threads(count)
+def test_a_step_is_the_plain_one(monkeypatch, digits, built, count, norm, size, variance, hidden):
+    torch.set_num_threads(count)
     monkeypatch.setattr(compiled, "WORK", 1)  # as many threads as are allowed, however small
     settings = {"norm": norm, "batch_size": size, "variance": variance, "hidden": hidden}
     plain, ours = pair(digits, **NON_DEFAULT | settings)

@@ -20,8 +20,6 @@ from lnlab.runner import record_runs
 from lnlab.training import train
 from tests.cases.transformer import SMALL, words
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.fixture(scope="module")
 def text():

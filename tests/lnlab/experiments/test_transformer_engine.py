@@ -15,8 +15,6 @@ from lnlab.experiments.transformer.run import Settings
 from lnlab.runner import record_runs
 from tests.cases.transformer import SMALL, words
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.fixture(scope="module")
 def text():

@@ -16,7 +16,6 @@ from lnlab.experiments.transformer.reader import Reader
 from lnlab.experiments.transformer.run import Run
 from tests.cases.transformer import SMALL, words
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 TEXT = "cab b"
 
 

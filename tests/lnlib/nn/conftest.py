@@ -3,7 +3,6 @@
 import os
 
 import pytest
-import torch
 
 from lnlib.nn.kernels.cpu import build, recurrent
 from tests.cases.build import FOREIGN, OURS, SOURCE, cached, digest, load
@@ -14,13 +13,6 @@ from tests.cases.modules import KINDS, TORCH
 def built():
     if not recurrent.available():
         pytest.skip(f"no compiled library here: {recurrent.reason()}")
-
-
-@pytest.fixture
-def threads():
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

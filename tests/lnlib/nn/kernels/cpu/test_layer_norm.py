@@ -194,15 +194,15 @@ def test_rms_norm_mixes_dtypes_as_torch_does(implementation, dtype, weight_dtype
         assert_close(ours(x), theirs(x), **near)
 
 
-# Layouts, threads, what needs a gradient.
+# Layouts, what needs a gradient.
 
 
 @each_kind
 @ALONE_OR_ADDED
 @pytest.mark.parametrize("count", [1, 3])
-def test_every_thread_does_its_part(built, monkeypatch, threads, kind, added, count):
+def test_every_thread_does_its_part(built, monkeypatch, kind, added, count):
     monkeypatch.setattr(layer_norm, "WORK", 8)
-    threads(count)
+    torch.set_num_threads(count)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(count), raising=False)
     ours, theirs = make_pair(kind, 20, "compiled", dtype=torch.float64)
     for n in (2, 7, 301):

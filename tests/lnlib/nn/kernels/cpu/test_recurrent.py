@@ -54,22 +54,22 @@ def test_float32_gradients_are_those_of_the_plain_loop(built, kind, options):
 
 @each_form
 @pytest.mark.parametrize("count", [2, 3])
-def test_several_threads_give_what_one_does(built, monkeypatch, threads, kind, options, count):
+def test_several_threads_give_what_one_does(built, monkeypatch, kind, options, count):
     monkeypatch.setattr(recurrent, "WORK", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(count), raising=False)
     tensors, norms = arguments(kind, options, 70, SIZES["ending"])
-    threads(1)
+    torch.set_num_threads(1)
     one = everything(recurrent, kind, options, tensors, SIZES["ending"], norms)
-    threads(count)
+    torch.set_num_threads(count)
     assert recurrent._threads(70 * 70) == count
     several = everything(recurrent, kind, options, tensors, SIZES["ending"], norms)
     assert_close(several, one, rtol=1e-11, atol=1e-11)  # the order of summation differs
 
 
-def test_no_more_threads_are_taken_than_there_is_work_for(monkeypatch, threads):
+def test_no_more_threads_are_taken_than_there_is_work_for(monkeypatch):
     monkeypatch.setattr(recurrent, "WORK", 100)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
-    threads(3)
+    torch.set_num_threads(3)
     assert [recurrent._threads(work) for work in (0, 99, 199, 200, 300, 10**9)] == [
         1,
         1,
@@ -83,11 +83,9 @@ def test_no_more_threads_are_taken_than_there_is_work_for(monkeypatch, threads):
 
 
 @pytest.mark.parametrize(("requested", "cores", "taken"), [(4, 2, 2), (2, 4, 2), (4, 1, 1)])
-def test_no_more_threads_are_taken_than_there_are_cores(
-    monkeypatch, threads, requested, cores, taken
-):
+def test_no_more_threads_are_taken_than_there_are_cores(monkeypatch, requested, cores, taken):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores), raising=False)
-    threads(requested)
+    torch.set_num_threads(requested)
     assert recurrent._threads(10**12) == taken
     assert layer_norm._threads(10**6, 10**3) == taken
 
@@ -95,9 +93,9 @@ def test_no_more_threads_are_taken_than_there_are_cores(
 @pytest.mark.parametrize(
     ("B", "H", "taken"), [(8, 128, 1), (1, 512, 1), (64, 128, 2), (8, 400, 2), (128, 1024, 2)]
 )
-def test_a_small_time_step_of_an_lstm_is_taken_by_one_thread(monkeypatch, threads, B, H, taken):
+def test_a_small_time_step_of_an_lstm_is_taken_by_one_thread(monkeypatch, B, H, taken):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(2), raising=False)
-    threads(2)
+    torch.set_num_threads(2)
     assert recurrent._threads(B * H * 4 * H) == taken
 
 
@@ -114,9 +112,9 @@ def test_the_threads_of_torch_are_found_behind_a_link(monkeypatch, tmp_path):
     assert team_size
 
 
-def test_several_callers_at_once_get_what_each_gets_alone(built, monkeypatch, threads):
+def test_several_callers_at_once_get_what_each_gets_alone(built, monkeypatch):
     monkeypatch.setattr(recurrent, "WORK", 1)
-    threads(2)
+    torch.set_num_threads(2)
 
     def run(seed):
         tensors, norms = arguments("lstm", {}, 40, [5] * 20, seed=seed)

@@ -45,11 +45,11 @@ def with_product(module, kind, options, tensors, sizes, norms, product, **more):
 @pytest.mark.parametrize("features", [2, 37], ids=["narrow", "wide"])
 @pytest.mark.parametrize("sizes", ["seventeen", "ending"])
 def test_inputs_made_in_the_loop_are_those_made_before_it(
-    built, monkeypatch, threads, kind, options, reverse, features, sizes
+    built, monkeypatch, kind, options, reverse, features, sizes
 ):
     monkeypatch.setattr(autograd_norms, "CHUNK", 20)
     monkeypatch.setattr(recurrent, "WORK", 1)
-    threads(2)
+    torch.set_num_threads(2)
     sizes = SIZES[sizes] + [1] * (24 if sizes == "ending" else 0)  # more rows than are made at once
     tensors, norms = arguments(kind, options, 19, sizes)
     generator = torch.Generator().manual_seed(5)

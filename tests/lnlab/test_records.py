@@ -117,12 +117,16 @@ def test_a_newer_format_says_to_update():
     ids=lambda content: repr(content[:12]),
 )
 def test_a_damaged_file_is_named(tmp_path, content):
-    (tmp_path / "mnist-x.json").write_bytes(content)
-    text = r"mnist-x.json: not a JSON file that can be read \(.+\); .* --again, or delete the file$"
-    with pytest.raises(records.BadRecord, match=text):
-        records.read_all("mnist", tmp_path)
-    with pytest.raises(records.BadRecord, match=text):
-        records.read(tmp_path / "mnist-x.json")
+    (tmp_path / "mnist").mkdir()
+    for path in (tmp_path / "mnist" / "any.json", tmp_path / "mnist-x.json"):
+        path.write_bytes(content)
+        text = f"{path.name}: not a JSON file that can be read .+; .* --again, or delete the file$"
+        with pytest.raises(records.BadRecord, match=text):
+            records.read_all("mnist", tmp_path)
+        with pytest.raises(records.BadRecord, match=text):
+            records.read(path)
+        assert records.read_all("noise", tmp_path) == []
+        path.unlink()
 
 
 def test_read_all_chooses_by_settings(tmp_path):
@@ -132,6 +136,9 @@ def test_read_all_chooses_by_settings(tmp_path):
     (result,) = records.read_all("mnist", tmp_path, norm="batch", batch_size=4)
     assert result["settings"]["norm"] == "batch"
     assert records.read_all("draw", tmp_path) == []
+    records.write(changed("settings", "hidden", to=[8, 4]), tmp_path / "mnist-c.json")
+    (result,) = records.read_all("mnist", tmp_path, hidden=(8, 4))
+    assert result["settings"]["hidden"] == [8, 4]
 
 
 def test_read_all_goes_by_what_a_record_says_and_not_by_the_name_of_its_file(tmp_path):
@@ -299,7 +306,7 @@ def of_format_1():
     old = {k: copy.deepcopy(v) for k, v in GOOD.items() if k not in ("arrays", "units")}
     old["data"] = {"name": "mnist", "sha256": "0" * 64, "train_cases": 7, "test_cases": 5}
     old["curves"] |= {"length_1": [3.0, 4.0], "length_10": [5.0, 6.0]}
-    for k in range(3):
+    for k in (2, 0, 1):  # the names decide on the order of columns
         old["curves"] |= {f"mean_2_0{k}": [k + 0.5, None if k else 9.0]}
     return old | {"format": 1}
 

@@ -13,15 +13,9 @@ import torch
 from lnlab import checkpoint, training
 from lnlab.experiments.mnist.run import Run, Settings
 from lnlab.training import BadCheckpoint, Diverged, measuring_points, resolve_device, train
+from tests.cases.points import without_time
 
 SMALL = {"batch_size": 64, "data": "digits", "hidden": (8,)}
-
-
-def without_time(points):
-    # batch_nll is NaN before the first update, and NaN is not equal to itself.
-    return [
-        {k: None if v != v else v for k, v in point.items() if k != "wall_s"} for point in points
-    ]
 
 
 def run(digits, *, epochs=3, checkpoint=None, again=False, norm="batch", seed=0, **settings):

@@ -2,9 +2,10 @@
 
 import pytest
 
-from lnlab import datasets, training
+from lnlab import training
 from lnlab.experiments.mnist import live
 from lnlab.experiments.mnist import run as mnist
+from tests.cases.points import without_time
 
 SMALL = {"data": "digits", "hidden": (8, 8)}
 
@@ -14,12 +15,7 @@ def small(monkeypatch):
     monkeypatch.setattr(live, "SMALL", SMALL)
 
 
-def without_time(points):
-    # What is NaN before the first update is not equal to itself.
-    return [{k: v for k, v in p.items() if k != "wall_s" and v == v} for p in points]
-
-
-def test_a_race_is_the_runs_of_its_norms_and_seeds(small):
+def test_a_race_is_the_runs_of_its_norms_and_seeds(small, digits):
     given = {"learning_rate": 0.02}
     raced = list(live.race(("layer", "batch"), 2, 32, "cpu", epochs=2, **given))
     for norm in ("layer", "batch"):
@@ -27,7 +23,7 @@ def test_a_race_is_the_runs_of_its_norms_and_seeds(small):
             norm=norm, batch_size=32, epochs=2, first_epoch_points=6, **SMALL, **given
         )
         for seed in (0, 1):
-            alone = mnist.Run(settings, datasets.load("digits"), seed=seed)
+            alone = mnist.Run(settings, digits, seed=seed)
             expected = list(training.train(alone, epochs=2, first_epoch_points=6))
             assert without_time(r[norm][seed] for r in raced) == without_time(expected)
 

@@ -16,6 +16,7 @@ from lnlab import datasets
 from lnlab.experiments.order_embeddings import run as orders
 from lnlab.experiments.order_embeddings.run import Run, Settings
 from lnlab.training import train
+from tests.cases.points import are_close
 
 SMALL = {"hidden": 7, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
          "learning_rate": 0.02}  # fmt: skip
@@ -190,15 +191,6 @@ def run(settings, data, seed=3):
     return [{k: v for k, v in point.items() if k != "wall_s"} for point in points]
 
 
-def like(actual, expected):
-    assert [set(p) for p in actual] == [set(p) for p in expected]
-    return all(
-        f[name] == pytest.approx(e[name], rel=1e-6, nan_ok=True)
-        for f, e in zip(actual, expected, strict=True)
-        for name in e
-    )
-
-
 NON_DEFAULT = [
     {"norm": "none"},
     {"hidden": 4},
@@ -249,7 +241,8 @@ def test_an_odd_setting_acts_as_its_definition_says(changes, few, default_points
     default = Settings(**SMALL)
     chosen = dataclasses.replace(default, **changes)
     results, expected = run(chosen, few), list(ByHand(chosen, few, 3).points())
-    assert like(results, expected)
+    assert [set(p) for p in results] == [set(p) for p in expected]
+    assert are_close(results, expected, rel=1e-6)
     if len(results) == 3:
         assert results[-1]["ranking_loss"] != pytest.approx(default_points[-1]["ranking_loss"])
 

@@ -8,6 +8,7 @@ from lnlab import records
 from lnlab.experiments.sequence import run as sequence
 from lnlab.experiments.sequence.run import CELLS, TUNED, Run, Settings, network
 from lnlab.training import train
+from tests.cases.points import without_time
 
 SMALL = {"hidden": 12, "batch_size": 48, "first_epoch_points": 2}
 
@@ -15,13 +16,6 @@ SMALL = {"hidden": 12, "batch_size": 48, "first_epoch_points": 2}
 def build(cell="lstm", norm="none", seed=0, features=64, **settings):
     chosen = Settings(cell=cell, norm=norm, **settings)
     return network(chosen, features, 10, generator=torch.Generator().manual_seed(seed))
-
-
-def without_time(points):
-    # What is NaN before the first update is not equal to itself.
-    return [
-        {k: None if v != v else v for k, v in point.items() if k != "wall_s"} for point in points
-    ]
 
 
 def run(digits, *, epochs=2, checkpoint=None, seed=0, **settings):

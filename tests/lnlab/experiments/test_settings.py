@@ -21,6 +21,7 @@ from lnlab.experiments.noise import run as noise
 from lnlab.experiments.sequence import run as sequence
 from lnlab.experiments.weights import run as weights
 from lnlab.runner import record_runs
+from tests.cases.points import are_close
 
 EXPERIMENTS = {"mnist": mnist, "noise": noise, "sequence": sequence, "weights": weights}
 SMALL = {"batch_size": 4, "epochs": 1, "first_epoch_points": 2}
@@ -330,15 +331,6 @@ def run(experiment, s, data=TINY, seed=3):
     return [{k: v for k, v in p.items() if k != "wall_s"} for p in points]
 
 
-def like(actual, expected, **close):
-    """Say whether all that was worked out by hand was measured, NaN where nothing is to be."""
-    return len(actual) == len(expected) and all(
-        name in f and f[name] == pytest.approx(value, nan_ok=True, **close)
-        for f, e in zip(actual, expected, strict=True)
-        for name, value in e.items()
-    )
-
-
 LAYERS = {"hidden": (6, 5), "data": "digits", "learning_rate": 0.02}
 ADAM = {"learning_rate": 0.05, "adam_betas": (0.6, 0.8), "adam_eps": 0.02}
 COUNTED = {
@@ -431,8 +423,8 @@ def test_an_odd_setting_acts_as_its_definition_says(experiment, needs, changes):
     assert chosen != default
     result, expected = run(experiment, chosen), ByHand(experiment, chosen, TINY, 3).points()
     # Double precision; a turn by way of the arc cosine loses half of it.
-    assert like(result, expected, rel=1e-6, abs=1e-9)
-    assert not like(result, by_hand(experiment, default), rel=1e-3, abs=1e-6)
+    assert are_close(result, expected, rel=1e-6, abs=1e-9)
+    assert not are_close(result, by_hand(experiment, default), rel=1e-3, abs=1e-6)
 
 
 @functools.cache
@@ -455,4 +447,4 @@ def test_the_data_set_is_the_one_that_is_named(experiment, tmp_path, monkeypatch
         # Five digits are kept.
         by_hand = [p["test_nll"] for p in expected[name]]
         assert record["curves"]["test_nll"] == pytest.approx(by_hand, rel=1e-4)
-    assert not like(expected["mnist"], expected["digits"], rel=1e-3)
+    assert not are_close(expected["mnist"], expected["digits"], rel=1e-3)

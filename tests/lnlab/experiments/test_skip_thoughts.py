@@ -21,6 +21,7 @@ from lnlab.experiments.skip_thoughts import Material, tasks
 from lnlab.experiments.skip_thoughts import run as skip
 from lnlab.experiments.skip_thoughts.run import Run, Settings
 from lnlab.training import train
+from tests.cases.points import are_close
 
 SMALL = {"hidden": 5, "word_size": 3, "words": 9, "length": 4, "epochs": 1, "updates_an_epoch": 3,
          "batch_size": 4, "learning_rate": 0.02, "val_sentences": 3, "judge_every": None,
@@ -182,12 +183,6 @@ def run(settings, data, seed=3):
     return [{k: p[k] for k in ("epoch", "batch_nll", "val_nll")} for p in points]
 
 
-def like(actual, expected):
-    return len(actual) == len(expected) and all(
-        f == pytest.approx(e, rel=1e-6, nan_ok=True) for f, e in zip(actual, expected, strict=True)
-    )
-
-
 NON_DEFAULT = [
     {"norm": "none"},
     {"norm": "none", "start": "scaled"},
@@ -228,8 +223,8 @@ def default_points():
 def test_an_odd_setting_acts_as_its_definition_says(changes, material, double):
     chosen = dataclasses.replace(Settings(**SMALL), **changes)
     result = run(chosen, material)
-    assert like(result, list(ByHand(chosen, material, 3).points()))
-    assert not like(result, default_points())
+    assert are_close(result, list(ByHand(chosen, material, 3).points()), rel=1e-6)
+    assert not are_close(result, default_points(), rel=1e-6)
 
 
 # How vectors are judged.

@@ -18,6 +18,7 @@ from lnlab.experiments.transformer import ABLATIONS, EXPERIMENT, ablation, weigh
 from lnlab.experiments.transformer.run import Run, Settings, model, nll
 from lnlab.runner import record_runs
 from lnlab.training import train
+from tests.cases.points import are_close
 from tests.cases.transformer import SMALL, words
 
 
@@ -179,14 +180,6 @@ def run(settings, text, seed=3):
     return [{k: v for k, v in point.items() if k != "wall_s"} for point in points]
 
 
-def like(actual, expected):
-    assert [set(p) for p in actual] == [set(p) for p in expected]
-    for f, e in zip(actual, expected, strict=True):
-        for name in e:
-            # A share of 0 is what rounding leaves of it.
-            assert f[name] == pytest.approx(e[name], rel=1e-6, abs=1e-20, nan_ok=True), name
-
-
 NON_DEFAULT = [
     *({"place": place} for place in ("post", "sandwich")),
     *({"norm": norm} for norm in ("none", "rms", "tanh")),
@@ -222,7 +215,9 @@ def test_an_odd_setting_acts_as_its_definition_says(changes, text, double):
     default = Settings(**SMALL)
     chosen = dataclasses.replace(default, **changes)
     result = run(chosen, text)
-    like(result, list(ByHand(chosen, text, 3).points()))
+    expected = list(ByHand(chosen, text, 3).points())
+    assert [set(p) for p in result] == [set(p) for p in expected]
+    assert are_close(result, expected, rel=1e-6, abs=1e-20)  # rounding makes a share of 0
     base = run(default, text)
     assert len(result) != len(base) or result[-1] != pytest.approx(base[-1], nan_ok=True)
 

@@ -1,6 +1,5 @@
-"""Arguments of a recurrence, its outputs and all of its gradients."""
+"""Arguments of a recurrence, its outputs and all of its gradients, for the CPU implementations."""
 
-import pytest
 import torch
 
 from lnlib.nn.kernels.spec import Spec
@@ -8,18 +7,6 @@ from lnlib.nn.kernels.spec import Spec
 # Measured: at most 4e-13 of 1 + |expected| over all cases below.
 FLOAT64 = {"rtol": 1e-10, "atol": 1e-10}
 
-FORMS = [
-    *(("lstm", {"form": form}) for form in ("paper", "carried", "per_gate", "draw")),
-    ("gru", {}),
-    *(
-        ("rnn", {"form": form, "nonlinearity": nonlinearity})
-        for form in ("paper", "parts")
-        for nonlinearity in ("tanh", "relu")
-    ),
-]
-each_form = pytest.mark.parametrize(
-    ("kind", "options"), FORMS, ids=["-".join((kind, *o.values())) for kind, o in FORMS]
-)
 SIZES = {
     "one": [1] * 7,
     "three": [3] * 7,

@@ -4,15 +4,16 @@ import os
 
 import pytest
 
-from lnlib.nn.kernels.cpu import build, recurrent
+from lnlib.nn.kernels.cpu import build, layer_norm, recurrent
 from tests.cases.build import FOREIGN, OURS, SOURCE, cached, digest, load
 from tests.cases.modules import KINDS, TORCH
 
 
 @pytest.fixture
 def built():
-    if not recurrent.available():
-        pytest.skip(f"no compiled library here: {recurrent.reason()}")
+    for library in (layer_norm, recurrent):
+        if not library.available():
+            pytest.skip(f"no compiled library here: {library.reason()}")
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from torch.testing import assert_close
 
 from lnlib.nn.kernels import autograd, autograd_norms, reference
 from lnlib.nn.kernels.cpu import recurrent
-from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, everything, numbers
+from tests.cases.compiled import FLOAT64, SIZES, arguments, call, everything, numbers
+from tests.cases.recurrences import each_kind
 
 ENDING = SIZES["ending"]
 LONG = [2] * 20  # enough steps to lay the weights out anew
@@ -23,7 +24,7 @@ def leaves(tensors, norms):
     return [*tensors, *(p for norm in norms if norm for p in norm if p is not None)]
 
 
-@each_form
+@each_kind
 @pytest.mark.parametrize(
     ("H", "sizes", "reverse", "missing"),
     [
@@ -46,7 +47,7 @@ def test_results_and_gradients_are_those_of_the_plain_loop(
     assert_close(ours, theirs, **FLOAT64)
 
 
-@each_form
+@each_kind
 @pytest.mark.parametrize("rows", [1, 12])
 def test_the_size_of_a_chunk_changes_nothing(kind, options, rows, monkeypatch):
     tensors, norms = arguments(kind, options, 5, ENDING)
@@ -56,7 +57,7 @@ def test_the_size_of_a_chunk_changes_nothing(kind, options, rows, monkeypatch):
     assert_close(cut, whole, **FLOAT64)
 
 
-@each_form
+@each_kind
 @pytest.mark.parametrize("sizes", [SIZES["three"], ENDING], ids=["equal", "ending"])
 def test_without_a_gradient_the_results_are_the_same_numbers(path, kind, options, sizes):
     tensors, norms = arguments(kind, options, 33, sizes)
@@ -67,7 +68,7 @@ def test_without_a_gradient_the_results_are_the_same_numbers(path, kind, options
     assert not any(y.requires_grad for y in bare)
 
 
-@each_form
+@each_kind
 def test_each_gradient_can_be_wanted_alone(path, kind, options):
     tensors, norms = arguments(kind, options, 5, ENDING)
     both = (call(module, kind, options, tensors, ENDING, norms) for module in (path, reference))
@@ -91,7 +92,7 @@ def a_transpose(y):
     return numbers(torch.Generator().manual_seed(9), *y.shape[::-1]).t()
 
 
-@each_form
+@each_kind
 @pytest.mark.parametrize("dy", [one_number, a_transpose])
 def test_gradients_that_come_in_may_lie_as_they_like_and_stay_as_they_are(
     path, monkeypatch, kind, options, dy
@@ -107,7 +108,7 @@ def test_gradients_that_come_in_may_lie_as_they_like_and_stay_as_they_are(
     assert_close(*both, **FLOAT64)
 
 
-@each_form
+@each_kind
 @pytest.mark.parametrize("sizes", [[3] * 4, ENDING], ids=["equal", "ending"])
 def test_last_states_can_be_changed_and_the_outputs_stay(path, kind, options, sizes):
     tensors, norms = arguments(kind, options, 6, sizes)
@@ -118,7 +119,7 @@ def test_last_states_can_be_changed_and_the_outputs_stay(path, kind, options, si
     assert_close(outputs.detach(), before, rtol=0, atol=0)
 
 
-@each_form
+@each_kind
 def test_a_graph_may_be_walked_twice_and_the_arguments_stay(path, kind, options):
     tensors, norms = arguments(kind, options, 5, [3] * 4)
     before = [t.detach().clone() for t in leaves(tensors, norms)]
@@ -132,7 +133,7 @@ def test_a_graph_may_be_walked_twice_and_the_arguments_stay(path, kind, options)
 
 
 # PyTorch's own decorator is silent behind a sum.
-@each_form
+@each_kind
 @pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
 def test_a_second_derivative_is_refused(path, kind, options, loss):
     tensors, norms = arguments(kind, options, 5, [3] * 4)
@@ -142,7 +143,7 @@ def test_a_second_derivative_is_refused(path, kind, options, loss):
             slope.sum().backward(retain_graph=True)
 
 
-@each_form
+@each_kind
 def test_tensors_need_not_be_contiguous(path, kind, options):
     tensors, norms = arguments(kind, options, 6, [3] * 4)
     strided = [t.detach().t().contiguous().t().requires_grad_() for t in tensors]
@@ -157,7 +158,7 @@ def test_tensors_need_not_be_contiguous(path, kind, options):
     )
 
 
-@each_form
+@each_kind
 def test_inputs_of_fewer_bits_than_the_weights_are_taken_to_theirs(kind, options):
     tensors, norms = arguments(kind, options, 5, ENDING, torch.float32)
     short = tensors[0].half()
@@ -168,7 +169,7 @@ def test_inputs_of_fewer_bits_than_the_weights_are_taken_to_theirs(kind, options
     assert_close(mixed, wide, rtol=0, atol=0)
 
 
-@each_form
+@each_kind
 def test_results_that_were_written_over_are_not_differentiated(kind, options):
     tensors, norms = arguments(kind, options, 5, [3] * 4)
     outputs, *_ = call(autograd, kind, options, tensors, [3] * 4, norms)
@@ -177,7 +178,7 @@ def test_results_that_were_written_over_are_not_differentiated(kind, options):
         outputs.sum().backward()
 
 
-@each_form
+@each_kind
 def test_no_sequence_at_all_gives_empty_results_and_zero_gradients(kind, options):
     tensors, norms = arguments(kind, options, 5, [0, 0])
     outputs = call(autograd, kind, options, tensors, [0, 0], norms)
@@ -186,7 +187,7 @@ def test_no_sequence_at_all_gives_empty_results_and_zero_gradients(kind, options
         assert not gradient.any()
 
 
-@each_form
+@each_kind
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_rounded_at_the_ends_alone(kind, options, dtype):
     tensors, norms = arguments(kind, options, 5, ENDING, dtype)
@@ -204,7 +205,7 @@ def test_half_precision_is_rounded_at_the_ends_alone(kind, options, dtype):
     assert_close(list(mine), [g.to(dtype) for g in wanted])
 
 
-@each_form
+@each_kind
 def test_autocast_leaves_the_results_alone(kind, options):
     tensors, norms = arguments(kind, options, 5, ENDING, torch.float32)
     outside = everything(autograd, kind, options, tensors, ENDING, norms)
@@ -213,7 +214,7 @@ def test_autocast_leaves_the_results_alone(kind, options):
     assert_close(inside, outside, rtol=0, atol=0)
 
 
-@each_form
+@each_kind
 def test_no_more_is_kept_for_the_gradient_than_by_the_plain_loop(kind, options):
     sizes = [16] * 8
 

@@ -15,7 +15,7 @@ from torch.testing import assert_close
 
 from lnlib.nn import LayerNorm, RMSNorm, functional
 from lnlib.nn.kernels import layer_norm_function
-from lnlib.nn.kernels.cpu import build, layer_norm
+from lnlib.nn.kernels.cpu import layer_norm
 
 IMPLEMENTATIONS = ["plain", "function", "fused", "compiled"]
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -27,21 +27,6 @@ ALONE_OR_ADDED = pytest.mark.parametrize("added", [False, True], ids=["alone", "
 
 # Measured against torch in float64: forward 5e-16, backward 3e-14, where deviations are near 1.
 FLOAT64 = {"rtol": 1e-12, "atol": 1e-12}
-
-
-@pytest.fixture
-def built():
-    if not layer_norm.available():
-        pytest.skip(f"no compiled library here: {layer_norm.reason()}")
-
-
-@pytest.mark.skipif(
-    build._compiler() is None or build.is_switched_off(), reason="no C++ compiler, or unwanted"
-)
-def test_where_there_is_a_compiler_there_is_the_library():
-    assert layer_norm.available(), (
-        layer_norm.reason()
-    )  # whatever else tests it skips where it is missing
 
 
 def draw(*shape, seed=0, dtype=torch.float64):

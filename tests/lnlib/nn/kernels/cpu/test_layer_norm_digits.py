@@ -5,17 +5,10 @@ import torch
 import torch.nn.functional as F
 
 from lnlib.nn import LayerNorm, RMSNorm
-from lnlib.nn.kernels.cpu import layer_norm
 
 KINDS = {"layer": LayerNorm, "rms": RMSNorm}
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 each_kind = pytest.mark.parametrize("kind", KINDS)
-
-
-@pytest.fixture
-def built():
-    if not layer_norm.available():
-        pytest.skip(f"no compiled library here: {layer_norm.reason()}")
 
 
 def draw(*shape, dtype=torch.float64):

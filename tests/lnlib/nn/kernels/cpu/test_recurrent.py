@@ -15,19 +15,22 @@ from lnlab.experiments.mnist.steps import compiled as step
 from lnlib.nn.kernels import reference
 from lnlib.nn.kernels.cpu import build, layer_norm, recurrent
 from lnlib.nn.kernels.spec import Spec
-from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, everything
+from tests.cases.compiled import FLOAT64, SIZES, arguments, call, everything
+from tests.cases.recurrences import each_kind
 
 
 @pytest.mark.skipif(
     build._compiler() is None or build.is_switched_off(), reason="no C++ compiler, or unwanted"
 )
-@pytest.mark.parametrize("library", [recurrent, step], ids=["recurrences", "step"])
+@pytest.mark.parametrize(
+    "library", [recurrent, layer_norm, step], ids=["recurrences", "layer norm", "step"]
+)
 def test_where_there_is_a_compiler_there_is_the_library(library):
     # Whatever else tests it skips where it is missing.
     assert library.available(), library.reason()
 
 
-@each_form
+@each_kind
 def test_float32_is_as_close_as_its_digits_allow(built, kind, options):
     # A few steps: two orders of summation part exponentially with time.
     tensors, norms = arguments(kind, options, 40, [6] * 5)
@@ -40,7 +43,7 @@ def test_float32_is_as_close_as_its_digits_allow(built, kind, options):
     assert_close(list(ours), [y.float() for y in theirs])
 
 
-@each_form
+@each_kind
 def test_float32_gradients_are_those_of_the_plain_loop(built, kind, options):
     tensors, norms = arguments(kind, options, 40, [6] * 5, torch.float32)
     ours, theirs = (
@@ -52,7 +55,7 @@ def test_float32_gradients_are_those_of_the_plain_loop(built, kind, options):
         assert_close(a, b, rtol=1e-4, atol=1e-4 * float(b.detach().abs().max()))
 
 
-@each_form
+@each_kind
 @pytest.mark.parametrize("count", [2, 3])
 def test_several_threads_give_what_one_does(built, monkeypatch, kind, options, count):
     monkeypatch.setattr(recurrent, "WORK", 1)
@@ -161,7 +164,7 @@ def test_gates_saturate_without_nan(built, dtype, extreme):
     assert y.item() == pytest.approx(float(extreme > 0), abs=1e-37)
 
 
-@each_form
+@each_kind
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_nan_spoils_its_own_sequence_from_its_step_on_and_no_other(built, kind, options, dtype):
     tensors, norms = arguments(kind, options, 20, [3] * 4, dtype)

@@ -6,7 +6,8 @@ from torch.testing import assert_close
 
 from lnlib.nn.kernels import autograd_norms, reference
 from lnlib.nn.kernels.cpu import recurrent
-from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, numbers
+from tests.cases.compiled import FLOAT64, SIZES, arguments, call, numbers
+from tests.cases.recurrences import each_kind
 
 
 def products(kind, options, H, features, seed=3):
@@ -40,7 +41,7 @@ def with_product(module, kind, options, tensors, sizes, norms, product, **more):
     return [*outputs, *torch.autograd.grad(projected, given)]
 
 
-@each_form
+@each_kind
 @pytest.mark.parametrize("reverse", [False, True], ids=["forwards", "backwards"])
 @pytest.mark.parametrize("features", [2, 37], ids=["narrow", "wide"])
 @pytest.mark.parametrize("sizes", ["seventeen", "ending"])
@@ -62,7 +63,7 @@ def test_inputs_made_in_the_loop_are_those_made_before_it(
     assert_close(ours, theirs, **FLOAT64)
 
 
-@each_form
+@each_kind
 @pytest.mark.parametrize("missing", [(0,), (1,), (0, 1)], ids=["gain", "bias", "both"])
 def test_norms_of_the_inputs_may_miss_a_gain_or_bias(built, kind, options, missing):
     tensors, norms = arguments(kind, options, 9, [3] * 4)
@@ -79,7 +80,7 @@ def test_norms_of_the_inputs_may_miss_a_gain_or_bias(built, kind, options, missi
     assert_close(ours, theirs, **FLOAT64)
 
 
-@each_form
+@each_kind
 def test_no_two_gradients_share_numbers(built, kind, options):
     # b and the biases of two norms have equal gradients: clipping one must leave the others.
     tensors, norms = arguments(kind, options, 9, [3] * 4)
@@ -115,7 +116,7 @@ def test_float32_statistics_of_the_inputs_keep_their_digits_far_from_0(built):
     assert_close(ours[0].double(), exact[0].detach(), rtol=1e-3, atol=1e-3)
 
 
-@each_form
+@each_kind
 def test_data_weights_and_biases_of_the_inputs_need_not_be_contiguous(built, kind, options):
     tensors, norms = arguments(kind, options, 6, [3] * 4)
     tensors[0] = numbers(torch.Generator().manual_seed(5), 12, 4)

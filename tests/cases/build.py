@@ -1,4 +1,4 @@
-"""Building on a machine of one's own: a folder, a compiler that counts, a source."""
+"""Helpers for tests of the build: a small source, a compiler without optimization, the cache."""
 
 import hashlib
 import shlex
@@ -10,7 +10,7 @@ OURS, FOREIGN = 42, 13
 
 
 def unoptimized(folder):
-    """Return a compiler that is done sooner; what it builds is slower, and the same."""
+    """Return a compiler without optimization, which builds faster."""
     script = folder / "unoptimized"
     script.write_text(f'#!/bin/sh\nexec {shlex.join(build._compiler())} "$@" -O0\n')
     script.chmod(0o700)

@@ -1,4 +1,4 @@
-"""Cells with drawn parameters, by name and form."""
+"""NumPy cells with random parameters, by name and form, and their gradients."""
 
 import numpy as np
 import pytest
@@ -53,13 +53,13 @@ def make(cell, form, seed=0, scale=1.0):
 
 
 def step(cell, form, params, x, h, c, **options):
-    """Return the state as one array."""
+    """Return the next state as one array; that of an LSTM is h and c side by side."""
     if cell == "lstm":
         return np.concatenate(lstm_step(x, (h, c), params, form=form, **options), axis=1)
     return {"rnn": rnn_step, "gru": gru_step}[cell](x, h, params, form=form, **options)
 
 
-def back(cell, form, params, x, h, c, d, **options):
+def backward(cell, form, params, x, h, c, d, **options):
     """Return the gradient in each argument by name, from that in what ``step`` returns."""
     if cell == "lstm":
         split = d[:, :H], d[:, H:]

@@ -15,7 +15,7 @@ SIZES = {
 }
 
 
-def numbers(generator, *shape):
+def randn(generator, *shape):
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
@@ -24,11 +24,11 @@ def arguments(kind, options, H, sizes, dtype=torch.float64, seed=0):
     generator = torch.Generator().manual_seed(seed)
     gates = {"lstm": 4, "gru": 3, "rnn": 1}[kind]
     B = sizes[0]
-    state = [0.5 * numbers(generator, B, H) for _ in range(2 if kind == "lstm" else 1)]
-    tensors = [numbers(generator, sum(sizes), gates * H), *state]
-    tensors.append(numbers(generator, gates * H, H) / H**0.5)
+    state = [0.5 * randn(generator, B, H) for _ in range(2 if kind == "lstm" else 1)]
+    tensors = [randn(generator, sum(sizes), gates * H), *state]
+    tensors.append(randn(generator, gates * H, H) / H**0.5)
     widths = {"lstm": (4 * H, H), "gru": (2 * H, H), "rnn": (H,)}[kind]
-    norms = [[1 + 0.3 * numbers(generator, n), 0.2 * numbers(generator, n)] for n in widths]
+    norms = [[1 + 0.3 * randn(generator, n), 0.2 * randn(generator, n)] for n in widths]
     tensors = [t.to(dtype).requires_grad_() for t in tensors]
     norms = [[p.to(dtype).requires_grad_() for p in norm] for norm in norms]
     if options.get("form") == "draw":
@@ -43,10 +43,10 @@ def call(module, kind, options, tensors, sizes, norms, product=None, **more):
     return module.run(spec, inputs, sizes, state, weight, norms, **given)
 
 
-def everything(module, kind, options, tensors, sizes, norms, **more):
+def outputs_and_gradients(module, kind, options, tensors, sizes, norms, **more):
     """Return the outputs, the last states, and every gradient of a projection of all of them."""
     outputs = call(module, kind, options, tensors, sizes, norms, **more)
     generator = torch.Generator().manual_seed(9)
-    projected = sum((y * numbers(generator, *y.shape).to(y.dtype)).sum() for y in outputs)
+    projected = sum((y * randn(generator, *y.shape).to(y.dtype)).sum() for y in outputs)
     given = [*tensors, *(p for norm in norms if norm for p in norm if p is not None)]
     return [*outputs, *torch.autograd.grad(projected, given)]

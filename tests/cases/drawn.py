@@ -1,4 +1,4 @@
-"""What a figure has drawn, and checks of it against numbers computed elsewhere."""
+"""The traces of a figure, and checks of them against numbers computed elsewhere."""
 
 from statistics import fmean
 
@@ -16,7 +16,7 @@ def lines(figure):
 
 
 def check_band(line, where, by_seed, rtol=1e-6):
-    """Hold a line and its band to the mean, the lowest and the highest of the seeds."""
+    """Compare a line and its band with the mean, the minimum and the maximum of the seeds."""
     columns = [*zip(*by_seed, strict=True)]
     for trace, of in zip(line, (fmean, min, max), strict=True):
         wanted = [of(column) for column in columns]
@@ -28,7 +28,7 @@ def check_band(line, where, by_seed, rtol=1e-6):
 
 
 def check_inside(figure, but=()):
-    """See that an axis with a range shows all that is drawn, and no other axis is turned round."""
+    """Check that axes with a fixed range show all points."""
     for letter in "xy":
         axis = figure.layout[f"{letter}axis"]
         if axis.range is None or axis.type == "category":

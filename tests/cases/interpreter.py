@@ -1,6 +1,7 @@
-"""Which tests of Triton kernels run by its interpreter: those of a process that asked for it.
+"""Marks of the tests of Triton kernels that run by its interpreter.
 
-It has to be asked for before Triton is first imported (``triton/test_interpreter.py``).
+``TRITON_INTERPRET=1`` has to be set before Triton is imported; ``triton/test_interpreter.py`` runs
+these tests in a process of their own.
 """
 
 import functools
@@ -13,7 +14,7 @@ in_the_interpreter = pytest.mark.skipif(not interpreted, reason="runs in a proce
 in_this_process = pytest.mark.skipif(interpreted, reason="needs the compiler")
 
 
-def look_through_the_language_once():
+def patch_the_language_once_per_kernel():
     """Let the interpreter put its own operations into ``triton.language`` once a kernel.
 
     It does so whenever a kernel, or a function within one, is called, and takes them out after
@@ -23,18 +24,18 @@ def look_through_the_language_once():
 
     if not hasattr(interpreter, "_LangPatchScope"):
         return  # an older one takes them out in another way: slower, and the same
-    look = interpreter._patch_lang
+    patch = interpreter._patch_lang
 
     class Stays:
         restore = staticmethod(lambda: None)
 
     @functools.cache
     def once(kernel):
-        look(kernel)
+        patch(kernel)
         return Stays
 
     interpreter._patch_lang = once
 
 
 if interpreted:
-    look_through_the_language_once()
+    patch_the_language_once_per_kernel()

@@ -1,4 +1,4 @@
-"""The recurrent modules with drawn parameters, and a loop over the NumPy cells."""
+"""The recurrent modules with random parameters, and a loop over the NumPy cells."""
 
 import re
 
@@ -41,10 +41,11 @@ each_path = pytest.mark.parametrize("implementation", ["plain", "function", "com
 def make(kind, seed=0, **options):
     """A module whose gains are not 1 and whose biases are not 0."""
     module = KINDS[kind](IN, H, **{"dtype": torch.float64} | options)
-    return shake(module, seed)
+    return randomize(module, seed)
 
 
-def shake(module, seed=0):
+def randomize(module, seed=0):
+    """Draw all parameters at random, in place; gains are around 1."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, p in module.named_parameters():

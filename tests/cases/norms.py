@@ -1,4 +1,4 @@
-"""The norms with PyTorch's beside them, and the numbers that the tests of them draw."""
+"""The norms, each with PyTorch's as oracle, and the inputs of their tests."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 
 def in_ranks(work, world_size, folder):
-    """What ``work(rank)``, a function of a module, returns in each process of a group."""
+    """Return what ``work(rank)``, a function of a module, returns in each process of a group."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([work.__module__])  # PyTorch is loaded once
     with ProcessPoolExecutor(world_size, mp_context=context) as pool:

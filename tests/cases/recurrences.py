@@ -1,4 +1,4 @@
-"""Recurrences with drawn tensors, on a CPU, on a GPU, or on what says it is one."""
+"""Recurrences with random tensors on a CPU, on a GPU, or on a tensor that claims to be on one."""
 
 import pytest
 import torch
@@ -66,7 +66,7 @@ class Case:
 
 
 def check(case, tolerance=EXACT, **more):
-    """Hold results and every gradient to the plain loop's."""
+    """Compare the results and every gradient with those of the plain loop."""
     expected, actual = case.run(reference, **more), case.run(recurrent, **more)
     assert_close(actual, expected, **tolerance)
     assert_close(case.grads(actual), case.grads(expected), **tolerance)
@@ -105,6 +105,6 @@ def creep(device, dtype):
 
 
 class OnGpu(torch.Tensor):
-    """A tensor that says it is on a GPU, so that the choices made there are made here."""
+    """A tensor that claims to be on a GPU, to test decisions that depend on the device."""
 
     is_cuda = True

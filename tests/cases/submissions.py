@@ -1,4 +1,4 @@
-"""Made-up submissions of one homework: right as students write them, wrong, and hostile."""
+"""Synthetic submissions of one homework: correct as students write them, wrong, and hostile."""
 
 import json
 import zipfile

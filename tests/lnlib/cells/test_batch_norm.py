@@ -6,7 +6,7 @@ import torch
 
 from lnlib import cells
 from lnlib.cells import RecurrentBatchNorm, rnn_step
-from tests.cases.cells import EXACT, FORMS, H, I, back, make, places, step
+from tests.cases.cells import EXACT, FORMS, H, I, backward, make, places, step
 
 # Batch norm through time.
 
@@ -60,8 +60,8 @@ def test_a_backward_step_moves_no_average_of_any_norm(cell, shared):
         for t in range(2)
     }
     for t in range(2):
-        back(cell, "batch", params, 3 * x, h + 1, c, out, batch_norm=statistics.at(t))
-    back(cell, "batch", params, x, h, c, out, batch_norm=statistics.at(statistics.steps))
+        backward(cell, "batch", params, 3 * x, h + 1, c, out, batch_norm=statistics.at(t))
+    backward(cell, "batch", params, x, h, c, out, batch_norm=statistics.at(statistics.steps))
     assert statistics.steps == (1 if shared else 2)
     for (place, t), (mean, var) in before.items():
         np.testing.assert_array_equal(statistics.mean(place, t), mean)

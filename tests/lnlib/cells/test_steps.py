@@ -12,7 +12,7 @@ from tests.cases.cells import (
     FORMS,
     GATES,
     H,
-    back,
+    backward,
     each,
     make,
     places,
@@ -28,7 +28,7 @@ def test_gradients_match_central_differences_where_gains_and_biases_are_missing(
     params = {name: params[name] for name in ("W_ih", "W_hh")}
     arguments = {"x": x, "h": h, "c": c} if cell == "lstm" else {"x": x, "h": h}
     d = np.random.default_rng(1).normal(size=step(cell, form, params, x, h, c).shape)
-    gradients = back(cell, form, params, x, h, c, d)
+    gradients = backward(cell, form, params, x, h, c, d)
     assert gradients.keys() == {**arguments, **params}.keys()
     for name, a in {**arguments, **params}.items():
         np.testing.assert_allclose(
@@ -58,7 +58,7 @@ def test_arguments_stay_as_they_are(cell, form):
     params, x, h, c = make(cell, form)
     before = [a.copy() for a in (x, h, c, *params.values())]
     out = step(cell, form, params, x, h, c)
-    back(cell, form, params, x, h, c, np.ones_like(out))
+    backward(cell, form, params, x, h, c, np.ones_like(out))
     for a, saved in zip((x, h, c, *params.values()), before, strict=True):
         np.testing.assert_array_equal(a, saved)
 
@@ -137,7 +137,7 @@ def test_every_setting_matters_and_is_right(cell, form, options, at_test):
     out.backward(torch.from_numpy(d))
     actual = step(cell, form, params, x, h, c, **options, **saved)
     np.testing.assert_allclose(actual, out.detach().numpy(), rtol=1e-10, atol=1e-12)
-    gradients = back(cell, form, params, x, h, c, d, **options, **saved)
+    gradients = backward(cell, form, params, x, h, c, d, **options, **saved)
     for name, leaf in leaves.items():
         np.testing.assert_allclose(
             gradients[name], leaf.grad.numpy(), rtol=1e-9, atol=1e-11, err_msg=name
@@ -151,7 +151,7 @@ def test_float32_stays_float32_forwards_and_backwards(cell, form, b):
     params = {name: a.astype(np.float32) for name, a in params.items() if b or name != "b"}
     x, h, c = (a.astype(np.float32) for a in arrays)
     out = step(cell, form, params, x, h, c)
-    gradients = back(cell, form, params, x, h, c, np.ones_like(out))
+    gradients = backward(cell, form, params, x, h, c, np.ones_like(out))
     assert {name for name, a in gradients.items() if a.dtype != np.float32} == set()
     assert out.dtype == np.float32
 

@@ -22,8 +22,8 @@ from tests.cases.modules import (
     each_form,
     make,
     numpy_params,
+    randomize,
     run_numpy,
-    shake,
     start,
     states,
 )
@@ -47,7 +47,7 @@ def test_attention_weights_take_eps(qk_norm):
 
 @each_form
 def test_a_cell_under_autocast_takes_a_float32_state(kind, form):
-    cell = shake(CELLS[kind](3, H, form=form))
+    cell = randomize(CELLS[kind](3, H, form=form))
     x, hx = draw(B, 3).float(), tuple(draw(2, B, H, seed=2).float())
     hx = hx if kind == "lstm" else hx[0]
     with torch.autocast("cpu", torch.bfloat16):
@@ -60,7 +60,7 @@ def test_a_cell_under_autocast_takes_a_float32_state(kind, form):
 
 @pytest.mark.parametrize("one", [False, True], ids=["a batch", "one sequence"])
 def test_states_of_an_lstm_may_come_as_a_list(one):
-    module, cell = make("lstm"), shake(CELLS["lstm"](3, H).double())
+    module, cell = make("lstm"), randomize(CELLS["lstm"](3, H).double())
     x, (h, c) = draw(T, B, 3), start("lstm")
     if one:
         x, h, c = x[:, 0], h[:, 0], c[:, 0]
@@ -73,7 +73,9 @@ def test_states_of_an_lstm_may_come_as_a_list(one):
 @pytest.mark.parametrize("implementation", ["plain", "function", "compiled"])
 @each_form
 def test_a_network_of_one_unit_is_that_of_the_numpy_cells(kind, form, implementation):
-    module = shake(KINDS[kind](3, 1, form=form, implementation=implementation, dtype=torch.float64))
+    module = randomize(
+        KINDS[kind](3, 1, form=form, implementation=implementation, dtype=torch.float64)
+    )
     x, hx = draw(T, B, 3), tuple(draw(2, 1, B, 1, seed=2))
     hx = hx if kind == "lstm" else hx[0]
     expected, end = run_numpy(kind, form, numpy_params(module), x, [s[0] for s in states(kind, hx)])

@@ -23,7 +23,7 @@ from lnlib.nn import (
     LayerNormRNNCell,
     RMSNorm,
 )
-from tests.cases.modules import shake
+from tests.cases.modules import randomize
 
 B, T, H = 4, 3, 5
 FAST = ("fused", "compiled", "function")
@@ -47,12 +47,12 @@ def make(name, implementation):
     kind, _, residual = name.partition(" + ")
     if kind in RECURRENT:
         module = RECURRENT[kind](H, H, dtype=torch.float64, implementation=implementation)
-        return shake(module), lambda x: module(x)[0], draw(T, B, H, seed=5)
+        return randomize(module), lambda x: module(x)[0], draw(T, B, H, seed=5)
     module = {"layer": LayerNorm, "rms": RMSNorm}[kind](
         H, dtype=torch.float64, implementation=implementation
     )
     call = (lambda x: sum(module(x, 2 * x))) if residual else module
-    return shake(module), call, draw(B, H, seed=5)
+    return randomize(module), call, draw(B, H, seed=5)
 
 
 def both(name, implementation):
@@ -258,7 +258,7 @@ def targets(traced):
 
 @each_module
 def test_a_symbolic_trace_has_the_module_as_one_node(make_module, shape):
-    model = shake(Model(make_module()))
+    model = randomize(Model(make_module()))
     traced = fx.symbolic_trace(model)
     assert targets(traced) == ["first", "inner"]
     x = draw(*shape, dtype=torch.float32)
@@ -267,7 +267,7 @@ def test_a_symbolic_trace_has_the_module_as_one_node(make_module, shape):
 
 @pytest.mark.parametrize(("make_model", "second"), [(Residual, H), (Conditioned, 2), (Gated, 2)])
 def test_a_symbolic_trace_keeps_the_second_argument_and_both_outputs(make_model, second):
-    model = shake(make_model())
+    model = randomize(make_model())
     traced = fx.symbolic_trace(model)
     assert targets(traced) == ["norm"]
     given = draw(B, H, dtype=torch.float32), draw(B, second, dtype=torch.float32)
@@ -288,7 +288,7 @@ def first_output(y):
 @each_module
 @pytest.mark.parametrize(("reduction", "frozen"), [("sum", False), ("mean", True)])
 def test_gradients_of_each_example_are_those_of_a_loop(make_module, shape, reduction, frozen):
-    model = shake(Model(make_module())).double()
+    model = randomize(Model(make_module())).double()
     first = next(model.inner.parameters()).requires_grad_(not frozen)
     x = draw(*shape)
     loss = {"sum": torch.sum, "mean": lambda y: y.sum() / B}[reduction]
@@ -314,7 +314,7 @@ def test_gradients_of_each_example_need_a_batch_of_equal_lengths():
 @pytest.mark.parametrize("kind", [*RECURRENT.values(), *CELLS.values()])
 @pytest.mark.parametrize("state", [torch.float32, torch.bfloat16], ids=str)
 def test_under_autocast_a_state_of_either_dtype_gives_what_casting_by_hand_gives(kind, state):
-    module = shake(kind(H, H))
+    module = randomize(kind(H, H))
     shape = (1, B, H) if kind in RECURRENT.values() else (B, H)
     x = draw(*((T, B, H) if len(shape) == 3 else shape), dtype=torch.float32)
     hx = tuple(draw(*shape, seed=k, dtype=state) for k in (1, 2))

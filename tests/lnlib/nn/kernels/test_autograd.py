@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from lnlib.nn.kernels import autograd, autograd_norms, reference
 from lnlib.nn.kernels.cpu import recurrent
-from tests.cases.compiled import FLOAT64, SIZES, arguments, call, everything, numbers
+from tests.cases.compiled import FLOAT64, SIZES, arguments, call, outputs_and_gradients, randn
 from tests.cases.recurrences import each_kind
 
 ENDING = SIZES["ending"]
@@ -41,7 +41,9 @@ def test_results_and_gradients_are_those_of_the_plain_loop(
     tensors, norms = arguments(kind, options, H, sizes)
     norms = [norm and [None if k in missing else p for k, p in enumerate(norm)] for norm in norms]
     ours, theirs = (
-        everything(module, kind, options, tensors, sizes, norms, reverse=reverse, eps=1e-3)
+        outputs_and_gradients(
+            module, kind, options, tensors, sizes, norms, reverse=reverse, eps=1e-3
+        )
         for module in (path, reference)
     )
     assert_close(ours, theirs, **FLOAT64)
@@ -51,9 +53,9 @@ def test_results_and_gradients_are_those_of_the_plain_loop(
 @pytest.mark.parametrize("rows", [1, 12])
 def test_the_size_of_a_chunk_changes_nothing(kind, options, rows, monkeypatch):
     tensors, norms = arguments(kind, options, 5, ENDING)
-    whole = everything(autograd, kind, options, tensors, ENDING, norms, reverse=True)
+    whole = outputs_and_gradients(autograd, kind, options, tensors, ENDING, norms, reverse=True)
     monkeypatch.setattr(autograd_norms, "CHUNK", rows)
-    cut = everything(autograd, kind, options, tensors, ENDING, norms, reverse=True)
+    cut = outputs_and_gradients(autograd, kind, options, tensors, ENDING, norms, reverse=True)
     assert_close(cut, whole, **FLOAT64)
 
 
@@ -89,7 +91,7 @@ def one_number(y):
 
 
 def a_transpose(y):
-    return numbers(torch.Generator().manual_seed(9), *y.shape[::-1]).t()
+    return randn(torch.Generator().manual_seed(9), *y.shape[::-1]).t()
 
 
 @each_kind
@@ -152,8 +154,8 @@ def test_tensors_need_not_be_contiguous(path, kind, options):
         for norm in norms
     ]
     assert_close(
-        everything(path, kind, options, strided, [3] * 4, wide),
-        everything(path, kind, options, tensors, [3] * 4, norms),
+        outputs_and_gradients(path, kind, options, strided, [3] * 4, wide),
+        outputs_and_gradients(path, kind, options, tensors, [3] * 4, norms),
         **FLOAT64,
     )
 
@@ -195,7 +197,7 @@ def test_half_precision_is_rounded_at_the_ends_alone(kind, options, dtype):
         [t.detach().double().requires_grad_() for t in tensors],
         [norm and [p.detach().double().requires_grad_() for p in norm] for norm in norms],
     )
-    dys = [numbers(torch.Generator().manual_seed(9), sum(ENDING), 5).to(dtype)]
+    dys = [randn(torch.Generator().manual_seed(9), sum(ENDING), 5).to(dtype)]
     ours = call(autograd, kind, options, tensors, ENDING, norms)
     theirs = call(reference, kind, options, exact[0], ENDING, exact[1])
     assert {y.dtype for y in ours} == {dtype}
@@ -208,9 +210,9 @@ def test_half_precision_is_rounded_at_the_ends_alone(kind, options, dtype):
 @each_kind
 def test_autocast_leaves_the_results_alone(kind, options):
     tensors, norms = arguments(kind, options, 5, ENDING, torch.float32)
-    outside = everything(autograd, kind, options, tensors, ENDING, norms)
+    outside = outputs_and_gradients(autograd, kind, options, tensors, ENDING, norms)
     with torch.autocast("cpu", torch.bfloat16):
-        inside = everything(autograd, kind, options, tensors, ENDING, norms)
+        inside = outputs_and_gradients(autograd, kind, options, tensors, ENDING, norms)
     assert_close(inside, outside, rtol=0, atol=0)
 
 

@@ -25,7 +25,7 @@ from tests.cases.modules import (
     each_form,
     each_kind,
     make,
-    shake,
+    randomize,
     start,
     states,
 )
@@ -45,7 +45,7 @@ def of_inputs(name):
 
 def networks(kind, form):
     """A network and a cell, as functions of a fresh copy without arguments."""
-    network, cell = make(kind, form=form, **BOTH), shake(CELLS[kind](IN, H, form=form).double())
+    network, cell = make(kind, form=form, **BOTH), randomize(CELLS[kind](IN, H, form=form).double())
     x, hx = draw(T, B, IN), start(kind, 4)
     one = states(kind, hx)
     one = tuple(s[0] for s in one) if kind == "lstm" else one[0][0]
@@ -187,7 +187,7 @@ def test_without_its_norms_a_network_is_that_of_torch(kind, form, layers):
 
 @each_form
 def test_without_its_norms_a_cell_is_that_of_torch(kind, form):
-    ours = shake(CELLS[kind](IN, H, form=form, dtype=torch.float64))
+    ours = randomize(CELLS[kind](IN, H, form=form, dtype=torch.float64))
     theirs = {"rnn": nn.RNNCell, "lstm": nn.LSTMCell, "gru": nn.GRUCell}[kind](IN, H).double()
     for name in norms(ours):
         setattr(ours, name, nn.Identity())

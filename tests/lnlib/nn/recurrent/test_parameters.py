@@ -26,7 +26,7 @@ from tests.cases.modules import (
     each_kind,
     h,
     make,
-    shake,
+    randomize,
     start,
     states,
 )
@@ -121,7 +121,7 @@ def run_public(cell, x, state):
 
 @pytest.mark.parametrize("prefix", ["", "layers.0.cell."], ids=["a cell", "a stack"])
 def test_weights_of_the_public_layout_compute_what_they_did_there(prefix):
-    theirs = shake(PublicCell(IN, H).double())
+    theirs = randomize(PublicCell(IN, H).double())
     ours = from_fastrnns({prefix + n: p for n, p in theirs.state_dict().items()})
     x, (h_0, c_0) = draw(T, B, IN), start("lstm")
     output, (h_n, c_n) = ours(x, (h_0, c_0))

@@ -21,8 +21,8 @@ from tests.cases.modules import (
     error_of,
     make,
     numpy_params,
+    randomize,
     run_numpy,
-    shake,
     start,
     states,
 )
@@ -49,7 +49,7 @@ def test_padding_is_seen_by_nobody(kind, form, implementation):
 
 @each_form
 def test_a_cell_is_one_step_of_the_numpy_cell(kind, form):
-    cell = shake(CELLS[kind](IN, H, dtype=torch.float64, form=form))
+    cell = randomize(CELLS[kind](IN, H, dtype=torch.float64, form=form))
     x, hx = draw(B, IN), tuple(draw(2, B, H, seed=2)[: 1 + (kind == "lstm")])
     actual = states(kind, cell(x, hx if kind == "lstm" else hx[0]))
     _, expected = run_numpy(kind, form, numpy_params(cell, ""), x[None], hx)

@@ -15,7 +15,7 @@ from lnlab.experiments.mnist.steps import compiled as step
 from lnlib.nn.kernels import reference
 from lnlib.nn.kernels.cpu import build, layer_norm, recurrent
 from lnlib.nn.kernels.spec import Spec
-from tests.cases.compiled import FLOAT64, SIZES, arguments, call, everything
+from tests.cases.compiled import FLOAT64, SIZES, arguments, call, outputs_and_gradients
 from tests.cases.recurrences import each_kind
 
 
@@ -47,7 +47,7 @@ def test_float32_is_as_close_as_its_digits_allow(built, kind, options):
 def test_float32_gradients_are_those_of_the_plain_loop(built, kind, options):
     tensors, norms = arguments(kind, options, 40, [6] * 5, torch.float32)
     ours, theirs = (
-        everything(module, kind, options, tensors, [6] * 5, norms)
+        outputs_and_gradients(module, kind, options, tensors, [6] * 5, norms)
         for module in (recurrent, reference)
     )
     # Sums over all steps: measured 1e-5 of the largest entry.
@@ -62,10 +62,10 @@ def test_several_threads_give_what_one_does(built, monkeypatch, kind, options, c
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(count), raising=False)
     tensors, norms = arguments(kind, options, 70, SIZES["ending"])
     torch.set_num_threads(1)
-    one = everything(recurrent, kind, options, tensors, SIZES["ending"], norms)
+    one = outputs_and_gradients(recurrent, kind, options, tensors, SIZES["ending"], norms)
     torch.set_num_threads(count)
     assert recurrent._threads(70 * 70) == count
-    several = everything(recurrent, kind, options, tensors, SIZES["ending"], norms)
+    several = outputs_and_gradients(recurrent, kind, options, tensors, SIZES["ending"], norms)
     assert_close(several, one, rtol=1e-11, atol=1e-11)  # the order of summation differs
 
 
@@ -121,7 +121,7 @@ def test_several_callers_at_once_get_what_each_gets_alone(built, monkeypatch):
 
     def run(seed):
         tensors, norms = arguments("lstm", {}, 40, [5] * 20, seed=seed)
-        return everything(recurrent, "lstm", {}, tensors, [5] * 20, norms)
+        return outputs_and_gradients(recurrent, "lstm", {}, tensors, [5] * 20, norms)
 
     alone = [run(seed) for seed in range(8)]
     with ThreadPoolExecutor(4) as pool:
@@ -133,7 +133,8 @@ def test_one_large_shape_crosses_every_block_of_the_product(built):
     sizes = [19, 19]
     tensors, norms = arguments("lstm", {}, 307, sizes)
     ours, theirs = (
-        everything(module, "lstm", {}, tensors, sizes, norms) for module in (recurrent, reference)
+        outputs_and_gradients(module, "lstm", {}, tensors, sizes, norms)
+        for module in (recurrent, reference)
     )
     assert_close(ours, theirs, **FLOAT64)
 

@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from lnlib.nn.kernels import autograd_norms, reference
 from lnlib.nn.kernels.cpu import recurrent
-from tests.cases.compiled import FLOAT64, SIZES, arguments, call, numbers
+from tests.cases.compiled import FLOAT64, SIZES, arguments, call, randn
 from tests.cases.recurrences import each_kind
 
 
@@ -17,8 +17,8 @@ def products(kind, options, H, features, seed=3):
     widths = {"lstm": [4 * H], "gru": [2 * H, H], "rnn": [H]}[kind]
     if form in ("draw", "per_gate") or (kind, form) == ("rnn", "paper"):
         widths = []
-    weight, b = numbers(generator, gates * H, features), numbers(generator, gates * H)
-    norms = [(1 + 0.3 * numbers(generator, n), 0.2 * numbers(generator, n)) for n in widths]
+    weight, b = randn(generator, gates * H, features), randn(generator, gates * H)
+    norms = [(1 + 0.3 * randn(generator, n), 0.2 * randn(generator, n)) for n in widths]
     b = None if kind == "gru" or (kind, form) == ("rnn", "paper") else b
     return reference.Product(weight, b, tuple(norms))
 
@@ -37,7 +37,7 @@ def with_product(module, kind, options, tensors, sizes, norms, product, **more):
     else:
         outputs = call(module, kind, options, tensors, sizes, norms, product=product, **more)
     generator = torch.Generator().manual_seed(9)
-    projected = sum((y * numbers(generator, *y.shape)).sum() for y in outputs)
+    projected = sum((y * randn(generator, *y.shape)).sum() for y in outputs)
     return [*outputs, *torch.autograd.grad(projected, given)]
 
 
@@ -54,7 +54,7 @@ def test_inputs_made_in_the_loop_are_those_made_before_it(
     sizes = SIZES[sizes] + [1] * (24 if sizes == "ending" else 0)  # more rows than are made at once
     tensors, norms = arguments(kind, options, 19, sizes)
     generator = torch.Generator().manual_seed(5)
-    tensors[0] = numbers(generator, sum(sizes), features)
+    tensors[0] = randn(generator, sum(sizes), features)
     product = products(kind, options, 19, features)
     ours, theirs = (
         with_product(m, kind, options, tensors, sizes, norms, product, eps=1e-3, reverse=reverse)
@@ -67,7 +67,7 @@ def test_inputs_made_in_the_loop_are_those_made_before_it(
 @pytest.mark.parametrize("missing", [(0,), (1,), (0, 1)], ids=["gain", "bias", "both"])
 def test_norms_of_the_inputs_may_miss_a_gain_or_bias(built, kind, options, missing):
     tensors, norms = arguments(kind, options, 9, [3] * 4)
-    tensors[0] = numbers(torch.Generator().manual_seed(5), 12, 4)
+    tensors[0] = randn(torch.Generator().manual_seed(5), 12, 4)
     product = products(kind, options, 9, 4)
     saved = tuple(
         tuple(None if k in missing else p for k, p in enumerate(norm)) for norm in product.norms
@@ -84,7 +84,7 @@ def test_norms_of_the_inputs_may_miss_a_gain_or_bias(built, kind, options, missi
 def test_no_two_gradients_share_numbers(built, kind, options):
     # b and the biases of two norms have equal gradients: clipping one must leave the others.
     tensors, norms = arguments(kind, options, 9, [3] * 4)
-    tensors[0] = numbers(torch.Generator().manual_seed(5), 12, 9)
+    tensors[0] = randn(torch.Generator().manual_seed(5), 12, 9)
     product = products(kind, options, 9, 9)
     result = with_product(recurrent, kind, options, tensors, [3] * 4, norms, product, eps=1e-3)
     gradients = [g for g in result if not g.requires_grad]
@@ -97,7 +97,7 @@ def test_no_two_gradients_share_numbers(built, kind, options):
 def test_float32_statistics_of_the_inputs_keep_their_digits_far_from_0(built):
     # E[x^2] - E[x]^2 would leave none of them.
     tensors, norms = arguments("lstm", {}, 24, [4])
-    tensors[0] = numbers(torch.Generator().manual_seed(5), 4, 3)
+    tensors[0] = randn(torch.Generator().manual_seed(5), 4, 3)
     product = products("lstm", {}, 24, 3)
     product.weight[:, 0] = 1e3  # one number for all gates, and so only their mean
     tensors[0][:, 0] = 3
@@ -119,7 +119,7 @@ def test_float32_statistics_of_the_inputs_keep_their_digits_far_from_0(built):
 @each_kind
 def test_data_weights_and_biases_of_the_inputs_need_not_be_contiguous(built, kind, options):
     tensors, norms = arguments(kind, options, 6, [3] * 4)
-    tensors[0] = numbers(torch.Generator().manual_seed(5), 12, 4)
+    tensors[0] = randn(torch.Generator().manual_seed(5), 12, 4)
     product = products(kind, options, 6, 4)
     spread = [t.detach().t().contiguous().t() for t in (tensors[0], product.weight)]
     b = product.bias if product.bias is None else torch.stack((product.bias,) * 2, 1)[:, 0]

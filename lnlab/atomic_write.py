@@ -27,7 +27,7 @@ def write(path: Path, content: bytes) -> None:
     Raises:
         OSError: If the file cannot be written; no partial file is left then.
     """
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = partial_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part.unlink(missing_ok=True)  # of an earlier process with this number, or a link or a pipe
@@ -43,6 +43,11 @@ def write(path: Path, content: bytes) -> None:
             raise
     except OSError as error:
         raise cannot_write(path, error, len(content)) from error
+
+
+def partial_path(path: Path) -> Path:
+    """Return the path of the partial file that this process writes before it replaces ``path``."""
+    return path.with_name(f"{path.name}.{os.getpid()}.part")
 
 
 def cannot_write(path: Path, error: OSError, need: int | None = None) -> OSError:

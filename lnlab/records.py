@@ -239,8 +239,8 @@ def check_writable(path: Path) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _partial(path).touch()
-        _partial(path).unlink()
+        atomic_write.partial_path(path).touch()
+        atomic_write.partial_path(path).unlink()
         if path.is_dir():
             raise IsADirectoryError(None, "a folder of this name is there")
     except OSError as error:
@@ -249,10 +249,6 @@ def check_writable(path: Path) -> None:
             f"record_runs: out must be a folder where {path.name} can be written, got "
             f"{path.parent} ({reason}); choose another"
         ) from error
-
-
-def _partial(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{os.getpid()}.part")
 
 
 def _dump(value: Any) -> str:

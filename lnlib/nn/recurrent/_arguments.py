@@ -15,7 +15,7 @@ def _check_nonlinearity(name: str, nonlinearity: str) -> None:
         raise ValueError(f"{name}: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
 
 
-def _autocast_dtype(data: Tensor) -> torch.dtype | None:
+def _autocast(data: Tensor) -> torch.dtype | None:
     """Return the dtype that autocast asks for, if it is on."""
     kind = data.device.type
     if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
@@ -23,7 +23,7 @@ def _autocast_dtype(data: Tensor) -> torch.dtype | None:
     return None
 
 
-def _state_tensors(name: str, hx: State | None, states: int) -> tuple[Tensor, ...]:
+def _tensors(name: str, hx: State | None, states: int) -> tuple[Tensor, ...]:
     """Return the tensors of ``hx``; refuse what is none."""
     if hx is None:
         return ()
@@ -44,7 +44,7 @@ def _state_tensors(name: str, hx: State | None, states: int) -> tuple[Tensor, ..
 def _check_data(module: nn.Module, weight: Tensor, data: Tensor) -> None:
     name = type(module).__name__
     check_real(name, input=data, weight_ih=weight)
-    cast = _autocast_dtype(data) is not None and data.is_floating_point()
+    cast = _autocast(data) is not None and data.is_floating_point()
     if data.dtype != weight.dtype and not cast:
         raise ValueError(
             f"{name}: input is {data.dtype}, the weights are {weight.dtype}; "

@@ -17,13 +17,7 @@ from lnlib.nn import _calls, kernels
 from lnlib.nn.kernels.reference import Product
 from lnlib.nn.kernels.spec import Spec
 from lnlib.nn.norm import LayerNorm
-from lnlib.nn.recurrent._arguments import (
-    State,
-    _autocast_dtype,
-    _check_data,
-    _check_states,
-    _state_tensors,
-)
+from lnlib.nn.recurrent._arguments import State, _autocast, _check_data, _check_states, _tensors
 from lnlib.nn.recurrent._norms import caller, is_as_built
 from lnlib.norms._arguments import check_eps
 from lnlib.registry import CELLS, Form
@@ -108,10 +102,7 @@ class _RecurrentBase(nn.Module):
             self.add_module(f"layernorm_{name}{suffix}", norm)
 
     def reset_parameters(self) -> None:
-        """Initialize the weights as ``torch.nn`` does, gains with ``gain``, and biases with 0.
-
-        ``bias_init`` and ``recurrent_init`` choose another initialization.
-        """
+        """Initialize the parameters, by default as ``torch.nn`` does but with biases of 0."""
         bound = 1 / math.sqrt(self.hidden_size)
         for name, parameter in self.named_parameters():
             if name.startswith("weight_hh") and self.recurrent_init == "orthogonal":
@@ -125,13 +116,9 @@ class _RecurrentBase(nn.Module):
                 nn.init.zeros_(parameter)
 
     def _run_layer(
-        self,
-        suffix: str,
-        data: Tensor,
-        batch_sizes: Sequence[int],
-        state: tuple[Tensor, ...],
+        self, suffix: str, data: Tensor, batch_sizes: Sequence[int], state: tuple[Tensor, ...],
         reverse: bool = False,
-    ) -> tuple[Tensor, ...]:
+    ) -> tuple[Tensor, ...]:  # fmt: skip
         """Run one layer in one direction over packed data.
 
         Args:
@@ -167,10 +154,9 @@ class _RecurrentBase(nn.Module):
             norm = getattr(self, norm_name := f"layernorm_{key}{suffix}")
             groups = self.gates if self._is_grouped(key) else 1
             if is_as_built(norm, span * H, groups, self.eps):
-                weight_and_bias = (
+                norms[key] = tuple(
                     checked(norm, n, (span * H,), norm_name + ".") for n in ("weight", "bias")
                 )
-                norms[key] = tuple(weight_and_bias)
             else:
                 is_cast = data.dtype != getattr(self, "weight_hh" + suffix).dtype
                 norms[key] = caller(norm, f"{type(self).__name__}: {norm_name}", is_cast)
@@ -202,8 +188,7 @@ class _RecurrentBase(nn.Module):
         """Return the sizes, and the options that differ from their defaults."""
         text = f"{self.input_size}, {self.hidden_size}"
         for name, default in self._defaults.items():
-            if getattr(self, name) != default:
-                value = getattr(self, name)
+            if (value := getattr(self, name)) != default:
                 text += f", {name}={value!r}"
         return text
 
@@ -247,11 +232,8 @@ class _RNNBase(_RecurrentBase):
                 f"{name}: proj_size must be 0, got {proj_size!r}; the paper's networks have no "
                 "projection; apply a torch.nn.Linear to the outputs instead"
             )
-        if (
-            isinstance(dropout, bool)
-            or not isinstance(dropout, numbers.Number)
-            or (not 0 <= dropout <= 1)
-        ):
+        is_number = isinstance(dropout, numbers.Number) and not isinstance(dropout, bool)
+        if not (is_number and 0 <= dropout <= 1):
             raise ValueError(
                 f"{name}: dropout must be a probability from 0 to 1, got {dropout!r}; "
                 "it is that of an output being zeroed between layers"
@@ -368,17 +350,14 @@ class _RNNBase(_RecurrentBase):
         return PackedSequence(data, batch_sizes, sorted_indices, unsorted_indices), state
 
     def _forward(
-        self,
-        data: Tensor,
-        batch_sizes: list[int],
-        hx: State | None,
+        self, data: Tensor, batch_sizes: list[int], hx: State | None,
         sorted_indices: Tensor | None = None,
-    ) -> tuple[Tensor, State]:
+    ) -> tuple[Tensor, State]:  # fmt: skip
         """Run all layers over packed data ``(N, features)``; ``hx`` is in the batch's order."""
         self._check_sizes(data, batch_sizes, hx)
         if hx is not None and sorted_indices is not None:
             hx = _map_state(hx, lambda s: s.index_select(1, sorted_indices))
-        if (dtype := _autocast_dtype(data)) is None:
+        if (dtype := _autocast(data)) is None:
             return self._layers(data, batch_sizes, hx)
         with torch.autocast(data.device.type, enabled=False):
             hx = None if hx is None else _map_state(hx, lambda s: s.to(dtype))
@@ -419,7 +398,7 @@ class _RNNBase(_RecurrentBase):
                 f"{name}: input must be 2D or 3D, (T, features) or (T, B, features), got "
                 f"{input.dim()}D; one axis is time"
             )
-        for s in _state_tensors(name, hx, self.states):
+        for s in _tensors(name, hx, self.states):
             if s.dim() != input.dim():
                 raise RuntimeError(
                     f"{name}: for {input.dim()}D input, hx must be {input.dim()}D too, got "
@@ -432,11 +411,10 @@ class _RNNBase(_RecurrentBase):
         _check_data(self, self.weight_ih_l0, data)
         if not batch_sizes:
             raise RuntimeError(f"{name}: input must have at least one time step, got 0")
-        layers = self.num_layers * (1 + self.bidirectional)
-        expected = (layers, batch_sizes[0], self.hidden_size)
+        expected = (self.num_layers * (1 + self.bidirectional), batch_sizes[0], self.hidden_size)
         _check_states(
-            name, _state_tensors(name, hx, self.states), expected,
-            "layers * directions, B, hidden_size", data.dtype, _autocast_dtype(data),
+            name, _tensors(name, hx, self.states), expected,
+            "layers * directions, B, hidden_size", data.dtype, _autocast(data),
         )  # fmt: skip
 
 
@@ -495,7 +473,7 @@ class _RNNCellBase(_RecurrentBase):
                 f"{name}: input must be a Tensor of 1D or 2D, (features) or (B, features), got "
                 f"{got}; a cell takes one time step"
             )
-        state = _state_tensors(name, hx, self.states)
+        state = _tensors(name, hx, self.states)
         is_unbatched = input.dim() == 1
         if any(s.dim() != input.dim() for s in state):
             raise ValueError(
@@ -506,10 +484,10 @@ class _RNNCellBase(_RecurrentBase):
             input, state = input.unsqueeze(0), tuple(s.unsqueeze(0) for s in state)
         _check_data(self, self.weight_ih, input)
         expected = (len(input), self.hidden_size)
-        _check_states(name, state, expected, "B, hidden_size", input.dtype, _autocast_dtype(input))
+        _check_states(name, state, expected, "B, hidden_size", input.dtype, _autocast(input))
         if not state:
             state = (input.new_zeros(expected),) * self.states
-        if (dtype := _autocast_dtype(input)) is None:
+        if (dtype := _autocast(input)) is None:
             _, *state = self._run_layer("", input, [len(input)], state)
         else:
             with torch.autocast(input.device.type, enabled=False):

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import lnlib
-from lnlab import checkpoint, records, runner, training
+from lnlab import checkpoint, distributed, records, runner, training
 from lnlab.cli import main
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist.run import Settings
@@ -46,7 +46,7 @@ class Bar:
     """Stands in for tqdm, and remembers its numbers."""
 
     def __init__(self, *, total, **_):
-        self.total, self.n, self.messages = total, 0, []
+        self.total, self.n, self.skipped, self.messages = total, 0, 0, []
         Bar.last = self
 
     def __enter__(self):
@@ -58,7 +58,9 @@ class Bar:
     def update(self, n):
         self.n += n
 
-    skip = update
+    def skip(self, n):
+        self.n += n
+        self.skipped += n
 
     def start_run(self):
         pass
@@ -102,6 +104,21 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
     assert len(list(tmp_path.glob("mnist/*.json"))) == 2
     assert list(live.parent.iterdir()) == [live], "a checkpoint or a lock is left"
     assert Bar.last.n == Bar.last.total
+    assert Bar.last.skipped == 1437 // 16, "updates of the other command are not in the rate"
+
+
+def test_ranks_start_with_the_longest_runs(tmp_path, monkeypatch):
+    class Team(distributed.SingleProcess):
+        size = 2
+
+        def work(self, runs, *_):
+            self.epochs = [settings.epochs for settings, *_ in runs]
+
+    team = Team(torch.device("cpu"))
+    monkeypatch.setattr(distributed, "join", lambda device: team)
+    chosen = [Settings(norm=n, epochs=e, **SMALL) for n, e in (("none", 1), ("layer", 3))]
+    record_runs(mnist.EXPERIMENT, chosen, [0, 1], out=tmp_path, device="cpu")
+    assert team.epochs == [3, 3, 1, 1]
 
 
 @pytest.mark.parametrize("epochs", [1, 3])

@@ -188,3 +188,7 @@ def test_the_help_of_an_experiment_tells_of_every_setting(experiment, capsys):
         flag = cli_args(field.name, True)[0]
         assert re.search(rf"^  {flag}\b.*(\n {{24}}|  )\S", text, re.M), flag
     assert not re.search(r"\(default:\s+(None)?\)", text)
+    seeds = re.search(r"one run per seed\s+\(default:\s+([^)]+)\)", text)[1]
+    cpu = f"0 to {experiments.find(experiment).defaults['seeds'] - 1}"
+    both = f"0 to 9 on a GPU, {cpu} on a CPU"
+    assert " ".join(seeds.split()) == (both if experiment == "mnist" else cpu)

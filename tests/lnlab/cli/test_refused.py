@@ -144,6 +144,15 @@ def test_a_setting_that_changes_none_of_the_runs_is_told(command, idle):
     )
 
 
+def test_a_setting_of_a_scale_that_changes_none_of_the_runs_is_not_reported(monkeypatch):
+    command = ["replay", "mnist", "--norm", "layer", "--scale", "paper", "--device", "cpu"]
+    assert invocation(command).settings[0].momentum != 0.2
+    scaled = dataclasses.replace(experiments.find("mnist"), scales={"paper": {"momentum": 0.2}})
+    monkeypatch.setattr(experiments, "find", {"mnist": scaled}.get)
+    result = invocation(command)
+    assert ({s.momentum for s in result.settings}, result.unused_flags) == ({0.2}, [])
+
+
 def test_what_is_told_does_not_stop_the_run(tmp_path, capsys, short):
     assert main(short("mnist", tmp_path, "--norm", "layer", "--momentum", "0.2")) == 0
     text = capsys.readouterr().err

@@ -70,7 +70,7 @@ def test_names_have_a_capital_within_sentences_and_never_none():
 
 
 def test_windows_are_all_runs_around_a_verse_that_are_long_enough_and_not_too_long():
-    lengths = [60, 30, 20, 45, 70, 10]  # three are just 110 together, two just 50
+    lengths = [60, 30, 20, 45, 46, 10]  # sums of exactly 50, 110 and 111 tokens
     for verse in range(6):
         expected = {
             (a, b) for a in range(verse + 1) for b in range(verse + 1, 7)

@@ -1,5 +1,7 @@
 """Recurrences with random tensors on a CPU, on a GPU, or on a tensor that claims to be on one."""
 
+import copy
+
 import pytest
 import torch
 from torch.testing import assert_close
@@ -21,6 +23,12 @@ IDS = ["-".join((kind, *options.values())) for kind, options in KINDS]
 PARTS = {"lstm": 4, "gru": 3, "rnn": 1}
 NORMS = {"lstm": (4, 1), "gru": (2, 1), "rnn": (1,)}
 EQUAL, UNEQUAL = [3] * 21, [4, 4, 4, 3, 3, 1]
+SIZES = {
+    "one": [1] * 7,
+    "three": [3] * 7,
+    "seventeen": [17] * 7,
+    "ending": [17, 9, 9, 4, 1, 1, 1],
+}
 
 each_kind = pytest.mark.parametrize(("kind", "options"), KINDS, ids=IDS)
 each_direction = pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
@@ -31,8 +39,12 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CU
 EXACT = {"rtol": 1e-10, "atol": 1e-11}
 
 
+def randn(*shape, seed):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
 class Case:
-    """Arguments of a recurrence, and the leaves among them."""
+    """Arguments of a recurrence, with gains that are not 1 and biases that are not 0."""
 
     def __init__(self, kind, options, sizes, H=5, dtype=torch.float64, device="cpu", seed=0):
         generator = torch.Generator().manual_seed(seed)
@@ -55,9 +67,27 @@ class Case:
         norms = [p for norm in self.norms for p in norm if p is not None]
         return [self.inputs, *self.state, self.weight, *norms]
 
-    def run(self, module, **more):
+    def map(self, function):
+        """Return a case with new leaves, which are ``function`` of the detached ones."""
+        case = copy.copy(self)
+        case.inputs, *case.state, case.weight = (
+            function(t.detach()).requires_grad_() for t in (self.inputs, *self.state, self.weight)
+        )
+        case.norms = [
+            [p if p is None else function(p.detach()).requires_grad_() for p in norm]
+            for norm in self.norms
+        ]
+        return case
+
+    def run(self, module, product=None, **more):
         spec = Spec(self.kind, **self.options, **more)
-        return module.run(spec, self.inputs, self.sizes, self.state, self.weight, self.norms)
+        given = {} if product is None else {"product": product}
+        tensors = self.inputs, self.sizes, self.state, self.weight, self.norms
+        return module.run(spec, *tensors, **given)
+
+    def results_and_grads(self, module, **more):
+        results = self.run(module, **more)
+        return [*results, *self.grads(results)]
 
     def grads(self, results, **more):
         # Weighted, so that no output's gradient is like another's.

@@ -15,8 +15,7 @@ from lnlab.experiments.mnist.steps import compiled as step
 from lnlib.nn.kernels import reference
 from lnlib.nn.kernels.cpu import build, layer_norm, recurrent
 from lnlib.nn.kernels.spec import Spec
-from tests.cases.compiled import FLOAT64, SIZES, arguments, call, outputs_and_gradients
-from tests.cases.recurrences import each_kind
+from tests.cases.recurrences import EXACT, SIZES, Case, each_kind
 
 
 @pytest.mark.skipif(
@@ -33,23 +32,16 @@ def test_where_there_is_a_compiler_there_is_the_library(library):
 @each_kind
 def test_float32_is_as_close_as_its_digits_allow(built, kind, options):
     # A few steps: two orders of summation part exponentially with time.
-    tensors, norms = arguments(kind, options, 40, [6] * 5)
-    single = (
-        [t.detach().float() for t in tensors],
-        [norm and [p.detach().float() for p in norm] for norm in norms],
-    )
-    ours = call(recurrent, kind, options, single[0], [6] * 5, single[1])
-    theirs = call(reference, kind, options, tensors, [6] * 5, norms)
+    case = Case(kind, options, [6] * 5, 40)
+    ours = case.map(torch.Tensor.float).run(recurrent)
+    theirs = case.run(reference)
     assert_close(list(ours), [y.float() for y in theirs])
 
 
 @each_kind
 def test_float32_gradients_are_those_of_the_plain_loop(built, kind, options):
-    tensors, norms = arguments(kind, options, 40, [6] * 5, torch.float32)
-    ours, theirs = (
-        outputs_and_gradients(module, kind, options, tensors, [6] * 5, norms)
-        for module in (recurrent, reference)
-    )
+    case = Case(kind, options, [6] * 5, 40, torch.float32)
+    ours, theirs = (case.results_and_grads(module) for module in (recurrent, reference))
     # Sums over all steps: measured 1e-5 of the largest entry.
     for a, b in zip(ours, theirs, strict=True):
         assert_close(a, b, rtol=1e-4, atol=1e-4 * float(b.detach().abs().max()))
@@ -60,12 +52,12 @@ def test_float32_gradients_are_those_of_the_plain_loop(built, kind, options):
 def test_several_threads_give_what_one_does(built, monkeypatch, kind, options, count):
     monkeypatch.setattr(recurrent, "WORK", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(count), raising=False)
-    tensors, norms = arguments(kind, options, 70, SIZES["ending"])
+    case = Case(kind, options, SIZES["ending"], 70)
     torch.set_num_threads(1)
-    one = outputs_and_gradients(recurrent, kind, options, tensors, SIZES["ending"], norms)
+    one = case.results_and_grads(recurrent)
     torch.set_num_threads(count)
     assert recurrent._threads(70 * 70) == count
-    several = outputs_and_gradients(recurrent, kind, options, tensors, SIZES["ending"], norms)
+    several = case.results_and_grads(recurrent)
     assert_close(several, one, rtol=1e-11, atol=1e-11)  # the order of summation differs
 
 
@@ -120,8 +112,8 @@ def test_several_callers_at_once_get_what_each_gets_alone(built, monkeypatch):
     torch.set_num_threads(2)
 
     def run(seed):
-        tensors, norms = arguments("lstm", {}, 40, [5] * 20, seed=seed)
-        return outputs_and_gradients(recurrent, "lstm", {}, tensors, [5] * 20, norms)
+        case = Case("lstm", {}, [5] * 20, 40, seed=seed)
+        return case.results_and_grads(recurrent)
 
     alone = [run(seed) for seed in range(8)]
     with ThreadPoolExecutor(4) as pool:
@@ -131,12 +123,9 @@ def test_several_callers_at_once_get_what_each_gets_alone(built, monkeypatch):
 def test_one_large_shape_crosses_every_block_of_the_product(built):
     # More columns, rows and terms than a block, and a rest of each.
     sizes = [19, 19]
-    tensors, norms = arguments("lstm", {}, 307, sizes)
-    ours, theirs = (
-        outputs_and_gradients(module, "lstm", {}, tensors, sizes, norms)
-        for module in (recurrent, reference)
-    )
-    assert_close(ours, theirs, **FLOAT64)
+    case = Case("lstm", {}, sizes, 307)
+    ours, theirs = (case.results_and_grads(module) for module in (recurrent, reference))
+    assert_close(ours, theirs, **EXACT)
 
 
 def test_tanh_and_sigmoid_are_right_to_float32(built):
@@ -168,10 +157,10 @@ def test_gates_saturate_without_nan(built, dtype, extreme):
 @each_kind
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_nan_spoils_its_own_sequence_from_its_step_on_and_no_other(built, kind, options, dtype):
-    tensors, norms = arguments(kind, options, 20, [3] * 4, dtype)
+    case = Case(kind, options, [3] * 4, 20, dtype)
     with torch.no_grad():
-        tensors[0][2 * 3 + 1] = float("nan")  # step 2 of sequence 1
-    outputs = call(recurrent, kind, options, tensors, [3] * 4, norms)[0].view(4, 3, 20)
+        case.inputs[2 * 3 + 1] = float("nan")  # step 2 of sequence 1
+    outputs = case.run(recurrent)[0].view(4, 3, 20)
     spoiled = torch.zeros(4, 3, dtype=torch.bool)
     spoiled[2:, 1] = True
     assert torch.equal(outputs.isnan().all(2), spoiled)

@@ -1,44 +1,52 @@
 """The C++ recurrences from the data on: what makes the inputs within the loop."""
 
+import copy
+
 import pytest
 import torch
 from torch.testing import assert_close
 
 from lnlib.nn.kernels import autograd_norms, reference
 from lnlib.nn.kernels.cpu import recurrent
-from tests.cases.compiled import FLOAT64, SIZES, arguments, call, randn
-from tests.cases.recurrences import each_kind
+from tests.cases.recurrences import EXACT, PARTS, SIZES, Case, each_kind, randn
 
 
-def products(kind, options, H, features, seed=3):
-    """Return what makes the inputs from the data: each norm and bias that the form has."""
-    generator = torch.Generator().manual_seed(seed)
-    gates, form = {"lstm": 4, "gru": 3, "rnn": 1}[kind], options.get("form", "paper")
+def with_product(kind, options, sizes, H, features, missing=()):
+    """Return a case on data, and what makes its inputs: each norm and bias that the form has."""
+    case, form = Case(kind, options, sizes, H), options.get("form", "paper")
+    case.inputs = randn(sum(sizes), features, seed=5)
     widths = {"lstm": [4 * H], "gru": [2 * H, H], "rnn": [H]}[kind]
     if form in ("draw", "per_gate") or (kind, form) == ("rnn", "paper"):
         widths = []
-    weight, b = randn(generator, gates * H, features), randn(generator, gates * H)
-    norms = [(1 + 0.3 * randn(generator, n), 0.2 * randn(generator, n)) for n in widths]
-    b = None if kind == "gru" or (kind, form) == ("rnn", "paper") else b
-    return reference.Product(weight, b, tuple(norms))
+    norms = tuple(
+        (
+            None if 0 in missing else 1 + 0.3 * randn(n, seed=n),
+            None if 1 in missing else 0.2 * randn(n, seed=n + 1),
+        )
+        for n in widths
+    )
+    b = (
+        None
+        if kind == "gru" or (kind, form) == ("rnn", "paper")
+        else randn(PARTS[kind] * H, seed=4)
+    )
+    return case, reference.Product(randn(PARTS[kind] * H, features, seed=3), b, norms)
 
 
-def with_product(module, kind, options, tensors, sizes, norms, product, **more):
-    """Return outputs and gradients from the data on, by a module or by the plain loop."""
-    data, *rest = tensors
-    flat = [product.weight, *([product.bias] if product.bias is not None else [])]
-    flat += [p for norm in product.norms for p in norm if p is not None]
-    given = [*tensors, *flat, *(p for norm in norms if norm for p in norm if p is not None)]
-    for p in given:
+def results_and_grads(module, case, product, **more):
+    """Return results and gradients from the data on, by a module or by the plain loop."""
+    flat = [product.weight, product.bias, *(p for norm in product.norms for p in norm)]
+    leaves = [*case.leaves, *(p for p in flat if p is not None)]
+    for p in leaves:
         p.requires_grad_()
     if module is reference:
-        inputs = product.inputs(data, more["eps"])
-        outputs = call(reference, kind, options, [inputs, *rest], sizes, norms, **more)
+        on_inputs = copy.copy(case)
+        on_inputs.inputs = product.inputs(case.inputs, more["eps"])
+        results = on_inputs.run(reference, **more)
     else:
-        outputs = call(module, kind, options, tensors, sizes, norms, product=product, **more)
-    generator = torch.Generator().manual_seed(9)
-    projected = sum((y * randn(generator, *y.shape)).sum() for y in outputs)
-    return [*outputs, *torch.autograd.grad(projected, given)]
+        results = case.run(module, product=product, **more)
+    loss = sum((r * r.detach().cos()).sum() for r in results)
+    return [*results, *torch.autograd.grad(loss, leaves)]
 
 
 @each_kind
@@ -52,41 +60,29 @@ def test_inputs_made_in_the_loop_are_those_made_before_it(
     monkeypatch.setattr(recurrent, "WORK", 1)
     torch.set_num_threads(2)
     sizes = SIZES[sizes] + [1] * (24 if sizes == "ending" else 0)  # more rows than are made at once
-    tensors, norms = arguments(kind, options, 19, sizes)
-    generator = torch.Generator().manual_seed(5)
-    tensors[0] = randn(generator, sum(sizes), features)
-    product = products(kind, options, 19, features)
+    case, product = with_product(kind, options, sizes, 19, features)
     ours, theirs = (
-        with_product(m, kind, options, tensors, sizes, norms, product, eps=1e-3, reverse=reverse)
-        for m in (recurrent, reference)
+        results_and_grads(module, case, product, eps=1e-3, reverse=reverse)
+        for module in (recurrent, reference)
     )
-    assert_close(ours, theirs, **FLOAT64)
+    assert_close(ours, theirs, **EXACT)
 
 
 @each_kind
 @pytest.mark.parametrize("missing", [(0,), (1,), (0, 1)], ids=["gain", "bias", "both"])
 def test_norms_of_the_inputs_may_miss_a_gain_or_bias(built, kind, options, missing):
-    tensors, norms = arguments(kind, options, 9, [3] * 4)
-    tensors[0] = randn(torch.Generator().manual_seed(5), 12, 4)
-    product = products(kind, options, 9, 4)
-    saved = tuple(
-        tuple(None if k in missing else p for k, p in enumerate(norm)) for norm in product.norms
-    )
-    product = product._replace(norms=saved)
+    case, product = with_product(kind, options, [3] * 4, 9, 4, missing)
     ours, theirs = (
-        with_product(m, kind, options, tensors, [3] * 4, norms, product, eps=1e-3)
-        for m in (recurrent, reference)
+        results_and_grads(module, case, product, eps=1e-3) for module in (recurrent, reference)
     )
-    assert_close(ours, theirs, **FLOAT64)
+    assert_close(ours, theirs, **EXACT)
 
 
 @each_kind
 def test_no_two_gradients_share_numbers(built, kind, options):
     # b and the biases of two norms have equal gradients: clipping one must leave the others.
-    tensors, norms = arguments(kind, options, 9, [3] * 4)
-    tensors[0] = randn(torch.Generator().manual_seed(5), 12, 9)
-    product = products(kind, options, 9, 9)
-    result = with_product(recurrent, kind, options, tensors, [3] * 4, norms, product, eps=1e-3)
+    case, product = with_product(kind, options, [3] * 4, 9, 9)
+    result = results_and_grads(recurrent, case, product, eps=1e-3)
     gradients = [g for g in result if not g.requires_grad]
     before = [g.clone() for g in gradients]
     for k, g in enumerate(gradients):
@@ -96,37 +92,28 @@ def test_no_two_gradients_share_numbers(built, kind, options):
 
 def test_float32_statistics_of_the_inputs_keep_their_digits_far_from_0(built):
     # E[x^2] - E[x]^2 would leave none of them.
-    tensors, norms = arguments("lstm", {}, 24, [4])
-    tensors[0] = randn(torch.Generator().manual_seed(5), 4, 3)
-    product = products("lstm", {}, 24, 3)
+    case, product = with_product("lstm", {}, [4], 24, 3)
     product.weight[:, 0] = 1e3  # one number for all gates, and so only their mean
-    tensors[0][:, 0] = 3
-    exact = call(
-        reference, "lstm", {}, [product.inputs(tensors[0], 1e-5), *tensors[1:]], [4], norms
-    )
+    case.inputs[:, 0] = 3
     single = reference.Product(
         product.weight.float(),
         product.bias.float(),
         tuple(tuple(p.float() for p in norm) for norm in product.norms),
     )
-    norms = [[p.detach().float() for p in norm] for norm in norms]
-    tensors = [t.detach().float() for t in tensors]
-    ours = call(recurrent, "lstm", {}, tensors, [4], norms, product=single)
+    ours = case.map(torch.Tensor.float).run(recurrent, product=single)
+    case.inputs = product.inputs(case.inputs, 1e-5)
     # 3000 beside 1: measured 1.5e-4.
-    assert_close(ours[0].double(), exact[0].detach(), rtol=1e-3, atol=1e-3)
+    assert_close(ours[0].double(), case.run(reference)[0], rtol=1e-3, atol=1e-3)
 
 
 @each_kind
 def test_data_weights_and_biases_of_the_inputs_need_not_be_contiguous(built, kind, options):
-    tensors, norms = arguments(kind, options, 6, [3] * 4)
-    tensors[0] = randn(torch.Generator().manual_seed(5), 12, 4)
-    product = products(kind, options, 6, 4)
-    spread = [t.detach().t().contiguous().t() for t in (tensors[0], product.weight)]
+    case, product = with_product(kind, options, [3] * 4, 6, 4)
     b = product.bias if product.bias is None else torch.stack((product.bias,) * 2, 1)[:, 0]
-    assert not any(t.is_contiguous() for t in (*spread, b) if t is not None)
-    given = (spread[0], *tensors[1:]), [3] * 4, norms
-    ours = with_product(
-        recurrent, kind, options, *given, product._replace(weight=spread[1], bias=b), eps=1e-3
-    )
-    theirs = with_product(reference, kind, options, tensors, [3] * 4, norms, product, eps=1e-3)
-    assert_close(ours, theirs, **FLOAT64)
+    strided = product._replace(weight=product.weight.t().contiguous().t(), bias=b)
+    spread = copy.copy(case)
+    spread.inputs = case.inputs.t().contiguous().t()
+    assert not any(t.is_contiguous() for t in (spread.inputs, strided.weight, b) if t is not None)
+    ours = results_and_grads(recurrent, spread, strided, eps=1e-3)
+    theirs = results_and_grads(reference, case, product, eps=1e-3)
+    assert_close(ours, theirs, **EXACT)

@@ -15,6 +15,7 @@ from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist.run import Settings
 from lnlab.runner import record_runs
 from lnlab.training import train
+from tests.cases.points import read_without_time
 
 SMALL = {"batch_size": 128, "data": "digits", "hidden": (4,)}
 OLD, NEW = 1, 4e9  # file times: long ago, and in the future
@@ -25,12 +26,6 @@ def runs(out, epochs, **more):
     chosen = [Settings(norm="none", epochs=epochs, **SMALL)]
     (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], out=out, device="cpu", **more)
     return path
-
-
-def without_time(path):
-    record = records.read(path)
-    del record["curves"]["wall_s"], record["provenance"]
-    return record
 
 
 @pytest.fixture
@@ -65,7 +60,7 @@ TIMES = pytest.mark.parametrize("times", [{"json": OLD, "pt": NEW}, {"json": NEW
 def test_the_checkpoint_of_a_longer_run_survives_a_copy_with_any_file_times(
     tmp_path, interrupt, times
 ):
-    unbroken = without_time(runs(tmp_path / "unbroken", 3))
+    unbroken = read_without_time(runs(tmp_path / "unbroken", 3))
     runs(tmp_path / "out", 1)
     interrupt(2)
     with pytest.raises(KeyboardInterrupt):
@@ -75,7 +70,7 @@ def test_the_checkpoint_of_a_longer_run_survives_a_copy_with_any_file_times(
     trained = interrupt(None)
     runs(tmp_path / "copy", 1)  # is recorded
     assert trained == []
-    assert without_time(runs(tmp_path / "copy", 3, again=True)) == unbroken
+    assert read_without_time(runs(tmp_path / "copy", 3, again=True)) == unbroken
     assert trained == [2]
 
 

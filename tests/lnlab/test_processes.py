@@ -8,10 +8,11 @@ import sys
 import pytest
 import torch
 
-from lnlab import distributed, records
+from lnlab import distributed
 from lnlab.cli import main
 from lnlab.experiments.mnist import run as mnist
 from lnlab.runner import record_runs
+from tests.cases.points import read_without_time
 
 RUNS = ["replay", "mnist", "--data", "digits", "--batch-size", "16", "--epochs", "4"]
 RUNS += ["--norm", "layer", "batch", "none", "--seeds", "0", "--threads", "1"]
@@ -35,10 +36,7 @@ def unbroken(tmp_path_factory):
 
 
 def curves(out):
-    stored = {path.name: records.read(path) for path in out.glob("*/*.json")}
-    for run in stored.values():
-        del run["curves"]["wall_s"], run["provenance"]
-    return stored
+    return {path.name: read_without_time(path) for path in out.glob("*/*.json")}
 
 
 @pytest.mark.slow

@@ -98,7 +98,7 @@ def cloze():
         events = [(a, str(rng.choice(deeds)), b) for a, b in itertools.pairwise(who)]
         words = [w for a, deed, b in events for w in ("then", a, deed, b, ".")]
         a, deed, b = events[rng.integers(len(events))]
-        query = [*rng.choice(["and", "so", "now"], rng.integers(1, 3)), "@blank", deed, b]
+        query = [*rng.choice(["and", "so", "odd"], rng.integers(1, 3)), "@blank", deed, b]
         return Question(tuple(words), tuple(map(str, query)), a, f"made up 1:{number}")
 
     sizes = {"train": 43, "val": 12, "test": 9}

@@ -23,7 +23,7 @@ OPTIONS = {"bilinear": True, "skip_mean": True, "learned_initial_state": True}
 
 
 def drawn(module, seed=0):
-    """Give all parameters odd values, gains and biases too."""
+    """Give all parameters values that are not their defaults, gains and biases too."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in module.parameters():
@@ -330,14 +330,14 @@ def measured(cloze, **changes):
     return {k: v for k, v in last.items() if k in ("val_nll", "batch_nll")}
 
 
-def test_every_setting_has_an_odd_value_here():
+def test_every_setting_has_a_non_default_value_here():
     others = {"data", "epochs", "first_epoch_points", "pictures"}
     assert {n for changes in NON_DEFAULT for n in changes} == {
         f.name for f in dataclasses.fields(Settings)
     } - others
 
 
-def test_each_odd_setting_gives_another_run(cloze):
+def test_each_setting_that_is_not_the_default_gives_another_run(cloze):
     clipped = {"clip": 0.05}  # below the gradients that there are
     results = [measured(cloze, **clipped | changes) for changes in ({}, *NON_DEFAULT)]
     assert len({tuple(one.values()) for one in results}) == len(results)

@@ -1,7 +1,8 @@
 """DRAW: windows by plain loops, whole runs by hand, and what is kept to be shown.
 
 The runs by hand are float64, from the equations: weights, order of the images, noise, both LSTMs,
-windows, bound, clipping, Adam. A new field of ``Settings`` fails here until it has its odd value.
+windows, bound, clipping, Adam. A new field of ``Settings`` fails here until it has a value that is
+not the default.
 """
 
 import dataclasses

@@ -1,7 +1,8 @@
 """Order embeddings: penalty, loss and ranks by plain loops, whole runs by hand, and what is learnt.
 
 The runs by hand are float64, from the equations: words, weights, order of the captions, both GRUs,
-loss, Adam, ranks. A new field of ``Settings`` fails here until it has its odd value.
+loss, Adam, ranks. A new field of ``Settings`` fails here until it has a value that is not the
+default.
 """
 
 import dataclasses
@@ -229,7 +230,7 @@ def few(layouts):
     )
 
 
-def test_every_setting_has_an_odd_value_here():
+def test_every_setting_has_a_non_default_value_here():
     others = {"data", "keep"}  # what is kept has its own tests, and changes no run
     assert {n for changes in NON_DEFAULT for n in changes} == {
         f.name for f in dataclasses.fields(Settings)
@@ -237,7 +238,7 @@ def test_every_setting_has_an_odd_value_here():
 
 
 @pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
-def test_an_odd_setting_acts_as_its_definition_says(changes, few, default_points, double):
+def test_a_setting_that_is_not_the_default_acts_as_defined(changes, few, default_points, double):
     default = Settings(**SMALL)
     chosen = dataclasses.replace(default, **changes)
     results, expected = run(chosen, few), list(ByHand(chosen, few, 3).points())

@@ -1,7 +1,7 @@
 """Every setting of every experiment acts as its definition says: runs held against plain loops.
 
 The loops are float64, from the equations: weights, order of the cases, forward pass, Adam, clipping
-and measures. A new field of a ``Settings`` fails here until it has its odd value.
+and measures. A new field of a ``Settings`` fails here until it has a value that is not the default.
 """
 
 import dataclasses
@@ -342,7 +342,7 @@ COUNTED = {
 }
 OF_LAYERS = {**COUNTED, **ADAM, "hidden": (4, 7, 3), "initialization": "he"}
 OF_BATCH = {"eps": 0.3, "variance": "biased", "momentum": 0.37}
-# Each odd value with what it needs to act; a field may have several.
+# Each value that is not the default, with what it needs to act; a field may have several.
 NON_DEFAULT = {
     "mnist": [
         *(({"norm": "layer"}, {name: changes}) for name, changes in OF_LAYERS.items()),
@@ -407,7 +407,7 @@ def test_each_optimizer_has_a_rate_of_its_own(optimizer):
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_every_setting_has_an_odd_value_here(experiment):
+def test_every_setting_has_a_non_default_value_here(experiment):
     fields = {field.name for field in dataclasses.fields(EXPERIMENTS[experiment].Settings)}
     assert {name for _, changes in NON_DEFAULT[experiment] for name in changes} | {"data"} == fields
 
@@ -417,7 +417,7 @@ def test_every_setting_has_an_odd_value_here(experiment):
     [(experiment, *pair) for experiment, pairs in NON_DEFAULT.items() for pair in pairs],
     ids=str,
 )
-def test_an_odd_setting_acts_as_its_definition_says(experiment, needs, changes):
+def test_a_setting_that_is_not_the_default_acts_as_defined(experiment, needs, changes):
     kind = EXPERIMENTS[experiment].Settings
     chosen, default = kind(**BASE[experiment] | needs | changes), kind(**BASE[experiment] | needs)
     assert chosen != default

@@ -1,6 +1,6 @@
 """Skip-thoughts: whole runs by hand in float64, from the equations, and what is judged and kept.
 
-A new field of ``Settings`` fails here until it has its odd value.
+A new field of ``Settings`` fails here until it has a value that is not the default.
 """
 
 import dataclasses
@@ -207,7 +207,7 @@ NON_DEFAULT = [
 ]
 
 
-def test_every_setting_has_an_odd_value_here():
+def test_every_setting_has_a_non_default_value_here():
     others = {"data", "judge_every", "keep"}
     assert {n for changes in NON_DEFAULT for n in changes} == {
         f.name for f in dataclasses.fields(Settings)
@@ -220,7 +220,7 @@ def default_points():
 
 
 @pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
-def test_an_odd_setting_acts_as_its_definition_says(changes, material, double):
+def test_a_setting_that_is_not_the_default_acts_as_defined(changes, material, double):
     chosen = dataclasses.replace(Settings(**SMALL), **changes)
     result = run(chosen, material)
     assert are_close(result, list(ByHand(chosen, material, 3).points()), rel=1e-6)

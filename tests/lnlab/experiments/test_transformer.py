@@ -1,7 +1,7 @@
 """The small transformer: whole runs by hand, what its ablations change, and runs that explode.
 
 The runs by hand are float64, from the equations: windows, learning rate, blocks, loss, Adam,
-measures. A new field of ``Settings`` fails here until it has its odd value.
+measures. A new field of ``Settings`` fails here until it has a value that is not the default.
 """
 
 import dataclasses
@@ -205,13 +205,13 @@ NON_DEFAULT = [
 ]
 
 
-def test_every_setting_has_an_odd_value_here():
+def test_every_setting_has_a_non_default_value_here():
     fields = {f.name for f in dataclasses.fields(Settings)}
     assert {n for changes in NON_DEFAULT for n in changes} == fields - {"data", "ablate"}
 
 
 @pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
-def test_an_odd_setting_acts_as_its_definition_says(changes, text, double):
+def test_a_setting_that_is_not_the_default_acts_as_defined(changes, text, double):
     default = Settings(**SMALL)
     chosen = dataclasses.replace(default, **changes)
     result = run(chosen, text)

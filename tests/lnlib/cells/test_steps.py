@@ -63,7 +63,7 @@ def test_arguments_stay_as_they_are(cell, form):
         np.testing.assert_array_equal(a, saved)
 
 
-# Every setting at an odd value, against the same formulas with PyTorch's norms.
+# No setting at its default, against the same formulas with PyTorch's norms.
 
 
 def torch_step(cell, form, p, x, h, c, f=torch.tanh, eps=0.3, given=None):

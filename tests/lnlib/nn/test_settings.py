@@ -98,7 +98,7 @@ def test_every_argument_has_a_value_here():
 
 
 def make(layers, kind, form, **changed):
-    """Return a layer with every setting odd, and the settings."""
+    """Return a layer with no setting at its default, and the settings."""
     settings = OF_A_CELL if layers is CELLS else OF_A_NETWORK
     settings = settings | (OF_AN_RNN if kind == "rnn" else {})
     settings = settings | {"form": form, "device": "cpu"} | changed
@@ -217,7 +217,7 @@ def hold(results, leaves, compute):
 @each_bias
 @pytest.mark.parametrize("training", [True, False], ids=["training", "eval"])
 @pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
-def test_a_network_with_every_setting_odd_is_that_of_the_equations(
+def test_a_network_with_no_default_setting_is_that_of_the_equations(
     implementation, kind, form, bias, training, nonlinearity
 ):
     chosen = {"nonlinearity": nonlinearity} if kind == "rnn" else {}
@@ -247,7 +247,7 @@ def test_a_network_with_every_setting_odd_is_that_of_the_equations(
 @each_form
 @each_bias
 @pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
-def test_a_cell_with_every_setting_odd_is_that_of_the_equations(kind, form, bias, nonlinearity):
+def test_a_cell_with_no_default_setting_is_that_of_the_equations(kind, form, bias, nonlinearity):
     chosen = {"nonlinearity": nonlinearity} if kind == "rnn" else {}
     if nonlinearity == "relu" and not chosen:
         pytest.skip("has no such choice")
@@ -407,7 +407,7 @@ def test_forward_mode_goes_along_any_one_of_the_leaves(kind, form, name):
 @pytest.mark.parametrize(
     "chosen", [{}, {"bias": False}, {"elementwise_affine": False}], ids=["both", "gain", "neither"]
 )
-def test_layer_norm_with_every_setting_odd_is_that_of_the_equation(
+def test_layer_norm_with_no_default_setting_is_that_of_the_equation(
     implementation, normalized_shape, chosen
 ):
     norm = LayerNorm(
@@ -435,7 +435,7 @@ def test_layer_norm_with_every_setting_odd_is_that_of_the_equation(
 
 
 @pytest.mark.parametrize("unbiased", [True, False])
-def test_batch_norm_with_every_setting_odd_is_that_of_the_equation(unbiased):
+def test_batch_norm_with_no_default_setting_is_that_of_the_equation(unbiased):
     eps, momentum = 0.3, 0.7
     norm = BatchNorm(5, eps=eps, momentum=momentum, unbiased=unbiased).double()
     assert [tuple(p.shape) for p in norm.parameters()] == [(5,), (5,)]

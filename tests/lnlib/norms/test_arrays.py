@@ -1,4 +1,4 @@
-"""Arrays of every dtype and layout, every setting at an odd value, and mistakes."""
+"""Arrays of every dtype and layout, no setting at its default, and mistakes."""
 
 import math
 import re
@@ -145,7 +145,7 @@ def test_momentum_runs_from_0_to_1_with_both_ends(momentum):
     assert_allclose(lnlib.update_running(running, batch, momentum), expected, rtol=1e-15)
 
 
-# Every setting at an odd value, against PyTorch's arithmetic written out.
+# No setting at its default, against PyTorch's arithmetic written out.
 
 
 def written_out(x, axes, gain_axis, eps, ddof=0, centered=True, mean=None, var=None):
@@ -157,7 +157,7 @@ def written_out(x, axes, gain_axis, eps, ddof=0, centered=True, mean=None, var=N
     return (x - mean) / torch.sqrt(var + eps)
 
 
-NON_DEFAULT = {  # forward and backward with odd settings, x_hat, shape
+NON_DEFAULT = {  # forward and backward with settings that are not defaults, x_hat, shape
     "layer": (
         lambda x, g, b: lnlib.layer_norm(x, g, b, eps=0.3),
         lambda dy, x, g: lnlib.layer_norm_backward(dy, x, g, eps=0.3),

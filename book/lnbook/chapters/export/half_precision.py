@@ -116,7 +116,7 @@ def draw(eps: float, outlier: float, scale: str) -> go.Figure:
         bands.append((high, STDS[-1], 0, TOP))
         figure.add_annotation(
             x=float(np.log10(high * STDS[-1]) / 2), y=0.5, showarrow=False,
-            text="squares<br>overflow",
+            text="x² = ∞",
         )  # fmt: skip
     if low > STDS[0]:
         bands.append((STDS[0], low, 0, TOP))

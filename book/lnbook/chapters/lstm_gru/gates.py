@@ -117,7 +117,7 @@ def draw_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> 
     figure = go.Figure()
     for (gate, (name, color, _)), values in zip(GATES.items(), result.T, strict=True):
         figure.add_bar(
-            x=list(SPREADS.values()),
+            x=[name.replace(" norm", "<br>norm") for name in SPREADS.values()],
             y=values,
             name=name,
             text=[gate] * len(SPREADS),
@@ -128,6 +128,7 @@ def draw_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> 
     figure.layout = dict(
         title="Standard deviation of the summed inputs, per gate",
         barmode="group",
+        xaxis={"tickangle": 0},
         yaxis={"title": "standard deviation", "range": [0, 4.2]},
     )
     return figure

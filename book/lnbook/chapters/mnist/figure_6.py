@@ -77,7 +77,7 @@ def _standing(runs: Runs, cell: Cell, epoch: float) -> str:
     last_epoch = min(epoch, runs.end(cell))
     nll, error = (runs.at(last_epoch, cell, name).mean() for name in ("train_nll", "test_error"))
     ended = f" after {last_epoch:g}" if last_epoch < epoch else ""
-    return f"{NORMS[cell.norm][0]} {nats(nll)} nats and {error:.2f} %{ended}"
+    return f"{NORMS[cell.norm][0]} {nats(nll)} nats and {error:.2f}%{ended}"
 
 
 def _panel(

@@ -66,8 +66,8 @@ def read(name, case):
     return module(name, "runs").Runs(made, task(name))
 
 
-def arms(name, case, kind="usual"):
+def arms(name, case, group="main"):
     """Return the runs of each arm at its best rate, by seed."""
     experiment = CHAPTERS[name].experiment
-    return {arm: oracle.arm(records(name, case), experiment, arm, kind)
+    return {arm: oracle.arm(records(name, case), experiment, arm, group)
             for arm in toy_records.ARMS[experiment]}  # fmt: skip

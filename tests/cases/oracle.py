@@ -7,7 +7,7 @@ import math
 import re
 from statistics import fmean
 
-from tests.cases.toy_records import ARMS, OTHER_KIND
+from tests.cases.toy_records import ARMS, OTHER_SETTINGS
 
 NAN = math.nan
 
@@ -74,17 +74,17 @@ def matching(runs, experiment, **settings):
 
 
 def has_default_settings(run):
-    """Whether a run is of the kind with usual settings."""
-    others = OTHER_KIND.get(run["experiment"], {})
+    """Whether a run is of the main group, which has no setting of the other one."""
+    others = OTHER_SETTINGS.get(run["experiment"], {})
     return all(run["settings"][name] != value for name, value in others.items())
 
 
-def arm(runs, experiment, name, kind, of=None):
+def arm(runs, experiment, name, group, of=None):
     """The runs of an arm at its best rate, by seed; the rate is chosen by the score or ``of``."""
     by = of or score
     rates = {}
     for run in matching(runs, experiment, **ARMS[experiment][name]):
-        if has_default_settings(run) != (kind == "usual"):
+        if has_default_settings(run) != (group == "main"):
             continue
         rates.setdefault(run["settings"]["learning_rate"], {})[run["seed"]] = run
     seeds = max(len(result) for result in rates.values())
@@ -101,16 +101,16 @@ def common(*arms):
     return sorted(set.intersection(*(set(one) for one in arms)))
 
 
-def kinds(experiment):
-    return ["usual", "other"] if experiment in OTHER_KIND else ["usual"]
+def groups(experiment):
+    return ["main", "other"] if experiment in OTHER_SETTINGS else ["main"]
 
 
-def both_kinds(experiment, make):
-    """The same measurement on the usual runs, which decide, and on the others beside them."""
+def both_groups(experiment, make):
+    """The same measurement on the main group, which decides, and on the other group."""
     results = []
-    for kind in kinds(experiment):
-        for answer in make(kind):
-            answer.counts = answer.counts and kind == "usual"
+    for group in groups(experiment):
+        for answer in make(group):
+            answer.counts = answer.counts and group == "main"
             results.append(answer)
     return results
 

@@ -15,7 +15,7 @@ from scipy import stats
 from lnlab import comparison
 from tests.cases.oracle import (
     arm,
-    both_kinds,
+    both_groups,
     common,
     known,
     numbers,
@@ -135,7 +135,7 @@ def no_plateau(at, values):
 
 def at_one_rate(runs, experiment):
     """The runs at the rate at which layer norm is best; at the paper's rate there are none."""
-    layer = arm(runs, experiment, "layer", "usual")
+    layer = arm(runs, experiment, "layer", "main")
     rate = next(iter(layer.values()))["settings"]["learning_rate"]
     return [run for run in runs if run["settings"].get("learning_rate") == rate]
 
@@ -192,17 +192,17 @@ def to_targets(a, b, of, axis, limit=1.0, counts=True):
                    runs=runs) for row in ratios(a, b, of, axis)]  # fmt: skip
 
 
-def faster(runs, experiment, kind="usual", *, plain="none", other="layer", of=score, limit=1.0,
+def faster(runs, experiment, group="main", *, plain="none", other="layer", of=score, limit=1.0,
            counts=True):  # fmt: skip
     by = score if experiment == "order_embeddings" else of
-    a, b = (arm(runs, experiment, name, kind, by) for name in (plain, other))
+    a, b = (arm(runs, experiment, name, group, by) for name in (plain, other))
     return to_targets(a, b, of, updates, limit, counts)
 
 
-def final(runs, experiment, value, unit, kind="usual", *, plain="none", other="layer", factor=1,
+def final(runs, experiment, value, unit, group="main", *, plain="none", other="layer", factor=1,
           share=True, counts=True, judged=score, early=False, by=None):  # fmt: skip
     """How far a value of the other arm lies below the plain arm's, whichever way is better."""
-    a, b = (arm(runs, experiment, name, kind, by) for name in (plain, other))
+    a, b = (arm(runs, experiment, name, group, by) for name in (plain, other))
     differences, shares = [], []
     for seed in common(a, b):
         less = value(b[seed]) - value(a[seed])
@@ -227,13 +227,13 @@ OTHERS = {"attentive_reader": ["val_nll"], "convnet": ["val_nll"],
 
 def speedup(experiment, limit=1.0):
     def answers(runs):
-        return both_kinds(experiment, lambda kind: [
-            *faster(runs, experiment, kind, limit=limit),
+        return both_groups(experiment, lambda group: [
+            *faster(runs, experiment, group, limit=limit),
             *(one for name in OTHERS.get(experiment, [])
-              for one in faster(runs, experiment, kind, limit=limit,
+              for one in faster(runs, experiment, group, limit=limit,
                                 counts=experiment == "convnet",
                                 of=lambda run, name=name: numbers(run, name))),
-            *faster(runs, experiment, kind, plain="none, tuned initialization", limit=limit,
+            *faster(runs, experiment, group, plain="none, tuned initialization", limit=limit,
                     counts=False),
         ])  # fmt: skip
 

@@ -57,8 +57,8 @@ ARMS = {
     "landscape": {norm: {"norm": norm} for norm in ("none", "batch", "layer", "rms")},
 }
 ARMS["handwriting"] = ARMS["draw"]
-#: Settings of a second kind of runs, which has longer sequences or smaller batches.
-OTHER_KIND = {
+#: Settings of a second group of runs, which has longer sequences or smaller batches.
+OTHER_SETTINGS = {
     "order_embeddings": {"batch_size": 8},
     "attentive_reader": {"longest": 100},
     "skip_thoughts": {"length": 50},
@@ -104,20 +104,20 @@ class Source:
         case: One of :data:`CASES`.
         favored: 0 for what an arm is compared with, 1 for the arm of a claim, 2 for one better yet.
         seed: Of the run.
-        other_kind: Whether the run is of the second kind.
+        is_other_group: Whether the run is of the second group.
         key: What the noise depends on, beside these.
     """
 
-    def __init__(self, case, favored, seed, other_kind, *key):
+    def __init__(self, case, favored, seed, is_other_group, *key):
         self.rng = np.random.default_rng(zlib.crc32(repr((case, seed, *key)).encode()))
         self.explodes = case == "mixed" and favored > 0 and seed == 2
         if case == "mixed":
             case = "worse" if seed % 2 else "better"
         self.case, self.favored, self.level = case, favored, 1.0
         self.speed = {
-            "better": 2.0 * (1 + other_kind) if favored else 0.5,
+            "better": 2.0 * (1 + is_other_group) if favored else 0.5,
             "worse": 0.5 if favored else 2.0,
-            "later": 1.0 - 0.3 * other_kind if favored else 2.0,
+            "later": 1.0 - 0.3 * is_other_group if favored else 2.0,
             "early": 0.1 if favored else 0.15,
         }[case]
         if favored:
@@ -234,8 +234,8 @@ def levels_by_rate(case, seed, favored):
 
 def of_arms(case, experiment, more_seeds=()):
     """Yield the records of one of :data:`ARMS`, which share three seeds and ``more_seeds``."""
-    kinds = [{}, OTHER_KIND[experiment]] if experiment in OTHER_KIND else [{}]
-    for kind in kinds:
+    changes = [{}, OTHER_SETTINGS[experiment]] if experiment in OTHER_SETTINGS else [{}]
+    for changed in changes:
         for arm, settings in ARMS[experiment].items():
             favored = is_favored(experiment, arm)
             seeds = (*(FAVORED_SEEDS if favored else REFERENCE_SEEDS), *more_seeds)
@@ -244,9 +244,11 @@ def of_arms(case, experiment, more_seeds=()):
             alone = 4 if favored else 0  # a seed that the other arms do not have
             planned += [(alone, LONELY)] if experiment != "landscape" else []
             for seed, rate in planned:
-                of = Source(case, favored, seed, bool(kind), experiment, arm, rate, bool(kind))
+                of = Source(
+                    case, favored, seed, bool(changed), experiment, arm, rate, bool(changed)
+                )
                 of.level *= {LONELY: 0.01}.get(rate) or levels_by_rate(case, seed, favored)[rate]
-                if (case, experiment, arm, kind) == (
+                if (case, experiment, arm, changed) == (
                     "better",
                     "draw",
                     "none, tuned initialization",
@@ -255,7 +257,7 @@ def of_arms(case, experiment, more_seeds=()):
                     # Layer norm is sooner than this arm, but takes more than 60% of its updates.
                     of.speed = 1.5
                 measured = of.finish(curves(experiment, of))
-                yield make(experiment, seed, measured, **settings, **kind, learning_rate=rate)
+                yield make(experiment, seed, measured, **settings, **changed, learning_rate=rate)
     if experiment == "landscape":  # the rate at which the landscape is compared
         for norm in ARMS["landscape"]:
             for seed in FAVORED_SEEDS if norm != "none" else REFERENCE_SEEDS:

@@ -29,7 +29,7 @@ def known(case):
 
 
 def arm(case, name):
-    return oracle.arm(records(case), "convnet", name, "usual")
+    return oracle.arm(records(case), "convnet", name, "main")
 
 
 @pytest.mark.parametrize("axis", ["updates", "seconds"])

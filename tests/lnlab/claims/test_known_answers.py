@@ -409,7 +409,7 @@ def test_an_open_claim_has_no_finding(name):
 
 
 def mean(experiment, case, value, arm):
-    runs = oracle.arm(truth.records(case), experiment, arm, "usual")
+    runs = oracle.arm(truth.records(case), experiment, arm, "main")
     return fmean(value(run) for run in runs.values())
 
 
@@ -448,7 +448,7 @@ def test_the_numbers_beside_the_papers_are_means_of_the_records(name, case):
         if value is None:
             assert row.here == ("", "not among the tasks")
         elif value == "ratio":
-            none, layer = (oracle.arm(truth.records(case), experiment, arm, "usual")
+            none, layer = (oracle.arm(truth.records(case), experiment, arm, "main")
                            for arm in ("none", "layer"))  # fmt: skip
             *_, ratios = oracle.ratios(none, layer, oracle.score, oracle.updates)
             assert row.here[0] == "100%"

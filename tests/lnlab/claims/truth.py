@@ -12,7 +12,7 @@ from tests.cases.protocol import (
     Answer,
     arm,
     at_one_rate,
-    both_kinds,
+    both_groups,
     common,
     end,
     faster,
@@ -33,7 +33,7 @@ from tests.cases.toy_records import ARMS, RECURRENT, SWEPT
 
 
 def untimed(runs, name):
-    a, b = (arm(runs, name, norm, "usual") for norm in ("none", "layer"))
+    a, b = (arm(runs, name, norm, "main") for norm in ("none", "layer"))
     why = "times of two implementations, on a busy machine"
     return Answer([NAN] * len(common(a, b)), "of its time", untestable=why,
                   runs=[*a.values(), *b.values()])  # fmt: skip
@@ -66,8 +66,8 @@ def long_and_small(runs):
     results = []
     for name in RECURRENT:
         if name == "attentive_reader":
-            continue  # its other kind is trained on short passages
-        arms = [arm(runs, name, norm, kind) for kind in ("usual", "other")
+            continue  # its other group is trained on short passages
+        arms = [arm(runs, name, norm, group) for group in ("main", "other")
                 for norm in ("none", "layer")]  # fmt: skip
         seeds = common(*arms)
         arms = [{s: of[s] for s in seeds} for of in arms]
@@ -264,8 +264,8 @@ def recall_speedup(runs, name="order_embeddings"):
     def recall(k):
         return lambda run: [-value for value in numbers(run, f"val_image_recall_{k}")]
 
-    return both_kinds(name, lambda kind: [
-        one for k in (1, 5, 10) for one in faster(runs, name, kind, of=recall(k))
+    return both_groups(name, lambda group: [
+        one for k in (1, 5, 10) for one in faster(runs, name, group, of=recall(k))
     ]) + faster(at_one_rate(runs, name), name, counts=False)  # fmt: skip
 
 
@@ -295,25 +295,25 @@ def table_2(runs, name="order_embeddings"):
 # Sections 6.2 to 6.5.
 
 
-def reader(runs, kind, plain, counts=True, name="val_error"):
+def reader(runs, group, plain, counts=True, name="val_error"):
     unit, factor = ("points", 100) if name == "val_error" else ("nats", 1)
-    return final(runs, "attentive_reader", of_end(name), unit, kind, plain=plain, factor=factor,
+    return final(runs, "attentive_reader", of_end(name), unit, group, plain=plain, factor=factor,
                  counts=counts, judged=lambda run: numbers(run, name))  # fmt: skip
 
 
 def reader_better(runs):
     plains = "none", "batch norm in the LSTM", "batch norm everywhere"
-    return both_kinds("attentive_reader", lambda kind: [
-        *(reader(runs, kind, plain) for plain in plains),
-        *(reader(runs, kind, plain, False, "val_nll") for plain in plains),
-        reader(runs, kind, "none, tuned initialization", False),
+    return both_groups("attentive_reader", lambda group: [
+        *(reader(runs, group, plain) for plain in plains),
+        *(reader(runs, group, plain, False, "val_nll") for plain in plains),
+        reader(runs, group, "none, tuned initialization", False),
     ])  # fmt: skip
 
 
 def reader_gain(runs):
-    return both_kinds("attentive_reader", lambda kind: [
-        reader(runs, kind, "layer, gain 0.1"),
-        reader(runs, kind, "layer, gain 0.1", False, "val_nll"),
+    return both_groups("attentive_reader", lambda group: [
+        reader(runs, group, "layer, gain 0.1"),
+        reader(runs, group, "layer, gain 0.1", False, "val_nll"),
     ])  # fmt: skip
 
 
@@ -331,7 +331,7 @@ def skip_better(runs):
         one = final(runs, "skip_thoughts", of_end(task), "points", factor=-100,
                     judged=lambda run, task=task: [-v for v in numbers(run, task)])  # fmt: skip
         above = [of_end(task)(run) - of_end(f"bag_{task}")(run)
-                 for run in arm(runs, "skip_thoughts", "layer", "usual").values()]  # fmt: skip
+                 for run in arm(runs, "skip_thoughts", "layer", "main").values()]  # fmt: skip
         if not fmean(known(above)) > 0:
             one.untestable = "model below a trivial baseline"
         results.append(one)
@@ -340,9 +340,9 @@ def skip_better(runs):
 
 def draw_bound(runs):
     value = of_end("test_bound_of_all")
-    return both_kinds("draw", lambda kind: [
-        final(runs, "draw", value, "nats", kind),
-        final(runs, "draw", value, "nats", kind, plain="none, tuned initialization", counts=False),
+    return both_groups("draw", lambda group: [
+        final(runs, "draw", value, "nats", group),
+        final(runs, "draw", value, "nats", group, plain="none, tuned initialization", counts=False),
     ])  # fmt: skip
 
 
@@ -355,19 +355,19 @@ def comparable(runs):
 def conv_batch(runs):
     others = [name for name in ARMS["convnet"] if name != "batch"]
 
-    def ends(kind, what, unit, factor):
+    def ends(group, what, unit, factor):
         test, val = (lambda run, of=of: numbers(run, f"{of}_{what}") for of in ("test", "val"))
-        return [final(runs, "convnet", of_end(f"test_{what}"), unit, kind, plain=plain, by=val,
+        return [final(runs, "convnet", of_end(f"test_{what}"), unit, group, plain=plain, by=val,
                       other="batch", factor=factor, judged=test) for plain in others]  # fmt: skip
 
-    return both_kinds("convnet", lambda kind: [
-        *ends(kind, "error", "points", 100), *ends(kind, "nll", "nats", 1)
+    return both_groups("convnet", lambda group: [
+        *ends(group, "error", "points", 100), *ends(group, "nll", "nats", 1)
     ])  # fmt: skip
 
 
 def border(measure):
     def answers(runs):
-        layer_norm, result = arm(runs, "convnet", "layer", "usual"), []
+        layer_norm, result = arm(runs, "convnet", "layer", "main"), []
         for layer in (1, 2, 3):
             ends = [
                 [numbers(layer_norm[s], f"{name}_{layer}")[-1]
@@ -399,7 +399,7 @@ def higher_rates(runs):
     for name in SWEPT:  # the others have two rates
         of = [[run for run in matching(runs, name, **ARMS[name][norm]) if has_default_settings(run)]
               for norm in ("none", "layer")]  # fmt: skip
-        arms = [arm(runs, name, norm, "usual") for norm in ("none", "layer")]
+        arms = [arm(runs, name, norm, "main") for norm in ("none", "layer")]
         seeds, why = common(*arms), reason(arms, score, updates)
         d = [math.log10(best_rate(of[0], s, score) / best_rate(of[1], s, score)) for s in seeds]
         results.append(Answer(d, "powers of ten", untestable=why, runs=of[0] + of[1]))

@@ -38,7 +38,7 @@ def _at_usual_rate(run):
 
 def arm(experiment, case, name):
     runs = [run for run in records(experiment, case) if _at_usual_rate(run)]
-    return oracle.arm(runs, experiment, name, "usual")
+    return oracle.arm(runs, experiment, name, "main")
 
 
 #: From words of a measure to its value in a run, where that is not a curve at the run's best.

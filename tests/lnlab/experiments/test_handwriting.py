@@ -15,6 +15,7 @@ from lnlab.experiments.handwriting import model as models
 from lnlab.experiments.handwriting.run import POOL, Run, Settings
 from lnlab.experiments.handwriting.window import WindowLSTM
 from lnlib.nn import LayerNormLSTMCell
+from tests.cases.parameters import perturb
 
 SMALL = {"hidden": 6, "mixture": 3, "bells": 2, "length": 20, "batch_size": 3, "epochs": 1,
          "updates_an_epoch": 3, "lines": 4, "first_epoch_points": 1}  # fmt: skip
@@ -38,15 +39,6 @@ def made_up(seed=5):
 
 
 LINES = made_up()
-
-
-def scatter(module, seed=0, by=0.3):
-    """Move all parameters, so that none is 0 or 1."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for p in module.parameters():
-            p.add_(by * torch.randn(p.shape, generator=generator))
-    return module
 
 
 def random(*shape, seed=1):
@@ -80,7 +72,7 @@ def window_by_loop(module, x, text):
 @pytest.mark.parametrize("norm", ["none", "layer"])
 def test_the_window_and_its_gradient_are_those_of_a_loop_over_numbers(norm, double):
     cell = nn.LSTMCell(4 + 3, 6) if norm == "none" else LayerNormLSTMCell(4 + 3, 6, eps=0.2)
-    module = scatter(WindowLSTM(cell, 2))
+    module = perturb(WindowLSTM(cell, 2))
     x, text = random(4, 2, 4).requires_grad_(), random(2, 5, 3, seed=2).abs()
     result, expected = module(x, text), window_by_loop(module, x, text)
     torch.testing.assert_close(list(result), expected)
@@ -108,7 +100,7 @@ def test_the_window_and_its_gradient_are_those_of_a_loop_over_numbers(norm, doub
     "overrides", [{"norm": "none"}, {"constant": False}, {"layers": 2, "eps": 0.3}], ids=str
 )
 def test_every_layer_sees_pen_window_and_the_layer_below_and_the_output_all(overrides, double):
-    made = scatter(models.Writer(Settings(**SMALL | overrides), 3))
+    made = perturb(models.Writer(Settings(**SMALL | overrides), 3))
     points, text = random(7, 2, 3), random(2, 4, 3, seed=3).abs()
     pen = (
         points
@@ -206,7 +198,7 @@ def test_points_drawn_from_one_gaussian_have_its_deviations_and_correlation(befo
 
 
 def test_what_is_written_is_drawn_from_what_was_said_of_the_points_before(double):
-    made = scatter(start(norm="layer"))
+    made = perturb(start(norm="layer"))
     text = random(2, 4, 3, seed=3).abs()
     points, window = made.write(text, 6, torch.Generator().manual_seed(1))
     before = torch.cat((torch.zeros(1, 2, 3), points[:-1]))

@@ -28,6 +28,7 @@ from lnlab.experiments.order_embeddings.run import CUTS
 from lnlab.experiments.skip_thoughts import Material
 from lnlab.experiments.transformer import ABLATIONS
 from lnlab.experiments.transformer.ablation import ablated, deviations
+from tests.cases.parameters import perturb
 
 
 class Measure(NamedTuple):
@@ -57,14 +58,6 @@ def measure(run):
     run.model.eval()
     with torch.inference_mode():
         return run.measure()
-
-
-def scatter(run, by):
-    """Move all parameters, so that losses differ from one example to the next."""
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for p in run.model.parameters():
-            p.add_(by * torch.randn(p.shape, generator=generator))
 
 
 def losses(logits, labels):
@@ -153,7 +146,7 @@ def transformer():
     train = "".join(np.random.default_rng(3).choice(list("abcd"), 400))
     text = Text("made up", train, train[:155] + 50 * "z", "0" * 64)
     run = run_of("transformer", text, depth=1, width=8, heads=2, length=5, windows=21, ablate=True)
-    scatter(run, 0.5)
+    perturb(run.model, 0.5, seed=1)
     values, models = measure(run), {"val_nll": run.model}
     with torch.no_grad():
         frozen = deviations(run.model, run.even_windows(run.train, 64)[:, :-1])
@@ -181,7 +174,7 @@ def skip_thoughts():
     tasks = Tasks("made up", (), (), (), (), "0" * 64)
     data = Material(Prose("made up", (Book("a", "A", tuple(chapters)),), "0" * 64), tasks)
     run = run_of("skip_thoughts", data, hidden=5, word_size=3, words=8, judge_every=None)
-    scatter(run, 0.5)
+    perturb(run.model, 0.5, seed=1)
     value, sums, counts = measure(run)["val_nll"], [], []
     for k in run.probes:
         total = 0.0
@@ -211,7 +204,7 @@ def attentive_reader():
     questions = {split: [question(n) for n in each] for split, each in lengths.items()}
     run = run_of("attentive_reader", Cloze("made up", questions, "0" * 64), hidden=4, word_size=3,
                  least_count=1, pictures=0)  # fmt: skip
-    scatter(run, 0.5)
+    perturb(run.model, 0.5, seed=1)
     run.model.eval()
     results = {}
     for split, parts in (("val", (65, 64)), ("test", (66, 65))):
@@ -250,7 +243,7 @@ def order_embeddings():
     images = {split: [image(k) for k in range(51)] for split in ("train", "val", "test")}
     data = Layouts("made up", tuple("abcdef"), images, "0" * 64)
     run = run_of("order_embeddings", data, hidden=7, word_size=5, batch_size=8)
-    scatter(run, 0.5)
+    perturb(run.model, 0.5, seed=1)
     values, results = measure(run), {}
     for split in ("val", "test"):
         features, captions = run.splits[split]
@@ -281,7 +274,7 @@ def draw():
     data = Binarized("made up", {k: v.astype(np.uint8) for k, v in images.items()}, "0" * 64)
     run = run_of("draw", data, glimpses=2, hidden=6, latent=3, read_size=2, write_size=3,
                  batch_size=4, images=253, keep=0)  # fmt: skip
-    scatter(run, 0.3)
+    perturb(run.model, 0.3, seed=1)
     with torch.no_grad():
         run.model.look.bias -= 2  # the canvas is dark: a full image has the larger loss
     run.at_end = True
@@ -315,7 +308,7 @@ def handwriting():
     splits = {split: tuple(line(k) for k in range(67)) for split in names}
     run = run_of("handwriting", Lines("made up", splits, 1 / 64, "0" * 64), hidden=6, mixture=3,
                  bells=2, length=20, lines=67)  # fmt: skip
-    scatter(run, 0.3)
+    perturb(run.model, 0.3, seed=1)
     values, result = measure(run), {}
     for split in names[1:]:
         noise, sums = np.random.default_rng(0), []

@@ -18,6 +18,7 @@ from lnlab.experiments.transformer import ABLATIONS, EXPERIMENT, ablation, weigh
 from lnlab.experiments.transformer.run import Run, Settings, model, nll
 from lnlab.runner import record_runs
 from lnlab.training import train
+from tests.cases.parameters import perturb
 from tests.cases.points import are_close
 from tests.cases.transformer import SMALL, words
 
@@ -249,10 +250,7 @@ def trained(text):
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     made = Run(Settings(**SMALL | {"eps": 1e-4}), text, seed=2)
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for p in made.model.parameters():
-            p += 0.3 * torch.randn(p.shape, generator=generator)
+    perturb(made.model, seed=1)
     torch.set_default_dtype(before)
     made.frozen = ablation.deviations(made.model, made.probes[:, :-1])
     return made

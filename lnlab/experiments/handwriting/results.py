@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lnlab.experiments._task import STARTS, Measure, Task, lowest
-from lnlab.experiments.handwriting import MEASURED, Settings
+from lnlab.experiments.handwriting import MAIN, MEASURED, Settings
 
 _DESCRIPTIONS = {
     "train": "training lines",
@@ -13,7 +13,7 @@ _DESCRIPTIONS = {
 }
 
 TASK = Task(
-    Settings,
+    lambda: Settings(**MAIN),
     lowest("val_new_nll"),
     "loss on new writers",
     STARTS,

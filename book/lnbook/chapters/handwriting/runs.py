@@ -9,7 +9,7 @@ from lnbook.figures import run_groups
 from lnbook.figures.run_groups import SWEEP
 
 MAIN, LONGER, SMALLER = "standard settings", "whole lines", "batch size 2"
-BARE = "no constant input"
+BARE, COARSE = "no constant input", "standard settings, evaluated on fewer lines"
 
 
 class Runs(run_groups.Runs):
@@ -27,4 +27,6 @@ class Runs(run_groups.Runs):
             return BARE
         if settings["length"] > 300:
             return LONGER
-        return SMALLER if settings["batch_size"] < 8 else MAIN
+        if settings["batch_size"] < 8:
+            return SMALLER
+        return MAIN if settings["lines"] == self.task.settings().lines else COARSE

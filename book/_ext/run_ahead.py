@@ -13,7 +13,6 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_cache.executors.utils import single_nb_execution
 from last_run import write_note
-from warm_kernels import kernel_managers
 
 # Two at least: while a kernel starts, much of the time is the disk's.
 TOGETHER = min(max(os.cpu_count() or 1, 2), 4)
@@ -28,10 +27,9 @@ def run_ahead(app, env, docnames):
 
     def run(name, notebook):
         folder, timeout = Path(env.doc2path(name)).parent, app.config.nb_execution_timeout
-        options = {"allow_errors": False, "kernel_manager_class": manager}
-        return single_nb_execution(notebook, str(folder), timeout, **options)
+        return single_nb_execution(notebook, str(folder), timeout, allow_errors=False)
 
-    with kernel_managers() as manager, ThreadPoolExecutor(TOGETHER) as pool:
+    with ThreadPoolExecutor(TOGETHER) as pool:
         for (name, notebook), ran in zip(new, pool.map(run, *zip(*new, strict=True)), strict=True):
             if ran.err is None:
                 data = {"execution_seconds": ran.time}

@@ -96,5 +96,5 @@ def test_the_table_of_outliers_has_their_share_at_spaces_and_their_gains():
     x = torch.ones(3, 6, dtype=torch.float64)
     x[:, 4] = torch.tensor([2.0, -12.0, 3.0])  # "a b": one space
     table = figures.outlier_table({7: OneNorm(x, [1.0, 0.5, 2, 1, -0.25, 1])}, "a b")
-    assert table.rows == [["7", "4", f"{144 / 149:.0%}", "0.25", "1.00"]]
+    assert table.rows == [["seed 7", "4", f"{144 / 149:.0%}", "0.25", "1.00"]]
     np.testing.assert_allclose(figures.outlier_share(x.numpy()), [4 / 9, 144 / 149, 9 / 14])

@@ -87,11 +87,11 @@ def outlier_table(models: Mapping[int, Any], sentence: str, norm: int = 2) -> Ta
         result, share = outliers(x), outlier_share(x)[is_blank(sentence)].mean()
         gain = np.abs(model.norm(norm).weight.detach().numpy())
         rows.append([
-            str(seed), ", ".join(map(str, result)), f"{share:.0%}",
+            f"seed {seed}", ", ".join(map(str, result)), f"{share:.0%}",
             ", ".join(f"{g:.2f}" for g in gain[result]), f"{np.median(gain):.2f}",
         ])  # fmt: skip
     return Table(
-        ["Seed", "Outlier features", "Share of the sum of squares at spaces", "Their gains",
+        ["Model", "Outlier features", "Share of the sum of squares at spaces", "Their gains",
          "Median gain"],
         rows,
         f"Outlier features before norm {norm + 1}, and the absolute gains of this norm.",

@@ -1,6 +1,14 @@
-"""What the tests share that run a chapter's cells."""
+"""What the tests of the book's package share."""
 
 import symtable
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def live(monkeypatch):
+    """Show what a notebook shows, whatever builds the book beside."""
+    monkeypatch.delenv("LNLIB_STATIC", raising=False)
 
 
 def names(source):

@@ -10,16 +10,10 @@ import anywidget
 import ipywidgets
 import numpy as np
 import plotly.graph_objects as go
-import pytest
 
 from lnbook.show import Explorer, LiveRun, choice, slider
 
 PATIENCE = 30  # seconds; against hanging, not a measure of speed
-
-
-@pytest.fixture(autouse=True)
-def live(monkeypatch):
-    monkeypatch.delenv("LNLIB_STATIC", raising=False)
 
 
 # A payload and its oracle: decoded here in ten lines, compared with what draw gives.

@@ -11,6 +11,7 @@ import torch
 
 from lnbook.show import Explorer
 from tests.lnbook.conftest import names
+from tests.lnbook.explorer.conftest import parts
 
 BOOK = Path(__file__).parents[3] / "book"
 WITHOUT = (  # an explorer
@@ -54,22 +55,10 @@ def shown(request):
     return result
 
 
-@pytest.fixture(autouse=True)
-def live(monkeypatch):
-    monkeypatch.delenv("LNLIB_STATIC", raising=False)
-
-
 @pytest.fixture
 def no_anywidget(monkeypatch):
     """An environment without anywidget, whatever was imported before."""
     monkeypatch.setitem(sys.modules, "anywidget", None)
-
-
-def parts(box, kind):
-    result = [box] if isinstance(box, kind) else []
-    for child in getattr(box, "children", ()):
-        result += parts(child, kind)
-    return result
 
 
 def says(box, words):
@@ -112,6 +101,3 @@ def test_every_control_moves_the_figure_or_the_sentence_without_anywidget(shown,
                 moved.index = 0 if control.start else len(control.values) - 1
             assert rendered(box) != start, f"{thing.title}: {control.label} changes nothing"
             assert not says(box, "could not be drawn")
-
-
-# What a reader can do wrong.

@@ -1,10 +1,9 @@
 """A picture: drawing, sentence and alt text as one object, its data fixed beforehand."""
 
 import plotly.graph_objects as go
-import pytest
 
 from lnbook.explorer.figure_spec import Picture
-from lnbook.show import Explorer, LiveRun, slider
+from lnbook.show import Explorer, slider
 
 MOVED = {"n": slider("Points", [2, 3], start=3)}
 
@@ -33,20 +32,3 @@ def test_explorer_of_a_picture_is_that_of_its_three_parts():
     assert list(explorer.states()) == list(parts.states())
     assert explorer.alt == parts.alt
     assert repr(explorer).endswith("3 points, the last 11.0.")
-
-
-@pytest.mark.parametrize(
-    ("also", "got"),
-    [
-        ({"describe": describe}, "a Picture and another sentence or alt text"),
-        ({"alt": "A line."}, "a Picture and another sentence or alt text"),
-    ],
-)
-def test_a_picture_has_one_sentence_and_one_alt_text(also, got):
-    with pytest.raises(ValueError, match=f"Explorer: draw must be a Picture.*got {got}"):
-        Explorer(POINTS.of([1, 2, 3]), MOVED, title="Points", **also)
-
-
-def test_a_drawing_without_a_sentence_is_refused():
-    with pytest.raises(ValueError, match=r"LiveRun: draw must be a Picture.*got no sentence"):
-        LiveRun(lambda n: iter([n]), draw, MOVED, title="Points")

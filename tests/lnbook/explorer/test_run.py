@@ -2,7 +2,6 @@
 
 import ipywidgets
 import numpy as np
-import pytest
 
 from lnbook.show import LiveRun
 from tests.lnbook.explorer.conftest import (
@@ -125,9 +124,3 @@ def test_book_shows_what_is_recorded_and_a_kernel_what_it_computes():
     live.start()
     live.wait(PATIENCE)
     assert (gate.began, live.results) == (1, [0, 1, 2])
-
-
-def test_book_refuses_a_run_that_yields_nothing():
-    live = LiveRun(lambda n: iter(()), draw_run, RUN, title="Count", describe=describe_run)
-    with pytest.raises(ValueError, match="run of 'Count' must yield at least one result"):
-        live.to_html()

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from lnbook.figures.table import Table
 
 HOLDS, FAILS, OPEN = "✓ holds", "✗ does not hold", "≈ undecided"
@@ -51,8 +49,3 @@ def test_verdicts_that_stand_before_their_numbers_stay_columns():
         "Before.",
     )
     assert columns(table) == [name.capitalize() for name in table.columns]
-
-
-def test_a_row_of_another_length_is_refused():
-    with pytest.raises(ValueError, match=r"a row must have 2 cells, got \['a'\]"):
-        Table(["one", "two"], [["a"]], "Short.")

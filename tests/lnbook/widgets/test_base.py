@@ -1,5 +1,7 @@
 """Every widget is a folder, whose files reach the page by one way."""
 
+import html
+import json
 import re
 import sys
 
@@ -7,9 +9,9 @@ import pytest
 
 from lnbook.show import NormTable, Quiz, choose
 from lnbook.widgets import base
-from lnbook.widgets.playground import Playground
+from lnbook.widgets.playground import Playground, digits
 from lnbook.widgets.replay.caption_ranking import CaptionRanking
-from lnbook.widgets.sphere import Sphere
+from lnbook.widgets.sphere import Sphere, cloud
 from lnbook.widgets.transformer import TransformerWidget
 
 WIDGETS = {widget.name: widget for widget in base.widgets()}
@@ -38,16 +40,6 @@ def test_a_widget_brings_every_script_of_its_folder_and_its_look(name, tmp_path)
     assert {path.name for path in (tmp_path / name).iterdir()} == {
         f"{name}.js", f"{name}.css", *web.data,
     }  # fmt: skip
-
-
-def test_a_script_beside_the_folders_is_shared_by_two_widgets_or_more():
-    all_scripts = set(base.HERE.glob("*.js"))
-    from_there = [
-        (web.folder / script).resolve()
-        for web in WIDGETS.values() for script in web.scripts if "/" in script
-    ]  # fmt: skip
-    assert set(from_there) == all_scripts
-    assert min(map(from_there.count, from_there)) >= 2
 
 
 @pytest.mark.parametrize("name", WIDGETS)
@@ -93,16 +85,24 @@ def test_no_two_elements_share_an_id(make):
     assert len(set(ids)) == len(ids)
 
 
-# A rule about buttons, lists or sliders by their tags; a sentence in a list is none of them.
-CONTROL = re.compile(r"(?<!li )\b(?:button|select)\b|range")
-OWN_LOOK = {"border", "border-color", "background", "accent-color", "box-shadow"}
+OPTIONS = [
+    (CaptionRanking(20, point=3), {"picture": 20, "point": 3}),
+    (Playground(small=True, depth=12, a="batch"),
+     {"small": True, "settings": {"depth": 12, "a": "batch"}}),
+    (Sphere(gradient=True), {"cloud": cloud(), "settings": {"gradient": True}}),
+    (TransformerWidget("a <b>\n“c”", norms="lrfol"),
+     {"settings": {"text": "a <b>\n“c”", "norms": "lrfol"}}),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", sorted(base.HERE.parent.rglob("*.css")), ids=lambda p: p.stem)
-def test_controls_have_one_look_which_the_shared_style_sheet_has(path):
-    """A widget's own sheet arranges its controls; borders and colors are in controls.css."""
-    text = re.sub(r"/\*.*?\*/", "", path.read_text("utf-8"), flags=re.DOTALL)
-    for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", text):
-        if CONTROL.search(selector) and path.name != "controls.css":
-            declared = {line.partition(":")[0].strip() for line in body.split(";")}
-            assert not declared & OWN_LOOK, selector.strip()
+@pytest.mark.parametrize(("shown", "options"), OPTIONS, ids=lambda part: type(part).__name__)
+def test_a_page_gets_one_element_with_its_options_and_a_notebook_the_same_files(shown, options):
+    page = shown.to_html()
+    assert json.loads(html.unescape(re.search(r'data-options="([^"]*)"', page)[1])) == options
+    assert page.count("<div") == page.count("</div>")
+    assert "JavaScript" in page
+    (widget,) = shown.widget().children
+    (web,) = (web for web in WIDGETS.values() if web.source() in widget._esm)
+    assert web.on(page)
+    if isinstance(shown, Playground):
+        assert widget.data == {"digits": digits(), "options": options}

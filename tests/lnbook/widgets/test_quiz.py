@@ -10,12 +10,6 @@ from lnbook.show import Quiz, choose, number, order
 from lnbook.widgets.number_parsing import readings
 from lnbook.widgets.quiz import texts
 
-
-@pytest.fixture(autouse=True)
-def live(monkeypatch):
-    monkeypatch.delenv("LNLIB_STATIC", raising=False)
-
-
 MEANS = choose(
     "How many *means* has `x[:32]`?",
     {
@@ -348,40 +342,3 @@ def test_live_order_is_moved_by_buttons_and_the_moved_item_stays_selected():
     listed.index = 0
     page.press("Move up")
     assert page.check() == "✓ Right. 1/4 &lt; 1/2 &lt; 1."
-
-
-# Refusals.
-
-TWO = {"a": "First.", "b": "Second."}
-TEXTS = {"why": "So.", "otherwise": "Think."}
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: choose("Q", TWO, right="c"), r"right of 'Q' must be one .* \('a', 'b'\), got 'c'"),
-        (lambda: choose("Q", {"a": "."}, right="a"), r"options of 'Q' must be two or more, got 1"),
-        (
-            lambda: choose("Q", TWO | {"c": ""}, right="a"),
-            r"the explanation of 'c' must be a text that is not empty, got ''",
-        ),
-        (lambda: number("Q", 1, within=-0.1, **TEXTS), r"within of 'Q' must not be neg.* got -0.1"),
-        (lambda: number("Q", float("nan"), **TEXTS), r"answer of 'Q' must be a finite number"),
-        (lambda: number("Q", 1, **TEXTS | {"why": ""}), r"why of 'Q' must be a text"),
-        (
-            lambda: number("Q", 1, within=0.5, wrong={1.5: "."}, **TEXTS),
-            r"wrong of 'Q' has 1.5, which counts as right: the answer is 1, within 0.5",
-        ),
-        (lambda: order("Q", ["a", "b", "a"], **TEXTS), r"items of 'Q' .* all different"),
-        (
-            lambda: order("Q", ["a", "b"], wrong={("a", "c"): "."}, **TEXTS),
-            r"wrong of 'Q' must have every item, as a tuple .*got \('a', 'c'\)",
-        ),
-        (lambda: order("Q", ["a", "b"], wrong={("a", "b"): "."}, **TEXTS), r"than the right one"),
-        (lambda: Quiz(), r"Quiz: questions must not be empty"),
-        (lambda: Quiz(MEANS, MEANS), r"questions must differ, got twice: \['How many"),
-    ],
-)
-def test_refusal_names_what_is_wrong(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

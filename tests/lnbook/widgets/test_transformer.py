@@ -1,7 +1,6 @@
 """The switchboard's Python half: the weights that a page and a notebook are handed."""
 
 import base64
-import html
 import json
 import re
 
@@ -18,14 +17,6 @@ def records():
     result = record.read_all("transformer", ablate=True)
     assert [one["seed"] for one in result] == [0, 1, 2]
     return result
-
-
-def test_the_page_gets_one_element_with_its_options():
-    shown = TransformerWidget("a <b>\n“c”", norms="lrfol").to_html()
-    options = json.loads(html.unescape(re.search(r'data-options="([^"]*)"', shown)[1]))
-    assert options == {"settings": {"text": "a <b>\n“c”", "norms": "lrfol"}}
-    assert shown.count("<div") == shown.count("</div>") == 1
-    assert "JavaScript" in shown
 
 
 def test_the_widget_runs_the_same_files_as_the_page_on_the_same_weights():
@@ -65,20 +56,3 @@ def test_a_recorded_cost_is_that_of_the_setting_of_its_letters(records, letters)
     }[letters]  # fmt: skip
     expected = [one["curves"][name][-1] for one in records]
     assert result == pytest.approx(expected, abs=1e-4)
-
-
-@pytest.mark.parametrize("norms", ["llll", "lllll ", "LLLLL", "onnnn"])
-def test_letters_that_are_no_norms_are_refused(norms):
-    with pytest.raises(
-        ValueError, match="TransformerWidget: norms must be five letters of l, r, f, and"
-    ):
-        TransformerWidget(norms=norms)
-
-
-def test_a_record_without_weights_or_of_another_depth_is_refused(records):
-    arrays = records[0]["arrays"]
-    with pytest.raises(ValueError, match="record must be of a run with ablate, this one kept no"):
-        TransformerWidget(record=records[0] | {"arrays": {}})
-    deeper = {"norm_deviations": np.ones((1, 7), "f4")}
-    with pytest.raises(ValueError, match="must be of a model with 5 norms, got 7; train one of"):
-        TransformerWidget(record=records[0] | {"arrays": arrays | deeper})

@@ -31,31 +31,3 @@ def handed(monkeypatch):
         assert content == f'lnPacked["{web.selector}"]("{ours.packed}");\n'
 
     return check
-
-
-REFUSED = {
-    "none": "be one at least, got none; record them with",
-    "two": r"be one of each {by}, got two of \('layer'",
-    "kept nothing": r"be of runs with \w+, this one kept no {array}; record it",
-    "another shape": "have one number of updates and one shape of {array}, got shapes",
-    "other updates": "have one number of updates and one shape of {array}, got shapes",
-}
-
-
-@pytest.fixture(params=REFUSED)
-def refused(request):
-    """Check that a widget refuses records that do not go together."""
-
-    def check(widget, made, array, by="norm and start", *, shape, updates):
-        records = {
-            "none": [],
-            "two": [made(), made(seed=1)],
-            "kept nothing": [made() | {"arrays": {}}],
-            "another shape": [made(), made("none", **shape)],
-            "other updates": [made(), made("none", **updates)],
-        }[request.param]
-        text = REFUSED[request.param].format(by=by, array=array)
-        with pytest.raises(ValueError, match=f"^{widget.__name__}: records must {text}"):
-            widget(records)
-
-    return check

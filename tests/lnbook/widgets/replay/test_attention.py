@@ -129,14 +129,3 @@ def test_attention_adds_up_and_every_answer_of_the_book_is_a_name_of_its_passage
             assert one.answer in one.passage
             assert "@blank" in one.query
     assert all(f"val_{name}_error" in book[0]["curves"] for name in HEURISTICS)
-
-
-def test_records_that_do_not_go_together_are_refused(refused):
-    refused(
-        AttentionReplay,
-        made,
-        "attention",
-        "norm, start and gain",
-        shape={"texts": ASKED[:1]},
-        updates={"questions": 640},
-    )

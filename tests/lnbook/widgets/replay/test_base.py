@@ -32,8 +32,8 @@ def test_points_are_the_measured_ones_nearest_to_even_steps_of_the_logarithm(upd
     assert (result[1], result[-1]) == (1, len(updates) - 1)
 
 
-def record(arm, seed=0, array=True, epochs=(0, 1)):
-    arrays = {"maps": np.zeros((2, 3))} if array else {}
+def record(arm, seed=0, array=True, epochs=(0, 1), size=3):
+    arrays = {"maps": np.zeros((2, size))} if array else {}
     return {"settings": {"norm": arm, "start": "usual", "updates_an_epoch": 10}, "seed": seed,
             "curves": {"epoch": list(epochs)}, "arrays": arrays}  # fmt: skip
 
@@ -50,12 +50,25 @@ def test_the_first_run_of_each_arm_that_kept_the_array_is_taken():
     assert {name: run["seed"] for name, run in result.items()} == {"a": 2, "b": 1}
 
 
-def test_arms_stand_in_their_own_order_and_must_have_the_same_updates():
-    arms = [("layer", "usual"), ("none", "usual")]
-    both = [record("none"), record("layer")]
-    result = base.side_by_side("Widget", both, arms, "maps", "x")
-    assert list(result) == arms
+ARMS = [("layer", "usual"), ("none", "usual")]
+
+
+def test_arms_stand_in_their_own_order():
+    result = base.side_by_side("Widget", [record("none"), record("layer")], ARMS, "maps", "x")
+    assert list(result) == ARMS
     assert [run["settings"]["norm"] for run in result.values()] == ["layer", "none"]
-    longer = [record("none"), record("layer", epochs=(0, 2))]
-    with pytest.raises(ValueError, match="one number of updates and one shape"):
-        base.side_by_side("Widget", longer, arms, "maps", "x")
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([], "one at least, got none; record them with"),
+        ([record("none"), record("none", 1)], r"one of each norm and start, got two of \('none'"),
+        ([record("none", array=False)], "of runs with keep, this one kept no maps; record it"),
+        ([record("none"), record("layer", size=4)], "one shape of maps, got shapes"),
+        ([record("none"), record("layer", epochs=(0, 2))], "one number of updates and one shape"),
+    ],
+)
+def test_records_that_do_not_go_together_are_refused(records, message):
+    with pytest.raises(ValueError, match=f"^Widget: records must .*{message}"):
+        base.side_by_side("Widget", records, ARMS, "maps", "x")

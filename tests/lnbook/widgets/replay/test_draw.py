@@ -70,7 +70,3 @@ def test_a_page_and_a_notebook_are_handed_the_same(handed):
     handed(DrawReplay(), DrawReplay(three()), (
         "DrawReplay: 6 digits and 6 samples in 3 glimpses, at 5 of 300 updates, by 3 networks"
     ))  # fmt: skip
-
-
-def test_records_that_do_not_go_together_are_refused(refused):
-    refused(DrawReplay, made, "canvas", shape={"glimpses": 4}, updates={"updates_an_epoch": 99})

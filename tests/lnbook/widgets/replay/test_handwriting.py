@@ -97,9 +97,3 @@ def test_the_field_shows_the_new_line_and_says_what_is_wrong_with_a_text():
     assert header["text"] == "ink"
     assert strokes[2, 0, 0, 0] == three()[0]["arrays"]["strokes"][0, 0, 0] + 20
     assert not button.disabled
-
-
-def test_records_that_do_not_go_together_are_refused(refused):
-    refused(
-        HandwritingReplay, made, "strokes", shape={"points": 31}, updates={"updates_an_epoch": 9}
-    )

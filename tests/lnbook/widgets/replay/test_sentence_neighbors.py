@@ -118,9 +118,3 @@ def test_a_page_and_a_notebook_are_handed_the_same(handed):
         "SentenceNeighbors: 6 sentences and the 3 nearest to each, at 4 of 200 updates, "
         "by 3 networks"
     ))  # fmt: skip
-
-
-def test_records_that_do_not_go_together_are_refused(refused):
-    refused(
-        SentenceNeighbors, made, "map", shape={"texts": TEXTS[:5]}, updates={"updates_an_epoch": 99}
-    )

@@ -15,6 +15,11 @@ def lines(figure):
     }
 
 
+def heights(figure):
+    """Return the y of each trace that has a name."""
+    return {t.name: np.array(t.y, dtype=float) for t in figure.data if t.name}
+
+
 def check_band(line, where, by_seed, rtol=1e-6):
     """Compare a line and its band with the mean, the minimum and the maximum of the seeds."""
     columns = [*zip(*by_seed, strict=True)]

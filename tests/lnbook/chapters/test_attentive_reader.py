@@ -4,84 +4,37 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.attentive_reader import figures, network, runs
-from lnlab.experiments.attentive_reader import HEURISTICS, LEVELED, RELEASED, Settings, results
+from lnlab.experiments.attentive_reader import RELEASED, results
 from tests.cases import learning_curve_chapters, oracle
-
-EPOCHS = [0.0, 0.5, 1.0, 2.0]
-HEURISTIC_ERRORS = dict(zip(HEURISTICS, (0.9, 0.8, 0.85, 0.6), strict=True))
-
-
-def make_record(arm, rate, seed, errors, test=0.5, seconds=10.0, **other):
-    """A record whose test error is lowest where the validation error is not."""
-    norm = results.TASK.arms[arm]["norm"]
-    given = LEVELED | {k: v for k, v in results.TASK.arms[arm].items() if k != "gain"} | other
-    if norm == "layer":
-        given["gain"] = results.TASK.arms[arm]["gain"]
-    settings = Settings(learning_rate=rate, **given)
-    curve = {"epoch": EPOCHS, "wall_s": [0, *np.linspace(1, seconds, 3)], "val_error": errors}
-    curve["test_error"] = [0.1, 0.1, 0.1, test] if np.argmin(errors) == 3 else [0.1, 0.1, test, 0.1]
-    for split in ("val", "test"):
-        curve |= {f"{split}_{name}_error": [e] * 4 for name, e in HEURISTIC_ERRORS.items()}
-    cases = {"train_questions": 100 * settings.batch_size}
-    return {"settings": settings.as_dict(), "seed": seed, "curves": curve, "data": {"cases": cases},
-            "arrays": {}}  # fmt: skip
-
-
-def main_records(**other):
-    """Layer norm takes half the updates of no norm and never matches batch norm."""
-    result = []
-    for s in range(3):
-        result += [
-            make_record(figures.NO_NORM, 0.1, s, [0.9, 0.8, 0.7, 0.5], **other),
-            make_record(figures.LAYER, 0.2, s, [0.9, 0.6, 0.5, 0.4 + s / 100], seconds=20, **other),
-        ]
-        if not other:
-            result += [
-                make_record(figures.TUNED_INIT, 0.1, s, [0.9, 0.8, 0.4 + (s - 1) / 20, 0.6]),
-                make_record(figures.BATCH_LSTM, 0.1, s, [0.9, 0.8, 0.7, 0.3]),
-                make_record(figures.BATCH_EVERYWHERE, 0.1, s, [0.9, 0.8, 0.7, 0.6]),
-                make_record(figures.SMALL_GAIN, 0.1, s, [0.9, 0.8, 0.7, 0.65]),
-            ]
-    return result
-
-
-def sweep_records():
-    return [
-        make_record(arm, rate, 0, [0.9, 0.8, 0.7, low], epochs=1, pictures=0)
-        for arm, lows in ((figures.NO_NORM, (0.55, 0.5, 0.7)), (figures.LAYER, (0.4, 0.41, 0.42)))
-        for rate, low in zip((0.1, 0.2, 0.3), lows, strict=True)
-    ]
-
-
-@pytest.fixture(scope="module")
-def known():
-    small = main_records(batch_size=8)
-    return figures.Runs(sweep_records() + main_records() + small, results.TASK)
 
 
 def test_runs_with_the_settings_of_the_public_code_form_a_group():
-    options = {name: value for name, value in RELEASED.items() if name != "start"}
+    every = learning_curve_chapters.records("attentive_reader", "better")
+    main = [run for run in every if oracle.has_default_settings(run)]
     released = [
-        run | {"settings": run["settings"] | {"start": "orthogonal_tied"}}
-        for run in main_records(**options)
+        run | {"settings": run["settings"] | RELEASED | {"start": "orthogonal_tied"}}
+        for run in main
+        for arm in (figures.NO_NORM, figures.LAYER)
+        if results.TASK.arms[arm].items() <= run["settings"].items()
     ]
-    result = figures.Runs(main_records() + released, results.TASK, results.RELEASED_TASK)
+    result = figures.Runs(main + released, results.TASK, results.RELEASED_TASK)
     assert list(result.recorded()) == [figures.MAIN, runs.RELEASED_CODE]
-    assert {name: arm.rate for name, arm in result.groups[runs.RELEASED_CODE].items()} == {
-        figures.NO_NORM: 0.1, figures.LAYER: 0.2,
-    }  # fmt: skip
+    assert set(result.groups[runs.RELEASED_CODE]) == {figures.NO_NORM, figures.LAYER}
 
 
 def test_attention_on_names_and_answers_are_those_of_the_record():
     texts = ["@e1 or @e0 .\n@blank ?\n@e1\nruth 1:2", "@e5 @e5 @e0 .\n@blank ?\n@e5\njob 3:4"]
     texts.append("@e2 @e2 @e3 .\n@blank ?\n@e3\nacts 5:6")  # with it the mean is no median
     text = np.stack([np.frombuffer(t.encode().ljust(40, b"\0"), "u1") for t in texts])
-    run = make_record(figures.LAYER, 0.1, 0, [0.9, 0.8, 0.7, 0.6])
+    plain, run = (
+        {"settings": {"epochs": 9} | results.TASK.arms[arm], "seed": 0, "arrays": {}}
+        for arm in (figures.NO_NORM, figures.LAYER)
+    )
     attention = np.full((4, 3, 4), 0.25)
     attention[-1] = [[0.7, 0, 0.3, 0], [0.2, 0.3, 0.5, 0], [0.2, 0.3, 0.1, 0.4]]
     run["arrays"] = {"attention": attention, "text": np.stack([text] * 4)}
     late = {**run, "seed": 1}
-    result = figures.with_attention([late, make_record(figures.NO_NORM, 0.1, 0, [0.9] * 4), run])
+    result = figures.with_attention([late, plain, run])
     assert result == {figures.LAYER: run}
     assert figures.on_answer(run, "Ruth 1:2") == pytest.approx([25, 25, 25, 70])
     assert figures.on_answer(run, "Job 3:4")[-1] == pytest.approx(50)

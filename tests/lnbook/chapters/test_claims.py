@@ -76,8 +76,6 @@ def test_every_claim_is_a_line_with_its_label_evidence_and_words(weighed, page):
         head = html.unescape(re.search(r"<summary>(.*?)</summary>", body, re.S)[1])
         assert f">{one_.label.reason or badge(one_.label)}</span>" in head
         assert f"<small>{one_.evidence}</small>" in head
-        for finding in one_.findings:
-            assert claims.interval(finding) in text
         for command in one_.claim.commands:
             assert command in text
         assert f'id="claim-{one_.claim.name}"' in body
@@ -86,11 +84,8 @@ def test_every_claim_is_a_line_with_its_label_evidence_and_words(weighed, page):
 def test_lines_are_grouped_by_evidence_the_strongest_first(weighed, page):
     heads = re.findall(r'<p class="ln-kind"[^>]*>([^<]*)</p>', page)
     assert heads == [KINDS[kind][1] for kind in Evidence]
-    parts = re.split(r'<p class="ln-kind"', page)[1:]
-    for kind, body in zip(Evidence, parts, strict=True):
-        assert set(
-            re.findall(r'<details class="ln-claim"[^>]*data-evidence="any (\w+)"', body)
-        ) == {KINDS[kind][0]}
+    evidence = re.findall(r'ln-claim"[^>]*data-evidence="any (\w+)"', page)
+    assert [*dict.fromkeys(evidence)] == [KINDS[kind][0] for kind in Evidence]
     assert {one_.label.evidence for one_ in weighed.values()} == set(Evidence)
 
 
@@ -105,12 +100,6 @@ def test_every_dot_says_its_seeds_and_a_size_that_is_not_in_its_line(weighed, pa
                         if html.unescape(t).startswith(what)}  # fmt: skip
             size = relative(finding.runs) if finding.runs else ""
             assert title == what if size in one_.evidence else f"{what}; {size}"
-
-
-def test_a_link_leads_to_a_chapter_that_exists(page):
-    pages = set(re.findall(r'<a href="(\w+)\.html">The chapter', page))
-    assert pages
-    assert all((BOOK / f"{name}.ipynb").exists() for name in pages)
 
 
 def test_choices_show_each_line_under_all_and_under_its_own_part_and_evidence(weighed, page):
@@ -177,8 +166,6 @@ def test_the_paper_page_asks_for_every_number_and_gets_not_yet_recorded_where_th
         assert {row.cells[-1] for row in rows} <= {NOT_RECORDED, "not among the tasks"}
         assert all(len(row.cells) == 5 for row in rows)
         assert numbers.seeds(name, claims.Records(tmp_path)) == 0
-    with pytest.raises(ValueError, match="rows: name must be one of figure-1"):
-        numbers.rows("table-9", claims.Records(tmp_path))
 
 
 def test_the_paper_page_says_how_many_seeds_there_are_and_where_no_plateau_was_reached():
@@ -189,6 +176,3 @@ def test_the_paper_page_says_how_many_seeds_there_are_and_where_no_plateau_was_r
         assert final.what.endswith(f"({comparison.NO_PLATEAU})")
     for name in ("figure-4", "figure-5"):
         assert "plateau" not in numbers.rows(name, recorded)[0].what
-
-
-# The landscape.

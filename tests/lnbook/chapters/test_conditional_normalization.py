@@ -68,29 +68,6 @@ def test_training_is_that_of_pytorchs_adam():
 
 
 @pytest.mark.parametrize(("zero", "gate", "offset"), STATES)
-def test_which_parts_get_a_gradient_follows_from_the_product_rule(zero, gate, offset):
-    training = first_updates.train(zero, gate, offset)
-    at_first, then = (
-        {name for name, norms in training.norms.items() if norms[k] > 0} for k in (0, 1)
-    )
-    every = set(training.norms)
-    assert training.identity == (zero != "none" and (gate or not offset))
-    if zero == "none":
-        assert at_first == then == every
-    elif gate and offset:
-        assert at_first == ({"gate"} if zero == "modulation" else set())
-        assert then == (every if zero == "modulation" else {"mlp"})
-    elif gate:  # gate and sublayer are both 0
-        assert at_first == then == set()
-        assert training.loss == 1
-    elif zero == "modulation":
-        assert {"scale", "shift"} <= at_first
-        assert then == every
-    else:
-        assert not (at_first | then) & {"scale", "shift", "shared"}
-
-
-@pytest.mark.parametrize(("zero", "gate", "offset"), STATES)
 def test_the_condition_is_used_unless_two_factors_are_zero(zero, gate, offset):
     training = first_updates.train(zero, gate, offset)
     used = training.loss_with_other_condition > training.loss * 1.01

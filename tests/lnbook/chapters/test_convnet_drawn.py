@@ -71,11 +71,6 @@ def test_the_table_of_norms_has_rates_and_errors_at_the_end(case):
         assert parsed(row[-1]) == [pytest.approx(fmean(errors), abs=0.051)]
 
 
-def test_records_without_maps_are_refused():
-    with pytest.raises(ValueError, match=r"must have maps, none has; record them .* --maps"):
-        runs.Runs(records("better"))
-
-
 def test_only_runs_of_the_usual_settings_are_compared():
     default_runs = [run for run in records("better") if oracle.has_default_settings(run)]
     assert known("better").compared == default_runs != records("better")

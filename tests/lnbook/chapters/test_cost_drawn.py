@@ -193,9 +193,8 @@ def test_two_processes_are_told_with_their_own_times_and_bytes(bench):
 
 @pytest.mark.parametrize(
     ("ms", "reported"),
-    [(1500.0, "1.5 s"), (12_345.0, "12 s"), (1.0, "1 ms"), (999.0, "999 ms"), (0.25, "250 µs"),
-     (0.0042, "4.2 µs"), (0.00046e-3, "0.46 ns"), (0.00025, "250 ns")],
-)  # fmt: skip
+    [(12_345.0, "12 s"), (1.0, "1 ms"), (999.0, "999 ms"), (0.0042, "4.2 µs"), (4.6e-7, "0.46 ns")],
+)
 def test_a_time_has_the_unit_that_fits_it(ms, reported):
     assert written.duration(ms) == reported
 

@@ -9,22 +9,10 @@ from torch.nn import functional as F
 
 from lnbook.chapters.effective_learning_rate import circle, figures, same_step
 from lnbook.figures.plots import NORMS
-from lnlab import records
 from lnlab.analysis.learning_rate import spiral
 
 EXACT = 1e-12
 UNITS, INPUTS = figures.UNITS, figures.INPUTS
-
-
-@pytest.fixture(scope="module")
-def runs():
-    return figures.Runs(records.read_all("weights"))
-
-
-def growing(**settings):
-    """The records whose weights may grow."""
-    result = records.read_all("weights", **settings)
-    return [run for run in result if run["settings"].get("magnitude") is None]
 
 
 def outputs(norm, W, b, x, gain=None):
@@ -46,9 +34,6 @@ def tensors(norm, scale=1.0, whose="all"):
     return W, torch.tensor(model.b), torch.tensor(figures.cases())
 
 
-# Steps.
-
-
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("whose", ["one", "all"])
 @pytest.mark.parametrize("scale", [0.25, 1.0, 8.0])
@@ -65,9 +50,6 @@ def test_a_step_and_the_scaling_move_the_outputs_as_in_pytorch(norm, whose, scal
     plain, b, x = tensors(norm)
     moved = (before - outputs(norm, plain, b, x)).square().mean().sqrt().item()
     assert figures.scaling(norm, scale, whose) == pytest.approx(moved, abs=1e-12)
-
-
-# The Fisher matrix.
 
 
 @pytest.mark.parametrize(
@@ -94,28 +76,12 @@ def test_the_blocks_are_those_of_autograd(norm, whose):
     assert result["length"] == pytest.approx(lengths[1] / lengths[0], rel=1e-9)
 
 
-# The toy.
-
-
 def test_the_circle_holds_the_whole_way():
     for length, rate in itertools.product((0.5, 1, 2), (0.1, 0.3, 1)):
         way, angles = circle.draw_circle(length, rate)
         tips, _, turns = spiral(length, rate)
         assert np.abs(tips).max() < way.layout.xaxis.range[1]
         np.testing.assert_allclose(angles.data[0].y, turns, atol=0.006)
-
-
-# Records.
-
-
-def test_the_rate_is_the_learning_rate_over_the_squared_length(runs):
-    length = runs.curves("length_1", "layer", "adam")
-    weights_run = growing(norm="layer", optimizer="adam")
-    assert length.shape == (len(weights_run), len(runs.epochs))
-    np.testing.assert_allclose(runs.curves("rate_1", "layer", "adam"), 0.003 / length**2)
-
-
-# Gains.
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -144,10 +110,3 @@ def test_the_metric_is_the_second_derivative_of_the_divergence(norm, family, sca
     zero = torch.tensor(0.0, dtype=torch.float64)
     exact = torch.autograd.functional.hessian(kl, zero).item() / 2
     assert figures.gain(norm, family, scale, scaled, "exact") == pytest.approx(exact, rel=1e-9)
-
-
-def test_the_printed_formula_differs_for_batch_norm_alone():
-    for norm, family in itertools.product(NORMS, figures.FAMILIES.values()):
-        a, b = (figures.gain(norm, family, 2, "inputs", k) for k in ("paper", "exact"))
-        same = norm != "batch" or family == "gaussian"
-        assert (abs(a / b - 1) < 1e-9) == same

@@ -207,17 +207,3 @@ def test_weight_standardization_is_exported_as_batch_norm_in_training_mode(image
     plain = F.conv2d(x, model.weight, model.bias)
     torch.testing.assert_close(run(), plain, rtol=1e-4, atol=1e-4)
     assert (plain - expected).abs().max() > 1
-
-
-def test_rescaling_by_the_largest_value_multiplies_eps_by_its_square_if_eps_is_added_after():
-    """What coremltools was reported to do, and what an exact rescaling does."""
-    x = half.activations(0.1, 50.0).astype(float)
-    m, eps = np.abs(x).max(-1, keepdims=True), 1e-5
-
-    def rms_norm(x, eps):
-        return x / np.sqrt(np.square(x).mean(-1, keepdims=True) + eps)
-
-    np.testing.assert_allclose(rms_norm(x / m, eps), rms_norm(x, eps * m**2), rtol=1e-12)
-    np.testing.assert_allclose(rms_norm(x / m, eps / m**2), rms_norm(x, eps), rtol=1e-12)
-    with np.errstate(invalid="ignore"):
-        assert np.isnan(rms_norm(np.zeros(4) / 0.0, eps)).all()

@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.chapters.fisher_information import (
-    figures,
-    line,
-    matrix,
-    models,
-    width,
-)
+from lnbook.chapters.fisher_information import figures, line, matrix, models, width
+from tests.cases.drawn import heights as lines
 from tests.cases.readouts import check_says
 
 # float64, identities. Measured 2e-15.
@@ -57,10 +52,6 @@ def hessian(norm, family):
     return torch.autograd.functional.hessian(
         lambda other: divergence(norm, family, theta, other), theta
     ).numpy()
-
-
-def lines(figure):
-    return {t.name: np.array(t.y, dtype=float) for t in figure.data if t.name}
 
 
 each = pytest.mark.parametrize(("norm", "family"), list(itertools.product(NORMS, FAMILIES)))

@@ -6,18 +6,6 @@ import torch
 
 from lnbook.chapters.handwriting import figures, network, speed
 
-# What layer norm hides.
-
-
-def test_of_a_move_alone_layer_norm_keeps_the_direction_and_drops_the_length():
-    for length in (0.1, 0.5, 10):
-        np.testing.assert_allclose(
-            speed.normalized(length, "nothing"), speed.normalized(1, "nothing"), atol=1e-11
-        )
-    for extra in ("window", "constant 1", "window and constant 1"):
-        assert np.all(np.delete(speed.distance(extra), 12) > 0.01)
-        assert speed.distance(extra)[12] == 0
-
 
 def test_what_passes_is_pytorch_s_layer_norm_of_the_product():
     x = np.r_[3 * speed.MOVE, np.zeros(speed.LETTERS), 1.0]

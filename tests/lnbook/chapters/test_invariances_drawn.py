@@ -28,8 +28,10 @@ def test_the_curve_is_the_largest_change_at_every_factor(before):
         assert trace.name == f"eps {label}"
         wanted = [largest(scale, value, bias) for scale in trace.x]
         np.testing.assert_allclose(trace.y, wanted, atol=1e-9)
-    for trace in outputs.data:
+    for trace, value in zip(outputs.data, EPS.values(), strict=True):
         assert list(trace.x) == list(range(1, 13))
+        expected = F.layer_norm(torch.tensor(10.0 * A + bias), (12,), eps=value)
+        np.testing.assert_allclose(trace.y, expected, atol=1e-9)
     assert curve.layout.shapes[0].x0 == 10.0
 
 

@@ -187,6 +187,3 @@ def test_the_norm_of_one_pixel_is_that_of_pytorch_and_does_not_depend_on_the_ink
     assert np.allclose(first[1], second[1], atol=1e-3)  # not exactly: eps
     assert np.abs(first[2] - second[2]).max() > 0.1
     assert f"that of LN(Wₓx) is {second[1].std():.2f}" in ink.describe_ink(1.0)
-
-
-# Records.

@@ -61,14 +61,6 @@ def test_the_backward_operator_of_a_fused_rms_norm_takes_input_and_one_statistic
     assert figures.bytes_per_token("RMSNorm", "bfloat16", WIDTH)["one kernel"][0] == 2 * WIDTH + 4
 
 
-@pytest.mark.parametrize("norm", figures.NORMS)
-def test_a_model_keeps_that_of_all_its_norms_and_tokens(norm):
-    one = figures.bytes_per_token(norm, "bfloat16", 768)
-    every = figures.total(norm, "bfloat16", 768, 12, 2048)
-    for way, pair in one.items():
-        assert every[way] == tuple(2 * 12 * 2048 * part for part in pair)
-
-
 @pytest.mark.parametrize(
     ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**34, "16.0 GiB")]
 )

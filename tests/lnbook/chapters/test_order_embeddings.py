@@ -52,23 +52,14 @@ def test_the_vectors_that_were_kept_are_those_that_were_measured(x):
             assert share == pytest.approx(saved["curves"]["test_image_recall_10"][point], abs=0.04)
 
 
-def test_the_squared_violations_that_are_drawn_add_up_to_the_penalty():
+def test_the_axes_are_a_large_coordinate_and_the_one_of_the_largest_violation():
     captions = np.array([[0.0, 0.7, 0.8, 0.3], [0.8, 0.0, 0.9, 0.6], [0.5, 0.5, 0.5, 0.5]])
     result = penalty.Vectors(captions, np.array([[0.1, 0.7, 0.5, 0.5]]))
-    book = {("none", 3): result}
-    plane, bars = penalty.draw_penalty(book, 0, 1, caption=2, point=3, norm="none")
-    inside, limit, above = bars.data  # the last is stacked on the one before
-    np.testing.assert_allclose((np.array(above.y) ** 2).sum(), 0.4**2, atol=1e-6)
-    np.testing.assert_allclose(inside.y, 0.5)
-    np.testing.assert_allclose(limit.y, [0.7, 0.5, 0.5, 0.1])  # sorted by the image
-    assert [t.stackgroup for t in bars.data] == [None, "violation", "violation"]
+    plane, _ = penalty.draw_penalty({("none", 3): result}, 0, 1, caption=2, point=3, norm="none")
     # Among the large coordinates of the image without a violation by its own caption, which is the
     # first one, caption 1 has its largest violation in the last.
     titles = (plane.layout.xaxis.title.text, plane.layout.yaxis.title.text)
     assert titles == ("coordinate 1", "coordinate 3")
-    text = penalty.describe_penalty(book, 0, 1, caption=2, point=3, norm="none")
-    assert text.startswith("The caption exceeds the image in 1 of 4 coordinates.")
-    assert text.endswith("penalty of 0.16, which gives the caption rank 2 of 3.")
 
 
 @pytest.mark.needs_data(coco.NAME)

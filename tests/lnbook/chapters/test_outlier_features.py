@@ -41,12 +41,6 @@ def test_attention_weights_give_what_the_block_adds(model, outliers):
     np.testing.assert_allclose(lengths, v.norm(dim=-1).mean(-1), rtol=1e-5)
 
 
-def test_a_rotation_is_orthogonal_and_of_equal_sizes():
-    Q = trained.rotation(8)
-    np.testing.assert_allclose(Q @ Q.T, np.eye(8), atol=1e-12)
-    np.testing.assert_allclose(np.abs(Q), 8**-0.5)
-
-
 def test_the_error_of_rounding_is_that_of_pytorchs_quantization():
     x = np.random.default_rng(0).normal(size=(5, 16))
     for row, error in zip(x, trained.error(x, bits=4), strict=True):
@@ -76,26 +70,3 @@ def test_bars_lines_point_and_sentence_state_the_same_numbers(outliers, position
     assert float(times) == pytest.approx(size.max() / np.median(size), abs=0.051)
     assert float(percent) == pytest.approx(line.y[position], abs=0.51)
     assert text.startswith("After the rotation") == rotated
-
-
-@pytest.mark.parametrize(
-    ("gain_after", "equal_in_pairs", "relative"),
-    [(False, False, True), (True, False, False), (True, True, True)],
-)
-def test_with_a_gain_after_the_rotation_a_product_depends_on_both_positions(
-    gain_after, equal_in_pairs, relative
-):
-    rng = np.random.default_rng(0)
-    query, key = rng.normal(size=(2, 8)) + 1j * rng.normal(size=(2, 8))  # a pair is a number
-    gain = 1 + 0.5 * rng.normal(size=(2, 8))
-    gain = gain[:1].repeat(2, axis=0) if equal_in_pairs else gain
-
-    def scale(x):
-        return gain[0] * x.real + 1j * gain[1] * x.imag
-
-    def rotate(x, position):
-        turn = np.exp(1j * position * 10000.0 ** (-np.arange(8) / 8))
-        return scale(turn * x) if gain_after else turn * scale(x)
-
-    products = [(rotate(query, n) * rotate(key, n + 3).conj()).real.sum() for n in (0, 10, 100)]
-    assert np.allclose(products, products[0]) == relative

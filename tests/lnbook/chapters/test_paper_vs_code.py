@@ -1,20 +1,12 @@
 """What is drawn is what PyTorch computes from the formulas."""
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
 from lnbook.chapters.paper_vs_code import figures
-
-
-def lines(figure):
-    return {trace.name: np.array(trace.y, dtype=float) for trace in figure.data if trace.name}
-
-
-# Eps.
+from tests.cases.drawn import heights as lines
 
 
 @pytest.mark.parametrize("size", figures.SIZES)
@@ -30,9 +22,6 @@ def factors(size, eps):
     """What PyTorch makes of the size of numbers, with eps inside the root; and a division."""
     x = torch.tensor([[-size, size]], dtype=torch.float64)
     return float(F.layer_norm(x, (2,), eps=eps)[0, 1]), size / (size + eps)
-
-
-# The bias.
 
 
 def in_torch(form, bias, factor):
@@ -58,13 +47,6 @@ def test_gates_and_outputs_are_those_of_pytorch(form, bias, factor):
     np.testing.assert_allclose(figures.output(form, bias, factor), out, atol=1e-10)
 
 
-def test_the_bias_once_forgets_the_scale_of_the_input_and_twice_does_not():
-    for bias, factor in itertools.product(figures.BIASES, figures.FACTORS):
-        assert figures.change("paper", bias, factor) < 1e-12
-        moved = figures.change("theano", bias, factor)
-        assert (moved > 1e-3) == (bias > 0 and factor != 1)
-
-
 @pytest.mark.parametrize("bias", [*figures.BIASES, 0.35])
 def test_all_that_is_drawn_is_within_the_axes(bias):
     gates, changes = figures.draw_bias(bias)
@@ -74,9 +56,6 @@ def test_all_that_is_drawn_is_within_the_axes(bias):
             assert low < y.min() <= y.max() < high
     low, high = gates.layout.xaxis.range
     assert all(low < min(t.x) <= max(t.x) < high for t in gates.data if t.name)
-
-
-# What is said.
 
 
 def test_the_sentences_have_the_numbers_of_the_figures():

@@ -8,15 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from lnbook.chapters.pre_norm_post_norm import (
-    ablation,
-    claims,
-    live,
-    river,
-    runs,
-    stream,
-    trained,
-)
+from lnbook.chapters.pre_norm_post_norm import ablation, claims, live, river, runs, stream, trained
 from lnbook.diagrams import rivers
 from lnlab import records as record
 from lnlab.datasets import Text, load

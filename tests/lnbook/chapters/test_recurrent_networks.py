@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.recurrent_networks import longer, network, padding, through_time
+from tests.cases.drawn import heights as lines
 from tests.cases.readouts import check_says
-
-EXACT = 1e-12
-
-
-def lines(figure):
-    return {trace.name: np.array(trace.y, dtype=float) for trace in figure.data if trace.name}
-
 
 # Forward and back.
 
@@ -25,13 +19,6 @@ def test_scale_and_gain_go_where_the_form_has_them(form, places):
     np.testing.assert_array_equal(params.pop("W_ih"), network.weights()[0])
     assert set(params) == {f"gain_{place}" for place in places}
     assert all(np.array_equal(gain, np.full(32, 0.5)) for gain in params.values())
-
-
-@pytest.mark.parametrize("scale", [0.5, 1.1, 2.0])
-def test_a_linear_network_grows_by_its_scale_forward_and_back(scale):
-    run = through_time.carry("plain", scale, "identity", "first")
-    np.testing.assert_allclose(run.summed[1:] / run.summed[:-1], scale, rtol=1e-9)
-    np.testing.assert_allclose(run.gradient, scale ** np.arange(200.0), rtol=1e-9)
 
 
 def test_the_lines_are_the_runs_at_the_steps_shown():
@@ -56,15 +43,12 @@ def test_the_lines_are_the_runs_at_the_steps_shown():
 
 
 @pytest.mark.parametrize("value", [0.0, 10.0])
-def test_padding_reaches_no_state_of_layer_norm_and_all_of_a_shared_step(value):
-    assert np.nanmax(padding.padding_change("layer", value)) < EXACT
+def test_steps_after_the_end_of_a_sequence_have_no_state(value):
     counted = padding.padding_change("counted", value)
     ends = np.arange(8) >= np.array(padding.LENGTHS)[:, None]
     assert np.array_equal(np.isnan(counted), ends)
-    assert np.nanmax(counted[:, :2]) < EXACT < 0.2 < np.nanmin(counted[:, 2:])
     left_out = padding.padded_run("left out", value)
     assert np.array_equal(np.isnan(left_out).all(-1), ends)
-    assert not left_out[0, 6:].any()
     assert np.array_equal(left_out[~ends], padding.padded_run("left out", 3.0)[~ends])
 
 
@@ -95,13 +79,6 @@ def test_the_sentence_says_where_the_padding_reaches():
 
 
 # Longer than in training.
-
-
-def test_a_walk_spreads_as_the_root_of_time_and_steady_inputs_do_not():
-    root = np.sqrt(np.arange(1, 61))
-    spread = np.sqrt((network.weights()[0] ** 2).sum(1).mean())
-    np.testing.assert_allclose(longer.longer(20, "walk").data / root, spread, rtol=0.15)
-    np.testing.assert_allclose(longer.longer(20, "steady").data, spread, rtol=0.15)
 
 
 @pytest.mark.parametrize("inputs", ["walk", "steady"])

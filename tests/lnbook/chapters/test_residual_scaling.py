@@ -49,18 +49,6 @@ def test_stack_is_the_librarys_transformer(scheme, place, scaled):
         assert norm == pytest.approx(squares.sqrt().item(), rel=1e-4)
 
 
-def test_shares_in_the_output_are_those_of_the_terms_of_the_sum():
-    """With orthogonal terms of a pre-norm and a post-norm sum, whose squares can be counted."""
-    terms = 3 * np.eye(6)
-    shares = 1 / np.arange(2, 7)
-    np.testing.assert_allclose(stack.output_shares(shares), np.full(6, 1 / 6))
-    x = terms[0] / 3
-    for term in terms[1:]:
-        x = x + term / 3 * np.sqrt(0.25 / 0.75)  # a quarter of the sum
-        x = x / np.linalg.norm(x)
-    np.testing.assert_allclose(stack.output_shares(np.full(5, 0.25)), x**2)
-
-
 @pytest.mark.parametrize("k", [1, 4, 5, 16])
 def test_sublayers_are_the_published_equations(k):
     f, x, N = torch.nn.Linear(8, 8), torch.randn(5, 8), 16

@@ -36,9 +36,3 @@ def test_runs_at_many_rates_are_the_sweep(name):
     runs, settings = module(name, "runs").Runs, records(name, "better")[0]["settings"]
     many = {"layer": SimpleNamespace(rates=(0.1, 0.2, 0.3))}
     assert runs.group_name(runs, many, settings) == run_groups.SWEEP
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_no_records_are_refused_with_the_command_that_makes_them(name):
-    with pytest.raises(ValueError, match=rf"no records were given; .* replay {name}"):
-        module(name, "runs").Runs([], task(name))

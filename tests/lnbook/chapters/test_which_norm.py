@@ -114,22 +114,6 @@ def test_every_row_is_shown_under_its_own_option_of_each_group(model):
     assert own["which"] == ({"asked"} if model.asked else set())
 
 
-@pytest.mark.parametrize(
-    ("name", "chosen"),
-    [
-        ("ResNet (torchvision)", {"data": "images", "norm": "other", "place": "other"}),
-        ("MiniMax-M1", {"data": "language", "norm": "rms", "place": "post"}),
-        ("AlphaFold 3", {"data": "proteins", "norm": "layer", "place": "pre"}),
-    ],
-)
-def test_choices_show_a_model_that_meets_all_of_them(name, chosen):
-    for group, value in chosen.items():
-        for option in models.GROUPS[group].options:
-            shown = [m.model for m in models.MODELS if css_filter.shown(
-                m.conditions, {"which": "all"} | chosen | {group: option})]  # fmt: skip
-            assert (name in shown) == (option in ("any", value))
-
-
 def test_a_style_sheet_has_a_rule_for_every_value_of_every_group():
     sheet = css_filter.rules("ln-chooser", chooser.GROUPS)
     assert sheet.count("display:none") == sum(len(g.options) for g in chooser.GROUPS.values())

@@ -52,7 +52,7 @@ def _mean(values: np.ndarray, form: str) -> str:
     if not len(known):
         return "no number"
     seeds = f", {len(known)} of {len(values)} seeds" if len(known) < len(values) else ""
-    return f"{known.mean():{form}}{seeds}"
+    return f"{known.mean():{form}}{seeds}".replace("-", "−")
 
 
 def _main_group(records: Records, experiment: str) -> RunGroup | None:

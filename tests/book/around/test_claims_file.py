@@ -70,7 +70,7 @@ def test_no_file_is_written_after_an_error_for_another_format_or_without_the_pag
 
 
 def mean(arm, value):
-    runs = oracle.arm(truth.records("later"), "draw", arm, "usual")
+    runs = oracle.arm(truth.records("later"), "draw", arm, "main")
     return fmean(value(run) for run in runs.values())
 
 
@@ -92,7 +92,7 @@ def test_a_mark_becomes_a_table_with_the_papers_numbers_before_those_here(extens
     here = [mean(arm, lambda run: run["curves"]["test_bound_of_all"][-1])
             for arm in ("none", "layer")]  # fmt: skip
     np.testing.assert_allclose([float(v) for v in bound[3:]], here, atol=0.0051)
-    arms = (oracle.arm(truth.records("later"), "draw", arm, "usual") for arm in ("none", "layer"))
+    arms = (oracle.arm(truth.records("later"), "draw", arm, "main") for arm in ("none", "layer"))
     *_, ratios = oracle.ratios(*arms, oracle.score, oracle.updates)
     assert updates[3:] == ["100%", f"{fmean(ratios):.0%}"]
 

@@ -461,6 +461,5 @@ def test_the_numbers_beside_the_papers_are_means_of_the_records(name, case):
             digits = len(row.here[0].partition(".")[2])
             wanted = [mean(experiment, case, value, arm) for arm in ("none", "layer")]
             assert digits >= 1
-            np.testing.assert_allclose(
-                list(map(float, row.here)), wanted, rtol=0, atol=0.51 * 10**-digits
-            )
+            here = [float(value.replace("−", "-")) for value in row.here]
+            np.testing.assert_allclose(here, wanted, rtol=0, atol=0.51 * 10**-digits)

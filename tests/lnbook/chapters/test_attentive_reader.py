@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnbook.chapters.attentive_reader import figures, network, runs
+from lnbook.chapters.attentive_reader import figures, runs
 from lnlab.experiments.attentive_reader import RELEASED, results
 from tests.cases import learning_curve_chapters, oracle
 
@@ -43,15 +43,6 @@ def test_attention_on_names_and_answers_are_those_of_the_record():
     chances[-1, [0, 1], [1, 0]] = 1
     run["arrays"]["chances"] = chances
     assert [figures.is_correct(run, verse) for verse in ("Ruth 1:2", "Job 3:4")] == [True, False]
-
-
-def test_score_and_answer_depend_on_passage_and_question():
-    ways = {}
-    for wire in network.FLOW.wires:
-        ways.setdefault(wire.target, set()).add(wire.source)
-    assert ways["score"] == {"read", "query"}
-    assert ways["attend"] == {"read", "score"}
-    assert ways["sum_up"] == {"attend", "query"}
 
 
 @pytest.mark.parametrize("case", learning_curve_chapters.CASES)

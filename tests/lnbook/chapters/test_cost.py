@@ -9,13 +9,8 @@ from lnlab import records
 
 
 @pytest.fixture(scope="module")
-def stored():
-    return json.loads((records.folder() / "bench.json").read_text("utf-8"))
-
-
-@pytest.fixture(scope="module")
-def bench(stored):
-    return figures.Bench(stored)
+def bench():
+    return figures.Bench(json.loads((records.folder() / "bench.json").read_text("utf-8")))
 
 
 def row(what, **of):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.chapters.handwriting import figures, network, speed
+from lnbook.chapters.handwriting import figures, speed
 
 
 def test_what_passes_is_pytorch_s_layer_norm_of_the_product():
@@ -37,13 +37,3 @@ def test_the_figure_draws_what_it_says(extra):
     assert f"by {speed.distance(extra)[-1]:.2f}" in text
     assert ("the speed is lost" in text) == (extra == "nothing")
     assert "it is the same movement" in speed.describe_speed(1.0, extra)
-
-
-def test_in_the_drawing_every_layer_reads_the_pen_the_layer_before_and_the_window():
-    into = {}
-    for wire in network.FLOW.wires:
-        into.setdefault(wire.target, set()).add(wire.source)
-    assert into["two"] == {"pen", "window", "one"}
-    assert into["three"] == {"pen", "window", "two"}
-    assert into["window"] == {"text", "one"}
-    assert [into[name] for name in ("one", "mixture", "next")] == [{"pen"}, {"three"}, {"mixture"}]

@@ -34,12 +34,5 @@ def test_a_folded_table_shows_its_caption_until_it_is_opened():
     assert "<caption>" not in shown
 
 
-def test_a_number_and_its_unit_stay_on_one_line():
-    shown = Table(["a", "b"], [["37 ms", "9 h"]], "20 seeds").to_html()
-    assert "37\u00a0ms" in shown
-    assert "9\u00a0h" in shown
-    assert "20 seeds" in shown
-
-
 def test_a_table_escapes_what_it_shows():
     assert "<b>" not in Table(["a"], [["<b>"]], "<b>").to_html()

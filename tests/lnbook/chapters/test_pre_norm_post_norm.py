@@ -52,25 +52,6 @@ def begun(**changed):
     return one
 
 
-@pytest.mark.parametrize(
-    ("kind", "changed"),
-    [
-        ("pre", {}),
-        ("post", {"place": "post"}),
-        ("post", {"place": "post", "last_norm": False}),  # it has none
-        ("sandwich", {"place": "sandwich"}),
-        ("none", {"norm": "none"}),
-        ("rms", {"norm": "rms"}),
-        ("tanh", {"norm": "tanh"}),
-        ("qk", {"qk_norm": "layer"}),
-        ("no last", {"last_norm": False}),
-    ],
-)
-def test_a_kind_is_told_by_the_settings(kind, changed):
-    assert runs.kind(settings(**changed)) == kind
-    assert kind in runs.KINDS
-
-
 def test_what_is_not_recorded_is_none_and_is_said():
     few = runs.Runs([begun(), begun(depth=12), made(depth=12)])
     assert few.start("normal", "pre", 2, "gradient") is None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnbook.chapters.skip_thoughts import figures, network, tasks
+from lnbook.chapters.skip_thoughts import figures, tasks
 from tests.cases import drawn, learning_curve_chapters, oracle
 
 ARMS = {
@@ -11,8 +11,6 @@ ARMS = {
     figures.TUNED_INIT: {"norm": "none", "start": "scaled"},
     figures.LAYER: {"norm": "layer"},
 }
-CASES = {"mr": 10, "mr_most": 6, "cr": 10, "cr_most": 5, "subj": 4, "subj_most": 3,
-         "caption_pairs": 6, "caption_pairs_most": 4}  # fmt: skip
 
 
 def map_of(arm, neighbors):
@@ -37,17 +35,6 @@ def test_the_shares_of_a_kind_are_those_of_the_runs_with_neighbors():
         shares, chance = figures.alike(run, "questions")
         np.testing.assert_allclose(shares, expected)
         assert chance == pytest.approx(1 / 3)
-
-
-def test_both_decoders_and_the_classifier_are_given_the_vector_alone():
-    ways = {}
-    for wire in network.FLOW.wires:
-        ways.setdefault(wire.source, []).append(wire.target)
-    assert ways["x"] == ["encoder"]
-    assert ways["encoder"] == ["v"]
-    assert ways["v"] == ["after", "before", "task"]
-    given = [wire.source for wire in network.FLOW.wires if wire.target in ways["v"]]
-    assert given == ["v"] * 3
 
 
 TASK_NAMES = ("mr", "cr", "subj", "caption_pairs")

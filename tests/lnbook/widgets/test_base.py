@@ -18,11 +18,6 @@ WIDGETS = {widget.name: widget for widget in base.widgets()}
 EXAMPLES = {"element": '<div class="{}" id="x">', "several": '<div class="{} more">'}
 
 
-def test_there_are_widgets():
-    assert len(base.widgets()) == len(WIDGETS)
-    assert {"explorer", "norm_table", "quiz", "playground", "draw", "diagrams"} <= set(WIDGETS)
-
-
 @pytest.mark.parametrize("name", WIDGETS)
 def test_a_widget_brings_every_script_of_its_folder_and_its_look(name, tmp_path):
     web = WIDGETS[name]

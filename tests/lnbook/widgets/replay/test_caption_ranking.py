@@ -44,5 +44,3 @@ def test_both_networks_were_kept_at_the_same_updates_of_the_same_captions():
     assert none["data"]["sha256"] == layer["data"]["sha256"] == pictures["sha256"]
     assert len(pictures["pictures"]) == none["settings"]["keep"] == layer["settings"]["keep"]
     assert pictures["updates"][:5] == [0, 19, 76, 172, 305]
-    assert "CC BY 4.0" in pictures["credit"]
-    assert "Lin et al. (2014)" in pictures["credit"]

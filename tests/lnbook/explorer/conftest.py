@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import threading
-from html.parser import HTMLParser
 
 import anywidget
 import ipywidgets
@@ -12,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show import Explorer, LiveRun, choice, slider
+from tests.cases.page import parts
 
 PATIENCE = 30  # seconds; against hanging, not a measure of speed
 
@@ -56,37 +56,12 @@ def explorer(**changes):
     return Explorer(draw, CONTROLS, **({"title": "Rows", "describe": describe} | changes))
 
 
-class Cards(HTMLParser):
-    """The parts of a card that the tests look at."""
-
-    def __init__(self, source):
-        super().__init__()
-        self.tags, self.texts = [], []
-        self.feed(source)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-    def find(self, tag, **wanted):
-        return [a for t, a in self.tags if t == tag and wanted.items() <= a.items()]
-
-
 def payload(thing):
     source = thing.to_html()
     return unpack(source.split('class="ln-data">')[1].split("</script>")[0])
 
 
 # The live life.
-
-
-def parts(box, kind):
-    result = [box] if isinstance(box, kind) else []
-    for child in getattr(box, "children", ()):
-        result += parts(child, kind)
-    return result
 
 
 def panels(box):

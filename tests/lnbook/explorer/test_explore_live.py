@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from lnbook.show import Explorer
+from tests.cases.page import parts
 from tests.lnbook.conftest import names
-from tests.lnbook.explorer.conftest import parts
 
 BOOK = Path(__file__).parents[3] / "book"
 WITHOUT = (  # an explorer

@@ -5,7 +5,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show import Explorer, choice, slider
-from tests.lnbook.explorer.conftest import TABLE, X, drawn, explorer, panels, parts, sentence
+from tests.cases.page import parts
+from tests.lnbook.explorer.conftest import TABLE, X, drawn, explorer, panels, sentence
 
 
 def test_live_numbers_come_on_request_and_follow_the_control():

@@ -9,10 +9,10 @@ from plotly.io import templates
 
 from lnbook.explorer import page
 from lnbook.show import Explorer, choice, slider
+from tests.cases.page import Page
 from tests.lnbook.explorer.conftest import (
     CONTROLS,
     TABLE,
-    Cards,
     X,
     describe,
     explorer,
@@ -91,8 +91,8 @@ def test_page_is_the_same_at_every_build(monkeypatch):
 
 
 def test_card_says_the_start_in_text_and_labels_every_control():
-    card = Cards(explorer(alt="A table and two curves").to_html())
-    assert describe(3, 1.0) in card.texts
+    card = Page(explorer(alt="A table and two curves").to_html())
+    assert describe(3, 1.0) in [text for *_, text in card.elements]
     ids = {label["for"] for label in card.find("label")}
     fields = card.find("input", type="range") + card.find("select")
     assert {field["id"] for field in fields} == ids
@@ -105,7 +105,7 @@ def test_card_escapes_what_the_author_wrote():
     source = explorer(title="<b>&", alt='"').to_html()
     assert "<b>&" not in source
     assert "<times>" not in source
-    assert {"<b>&", describe(3, 1.0)} <= set(Cards(source).texts)
+    assert {"<b>&", describe(3, 1.0)} <= {text for *_, text in Page(source).elements}
 
 
 def test_a_sentence_keeps_the_room_of_the_texts_with_most_lines():

@@ -4,6 +4,7 @@ import ipywidgets
 import numpy as np
 
 from lnbook.show import LiveRun
+from tests.cases.page import parts
 from tests.lnbook.explorer.conftest import (
     PATIENCE,
     RUN,
@@ -12,7 +13,6 @@ from tests.lnbook.explorer.conftest import (
     draw_run,
     drawn,
     gated,
-    parts,
     payload,
     sentence,
 )

@@ -1,7 +1,6 @@
 """The table a reader types into, without a browser: what it refuses, writes, says, how it lives."""
 
 import re
-from html.parser import HTMLParser
 
 import ipywidgets
 import numpy as np
@@ -13,6 +12,7 @@ from lnbook.show import NormTable
 from lnbook.widgets.norm_table.state import NORMS, TEST_TIME, State, typed
 from lnbook.widgets.norm_table.texts import exact, figure, shown
 from lnlib import norms
+from tests.cases.page import Page, parts
 
 TABLE = np.array(
     [
@@ -125,40 +125,13 @@ def test_what_is_written_reads_back_as_the_number_rounded(v):
 # The page.
 
 
-class Cells(HTMLParser):
-    """The rows of each table, as texts."""
-
-    def __init__(self, source):
-        super().__init__()
-        self.tables, self.attributes, self._cell = [], [], None
-        self.feed(source)
-
-    def handle_starttag(self, tag, attrs):
-        self.attributes.append((tag, dict(attrs)))
-        if tag == "table":
-            self.tables.append([])
-        if tag == "tr":
-            self.tables[-1].append([])
-        if tag in ("td", "th"):
-            self.tables[-1][-1].append("")
-            self._cell = True
-
-    def handle_endtag(self, tag):
-        if tag in ("td", "th"):
-            self._cell = None
-
-    def handle_data(self, data):
-        if self._cell:
-            self.tables[-1][-1][-1] += data
-
-
 def rounds(text, value):
     digits = text.replace("−", "-")
     return abs(float(digits) - value) <= 0.5001 * 10.0 ** -len(digits.partition(".")[2])
 
 
 def test_html_holds_the_start_as_plain_tables():
-    parsed = Cells(make().to_html())
+    parsed = Page(make().to_html())
     inputs, outputs = parsed.tables
     want = norms.layer_norm(TABLE)
     shown = [row for row in inputs[1:] if row[0].startswith("E")]
@@ -171,8 +144,8 @@ def test_html_holds_the_start_as_plain_tables():
         assert rounds(std, np.sqrt(TABLE[i].var() + 1e-5))
         assert all(rounds(t, v) for t, v in zip(outputs[i + 1][1:], want[i], strict=True))
     assert outputs[5:] == [["gain", *"111111"], ["bias", *"000000"]]
-    assert all(a.get("scope") in ("row", "col") for tag, a in parsed.attributes if tag == "th")
-    ids = [a["id"] for _, a in parsed.attributes if "id" in a]
+    assert all(a.get("scope") in ("row", "col") for a in parsed.find("th"))
+    ids = [a["id"] for _, a, _ in parsed.elements if "id" in a]
     assert len(ids) == len(set(ids))
 
 
@@ -192,12 +165,6 @@ def test_text_form_is_the_same_every_time():
 # The live widget.
 
 
-def every(widget):
-    yield widget
-    for child in getattr(widget, "children", ()):
-        yield from every(child)
-
-
 class Live:
     """Hands and eyes on the widget."""
 
@@ -207,8 +174,8 @@ class Live:
     def find(self, kind, **traits):
         return [
             w
-            for w in every(self.box)
-            if isinstance(w, kind) and all(getattr(w, n) == v for n, v in traits.items())
+            for w in parts(self.box, kind)
+            if all(getattr(w, n, None) == v for n, v in traits.items())
         ]
 
     def field(self, name):
@@ -216,7 +183,11 @@ class Live:
         return result
 
     def control(self, label):
-        (result,) = (w for w in every(self.box) if getattr(w, "description", None) == label)
+        (result,) = (
+            w
+            for w in parts(self.box, ipywidgets.Widget)
+            if getattr(w, "description", None) == label
+        )
         return result
 
     @property
@@ -230,7 +201,7 @@ class Live:
 
     @property
     def outputs(self):
-        rows = Cells(self.page).tables[1][1:]
+        rows = Page(self.page).tables[1][1:]
         return [row[1:] for row in rows if row[0].startswith("E")]
 
 

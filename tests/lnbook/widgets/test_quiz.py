@@ -1,7 +1,6 @@
 """Quizzes without a browser: what they judge, write and refuse, and how they live in a notebook."""
 
 import re
-from html.parser import HTMLParser
 
 import ipywidgets
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from lnbook.show import Quiz, choose, number, order
 from lnbook.widgets.number_parsing import readings
 from lnbook.widgets.quiz import texts
+from tests.cases.page import Page, parts
 
 MEANS = choose(
     "How many *means* has `x[:32]`?",
@@ -35,30 +35,6 @@ STEPS = order(
     wrong={("1", "*a half*", "`1/4`"): "You began with the largest."},
     otherwise="Compare two at a time.",
 )
-
-
-class Page(HTMLParser):
-    """Elements as (tag, attributes, text within)."""
-
-    def __init__(self, source):
-        super().__init__()
-        self.elements, self.open = [], []
-        self.feed(source)
-        assert self.open == [], "an element is not closed"
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append([tag, dict(attrs), ""])
-        self.open.append(self.elements[-1])
-
-    def handle_data(self, data):
-        for element in self.open:
-            element[2] += data
-
-    def handle_endtag(self, tag):
-        assert self.open.pop()[0] == tag
-
-    def texts(self, tag, *attributes):
-        return [t for name, a, t in self.elements if name == tag and a.keys() >= {*attributes}]
 
 
 # Judging.
@@ -275,12 +251,7 @@ class Live:
         self.rows = [row for row in self.rows if isinstance(row, ipywidgets.VBox)]
 
     def find(self, kind, row=0):
-        def within(box):
-            yield box
-            for child in getattr(box, "children", ()):
-                yield from within(child)
-
-        return [part for part in within(self.rows[row]) if type(part) is kind]
+        return [part for part in parts(self.rows[row], kind) if type(part) is kind]
 
     def press(self, name, row=0):
         (button,) = (b for b in self.find(ipywidgets.Button, row) if b.description == name)

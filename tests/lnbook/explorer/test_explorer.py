@@ -1,8 +1,25 @@
-"""What an explorer says as text, where it lives, and what it refuses."""
+"""What an explorer says as text, and what it draws of a picture."""
 
-from tests.lnbook.explorer.conftest import (
-    explorer,
-)
+from lnbook.explorer.figure_spec import Picture
+from lnbook.show import Explorer
+from tests.lnbook.explorer.conftest import CONTROLS, describe, draw, explorer
+
+
+def test_explorer_of_a_picture_is_that_of_its_three_parts():
+    picture = Picture(
+        lambda data, n, scale: draw(n, data * scale),
+        lambda data, n, scale: describe(n, data * scale),
+        alt="Rows and lines.",
+    )
+    shown = Explorer(picture.of(2), CONTROLS, title="Rows")
+    parts = Explorer(
+        lambda n, scale: draw(n, 2 * scale),
+        CONTROLS,
+        title="Rows",
+        describe=lambda n, scale: describe(n, 2 * scale),
+    )
+    assert list(shown.states()) == list(parts.states())
+    assert shown.alt == "Rows and lines."
 
 
 def test_text_is_title_grid_and_sentence():

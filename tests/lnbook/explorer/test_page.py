@@ -10,15 +10,7 @@ from plotly.io import templates
 from lnbook.explorer import page
 from lnbook.show import Explorer, choice, slider
 from tests.cases.page import Page
-from tests.lnbook.explorer.conftest import (
-    CONTROLS,
-    TABLE,
-    X,
-    describe,
-    explorer,
-    payload,
-    unpack,
-)
+from tests.lnbook.explorer.conftest import CONTROLS, TABLE, X, describe, explorer, payload, unpack
 
 
 def four_digits(array):

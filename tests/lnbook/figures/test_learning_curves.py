@@ -9,14 +9,7 @@ import pytest
 from lnbook.figures.run_groups import LAYER
 from tests.cases import oracle
 from tests.cases.drawn import check_band, lines
-from tests.cases.learning_curve_chapters import (
-    CASES,
-    CHAPTERS,
-    arms,
-    module,
-    read,
-    sweep,
-)
+from tests.cases.learning_curve_chapters import CASES, CHAPTERS, arms, module, read, sweep
 from tests.cases.oracle import parsed
 
 ALL = pytest.mark.parametrize("name", CHAPTERS)

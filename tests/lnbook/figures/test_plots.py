@@ -9,15 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lnbook.figures import plots
-from lnbook.figures.plots import (
-    LINE,
-    WIDEST,
-    _apart,
-    band,
-    difference,
-    label_ends,
-    spread,
-)
+from lnbook.figures.plots import LINE, WIDEST, _apart, band, difference, label_ends, spread
 
 
 def panel(names, ends=None, **layout):

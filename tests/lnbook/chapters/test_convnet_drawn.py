@@ -2,7 +2,6 @@
 
 import functools
 from statistics import fmean
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -74,21 +73,3 @@ def test_the_table_of_norms_has_rates_and_errors_at_the_end(case):
 def test_only_runs_of_the_usual_settings_are_compared():
     default_runs = [run for run in records("better") if oracle.has_default_settings(run)]
     assert known("better").compared == default_runs != records("better")
-
-
-@pytest.mark.parametrize("missing", [{"norm": "group"}, {"norm": "none", "initialization": "he"}])
-def test_nothing_is_compared_before_every_arm_is_there_with_several_seeds(missing):
-    def belongs(run):
-        return missing.items() <= run["settings"].items()
-
-    every = known("better").compared
-    alone = next(run["seed"] for run in every if belongs(run))
-    for compared in ([run for run in every if not belongs(run)],
-                     [run for run in every if not belongs(run) or run["seed"] == alone],
-                     []):  # fmt: skip
-        rows = tables.norm_table(SimpleNamespace(compared=compared), TASK).rows
-        assert [row[0] for row in rows] == list(tables.LABELS.values())
-        assert {row[1] for row in rows} == {tables.MISSING}
-        if compared:
-            assert curves.curves(SimpleNamespace(compared=compared), TASK) is None
-    assert curves.curves(SimpleNamespace(compared=every), TASK) is not None

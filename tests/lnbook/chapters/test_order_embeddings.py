@@ -4,10 +4,21 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.chapters.order_embeddings import penalty
+from lnbook.chapters.order_embeddings import penalty, runs
 from lnbook.widgets.replay import caption_ranking
+from lnlab import records as record
 from lnlab.datasets import coco_val2017_layout as coco
+from lnlab.experiments.order_embeddings import results
 from lnlab.experiments.order_embeddings.run import penalty as lab_penalty
+
+
+def test_the_book_is_read_as_the_tables_of_the_command_line_read_it():
+    records = record.read_all("order_embeddings")
+    read = runs.Runs(records)
+    for norm, arm in results.at_best_rates(records).items():
+        assert read.best(norm).rate == arm.rate
+        scores = [results.scores(run) for run in arm.runs.values()]
+        np.testing.assert_allclose(3 * read.score(read.best(norm)), scores)
 
 
 @pytest.fixture(scope="module")

@@ -12,18 +12,17 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from tests.cases.ranks import in_ranks
 
-CASES = list(itertools.product((True, False), ("train", "eval"), ("two", "joint", "in turn")))
+CASES = list(itertools.product((True, False), ("two", "joint", "in turn")))
 ARGUMENTS = "broadcast_buffers", "forward_sync_buffers"
 POLICIES = torch.float32, torch.float16
 
 
-def gradients(rank, broadcast, mode, passes):
-    """The gradients of the parameters, and the running mean, after two batches."""
+def gradients(rank, broadcast, passes):
+    """The gradients of the parameters, and the running mean, after two batches in train mode."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1)).double()
     parallel = nn.parallel.DistributedDataParallel(model, broadcast_buffers=broadcast)
     fake, real = torch.randn(2, 2, 16, 4, dtype=torch.float64)[rank]
-    parallel.train(mode == "train")
     if passes == "joint":
         y = parallel(torch.cat([fake, real]))
         (y[:16].square().mean() - y[16:].mean()).backward()
@@ -88,22 +87,22 @@ def ranks(tmp_path_factory):
 
 @pytest.mark.parametrize("passes", ["two", "joint", "in turn"])
 def test_broadcasting_buffers_leaves_the_gradients_of_train_mode_unchanged(ranks, passes):
-    pairs = [(r[True, "train", passes][0], r[False, "train", passes][0]) for r in ranks]
+    pairs = [(r[True, passes][0], r[False, passes][0]) for r in ranks]
     for broadcast, local in pairs:
         torch.testing.assert_close(broadcast, local, rtol=1e-12, atol=1e-12)
 
 
 def test_two_passes_and_one_after_the_other_have_the_same_gradients(ranks):
     for result in ranks:
-        two, in_turn = (result[True, "train", name][0] for name in ("two", "in turn"))
+        two, in_turn = (result[True, name][0] for name in ("two", "in turn"))
         torch.testing.assert_close(two, in_turn, rtol=1e-12, atol=1e-12)
-        joint = result[True, "train", "joint"][0]
+        joint = result[True, "joint"][0]
         assert (two[0] - joint[0]).abs().max() > 0.01  # its statistics are those of both batches
 
 
 def test_running_statistics_differ_between_devices_until_they_are_copied(ranks):
     for broadcast in (True, False):
-        first, second = (r[broadcast, "train", "joint"][1] for r in ranks)
+        first, second = (r[broadcast, "joint"][1] for r in ranks)
         assert (first - second).abs().max() > 0.01
 
 

@@ -11,6 +11,7 @@ from tests.cases import oracle
 from tests.cases.drawn import check_band, lines
 from tests.cases.learning_curve_chapters import CASES, CHAPTERS, arms, module, read, sweep
 from tests.cases.oracle import parsed
+from tests.cases.toy_records import ARMS
 
 ALL = pytest.mark.parametrize("name", CHAPTERS)
 EVERY = pytest.mark.parametrize(
@@ -180,8 +181,7 @@ def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_m
     rings = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
     chapter, wanted, marked = CHAPTERS[name], [], []
     for arm, (label, *_) in known.STYLES.items():
-        of = [run for run in oracle.matching(sweep(name), chapter.experiment,
-                                             **_settings(chapter, arm))]  # fmt: skip
+        of = oracle.matching(sweep(name), chapter.experiment, **ARMS[chapter.experiment][arm])
         lows = {}
         for run in of:
             low = chapter.factor * min(oracle.known(oracle.score(run)))
@@ -198,12 +198,6 @@ def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_m
     np.testing.assert_allclose(rings, marked, rtol=1e-9)
     reported = without(text.partition(": ")[2], [look[0] for look in known.STYLES.values()])
     np.testing.assert_allclose(parsed(reported), wanted, atol=0.51 * 10**-learning_curves.digits)
-
-
-def _settings(chapter, arm):
-    from tests.cases.toy_records import ARMS
-
-    return ARMS[chapter.experiment][arm]
 
 
 @ALL

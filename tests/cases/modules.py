@@ -81,17 +81,15 @@ def numpy_params(module, suffix="_l0"):
     return params
 
 
-def run_numpy(kind, form, params, x, state, mask=None, **options):
-    """A loop over ``lnlib.cells``; ``mask (T, B)`` is False where a sequence has ended."""
+def run_numpy(kind, form, params, x, state):
+    """A loop over ``lnlib.cells``."""
     state, outputs = tuple(s.numpy() for s in state), []
-    for t, row in enumerate(x.numpy()):
+    for row in x.numpy():
         if kind == "lstm":
-            new = cells.lstm_step(row, state, params, form=form, **options)
+            new = cells.lstm_step(row, state, params, form=form)
         else:
             step = {"rnn": cells.rnn_step, "gru": cells.gru_step}[kind]
-            new = (step(row, state[0], params, form=form, **options),)
-        if mask is not None:
-            new = tuple(np.where(mask[t][:, None], n, s) for n, s in zip(new, state, strict=True))
+            new = (step(row, state[0], params, form=form),)
         outputs.append(new[0])
         state = new
     return np.stack(outputs), state

@@ -39,26 +39,6 @@ each_data = pytest.mark.parametrize("data", DATA.values(), ids=DATA)
 # The paper's table.
 
 
-def test_the_table_is_the_papers():
-    rows = {
-        "weight_matrix_rescaling": "yes yes yes",
-        "weight_matrix_recentering": "no no yes",
-        "weight_vector_rescaling": "yes yes no",
-        "dataset_rescaling": "yes no yes",
-        "dataset_recentering": "yes no no",
-        "single_case_rescaling": "no no yes",
-    }
-    results = {
-        name: " ".join(
-            "yes" if TABLE_1[norm][name] else "no" for norm in ("batch", "weight", "layer")
-        )
-        for name in rows
-    }
-    assert results == rows
-    assert tuple(rows) == TRANSFORMS[:6]
-    assert tuple(TABLE_1) == NORMS[:3]
-
-
 @each_cell
 @each_data
 @pytest.mark.parametrize("strength", [0.1, 3.0, 10.0])
@@ -156,6 +136,8 @@ CHANGES = {  # what each does to data X, weights W and the bias before the norm,
 def test_a_transformation_is_the_formula(name, strength):
     rng = np.random.default_rng(0)
     X, layers = rng.normal(size=(5, 8)), network([8, 12, 4], rng)
+    for a in (X, *(a for layer in layers for a in (layer.W, layer.gain, layer.bias))):
+        a.flags.writeable = False
     s = 3.0 if strength is None else strength
     actual_X, (first, second), order = transform(
         name, X, layers, strength=strength, rng=np.random.default_rng(5)
@@ -175,46 +157,16 @@ def test_a_transformation_is_the_formula(name, strength):
     np.testing.assert_array_equal(second.W, layers[1].W[:, order])
 
 
-@pytest.mark.parametrize("activation", ["identity", "tanh", "relu"])
-def test_what_is_measured_is_the_largest_change_of_an_output(activation):
-    rng = np.random.default_rng(3)
-    X, layers = rng.normal(size=(5, 8)), network([8, 12], rng)
-    changed_X, changed, _ = transform("feature_shift", X, layers, strength=0.7)
-    options = {"eps": 0.3, "activation": activation}
-    before, after = (
-        output("layer", X, layers, **options),
-        output("layer", changed_X, changed, **options),
-    )
-    expected = max(abs(b - a) for b, a in zip(before.ravel(), after.ravel(), strict=True))
-    given = {"X": X, "layers": layers, "strength": 0.7}
-    assert measure("layer", "feature_shift", **given, **options) == expected
-
-
-@pytest.mark.parametrize("seed", [7, None])
-@pytest.mark.parametrize("name", ["input_bias", "unit_permutation"])
-@pytest.mark.parametrize("given", [{}, {"X"}, {"layers"}], ids=str)
-def test_what_is_not_given_is_drawn_in_order_and_from_seed_0_without_a_generator(given, name, seed):
-    here = np.random.default_rng(1)
+@pytest.mark.parametrize("given", ["X", "layers"])
+def test_what_is_not_given_is_drawn_for_what_is_and_from_seed_0_without_a_generator(given):
+    here, rng = np.random.default_rng(1), np.random.default_rng(0)
     X, layers = here.normal(size=(5, 9)), network([9, 12], here, norm="group")
-    rng = np.random.default_rng(seed or 0)
-    # Data, layers, then what the transformation draws.
-    if "X" not in given:
-        X = rng.normal(size=(16, 9 if "layers" in given else 8))
-    if "layers" not in given:
-        layers = network([X.shape[1], 12], rng, norm="group")
-    changed_X, changed, order = transform(name, X, layers, rng=rng)
-    before, after = output("group", X, layers), output("group", changed_X, changed)
-    typed = {k: v for k, v in {"X": X, "layers": layers}.items() if k in given}
-    drawn = None if seed is None else np.random.default_rng(seed)
-    actual = measure("group", name, rng=drawn, **typed)
-    assert actual == np.abs(after - before[:, order]).max() > CHANGED
-    if seed is None and given == {"layers"}:
-        (alone,), _ = transform(name, X, layers)[1:]
-        (same,), _ = transform(name, X, layers, rng=np.random.default_rng(0))[1:]
-        np.testing.assert_array_equal(alone.W, same.W)
-        assert alone.input_bias is same.input_bias is None or np.array_equal(
-            alone.input_bias, same.input_bias
-        )
+    if given == "layers":
+        X = rng.normal(size=(16, 9))
+    else:
+        layers = network([9, 12], rng, norm="group")
+    expected = measure("group", "input_bias", X=X, layers=layers, rng=rng)
+    assert measure("group", "input_bias", **{given: {"X": X, "layers": layers}[given]}) == expected
 
 
 def test_a_bias_before_the_norm_is_added_to_one_that_is_there_and_goes_with_its_unit():
@@ -238,21 +190,6 @@ def test_a_network_is_drawn_as_said():
     assert channels.gain.shape == channels.bias.shape == (3,)
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
-def test_a_transformation_changes_something_and_leaves_its_arguments(name):
-    rng = np.random.default_rng(0)
-    X, layers = rng.normal(size=(5, 8)), network([8, 12], rng)
-    kept_X, kept_W = X.copy(), layers[0].W.copy()
-    changed_X, (changed,), _ = transform(name, X, layers)
-    np.testing.assert_array_equal(X, kept_X)
-    np.testing.assert_array_equal(layers[0].W, kept_W)
-    assert (
-        not np.array_equal(changed_X, X)
-        or not np.array_equal(changed.W, layers[0].W)
-        or changed.input_bias is not None
-    )
-
-
 EIGHT = network([8, 12], np.random.default_rng(0))
 MISTAKES = {
     "norm": (lambda: measure("spectral", "dataset_rescaling"), "^measure: norm must be one of b"),
@@ -265,11 +202,6 @@ MISTAKES = {
         lambda: measure("layer", "dataset_rescaling", layers=[]),
         r"^measure: layers must be at least one, got none; network",
     ),
-    "activation": (
-        lambda: measure("layer", "dataset_rescaling", activation="gelu"),
-        "activation must be one of identity",
-    ),
-    "sizes": (lambda: network([8], np.random.default_rng(0)), "at least two numbers"),
     "X of one axis": (
         lambda: measure("layer", "unit_permutation", X=np.ones(8)),
         r"^measure: X must be of shape \(N, D\), got \(8,\); a case a row",

@@ -126,12 +126,6 @@ def test_every_result_has_the_dtype_of_the_numbers(name, dtype):
     assert numerics.layer_norm(x, name).dtype == dtype
 
 
-def test_sums_are_rounded_after_every_number():
-    # 2048 + 1 is 2048 in float16; a sum that rounds only at its end would be 2056.
-    x = np.array([2048] + [1] * 7, dtype=np.float16)
-    assert numerics.two_pass(x)[0][1] == 1 - 2048 / 8
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_a_loop_of_scalars_gives_the_same_bits(name):
     x = (30 + np.random.default_rng(2).normal(size=12)).astype(np.float16)

@@ -5,7 +5,6 @@ from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
-import torch
 
 import lnlib
 from lnbook.figures import colors, plots
@@ -75,21 +74,11 @@ def test_a_step_in_numpy_has_the_forms_of_the_table(cell):
 
 
 @pytest.mark.parametrize("cell", registry.CELLS)
-def test_a_module_has_the_forms_of_layer_norm_and_their_parameters(cell):
-    gates, _, table = registry.CELLS[cell]
-    layer = {name: form for name, form in table.items() if form.norm == "layer"}
-    assert SEQUENCE_FORMS[cell] == tuple(layer)
+def test_a_module_has_the_forms_of_layer_norm(cell):
+    layer = tuple(name for name, form in registry.CELLS[cell][2].items() if form.norm == "layer")
+    assert SEQUENCE_FORMS[cell] == layer
     for kind in (f"LayerNorm{cell.upper()}", f"LayerNorm{cell.upper()}Cell"):
         with pytest.raises(
             ValueError, match=f"form must be one of {', '.join(layer)}; got 'plain'"
         ):
             getattr(nn, kind)(3, 4, form="plain")
-    for name, form in layer.items():
-        module = getattr(nn, f"LayerNorm{cell.upper()}Cell")(3, 4, form=name)
-        results = {n: tuple(p.shape) for n, p in module.named_parameters()}
-        wanted = {"weight_ih": (gates * 4, 3), "weight_hh": (gates * 4, 4)}
-        wanted |= {"bias": (gates * 4,)} if form.bias else {}
-        for place, span in form.norms.items():
-            wanted |= {f"layernorm_{place}.{p}": (span * 4,) for p in ("weight", "bias")}
-        assert results == wanted
-        assert torch.isfinite(sum(map(torch.sum, module(torch.ones(2, 3)))))

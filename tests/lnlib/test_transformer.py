@@ -139,11 +139,8 @@ X = tokens(4)
         (lambda: attention(X, P | {"W_qq": X}), ValueError, "got 'W_qq'; did you mean 'W_q'"),
         (lambda: attention(X, P | {"gain_q": X[0]}), ValueError, "params are W_q.* got 'gain_q'"),
         (lambda: attention(X, {"W_q": P["W_q"]}), ValueError, "params must hold W_k, got W_q"),
-        (lambda: attention(X.tolist(), P), TypeError, "x must be a NumPy array of floats, got l"),
         (lambda: attention(X[0], P), ValueError, r"x must be of shape \(..., T, D\).*got \(6,\)"),
-        (lambda: attention(X[:0], P), ValueError, r"x must be of shape .*got \(0, 6\)"),
         (lambda: attention(X[:, :5], P), ValueError, r"W_q must be of shape \(3, 5\), got \(3, 6"),
-        (lambda: attention(X, P | {"W_k": P["W_v"]}), ValueError, r"W_k must be of shape \(3, 6\)"),
         (
             lambda: transformer.attention_backward(X[:3], X, P),
             ValueError,

@@ -77,19 +77,10 @@ def test_the_exact_matrix_equals_that_of_automatic_differentiation(norm, family)
     J = jacobian(model, X)
     expected = np.einsum("nip,nij,njq->pq", J, covariance(model, X), J) / N / model.phi**2
     np.testing.assert_allclose(model.fisher(X), expected, rtol=EXACT, atol=EXACT)
-
-
-@each_norm
-@each_family
-def test_fisher_product_equals_the_matrix_times_the_vector(norm, family):
-    model, X = make_glm(norm, family), cases()
-    J = jacobian(model, X)
     v = np.random.default_rng(2).normal(size=model.size)
-    F = np.einsum("nip,nij,njq->pq", J, covariance(model, X), J) / N
-    np.testing.assert_allclose(model.fisher_product(X, v), F @ v, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(model.fisher_product(X, v), expected @ v, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.one_in(2)
 @each_norm
 @each_family
 def test_drawn_labels_give_the_matrix_within_five_standard_errors(norm, family):
@@ -126,59 +117,6 @@ def test_every_kind_of_matrix_is_correct_for_a_dispersion_other_than_1(norm, phi
     for kind in ("exact", "paper"):
         one = make_glm(norm, "gaussian").gain_metric(X, step, kind) / phi
         assert model.gain_metric(X, step, kind) == pytest.approx(one, rel=1e-10)
-
-
-# Draws of one label, and five standard errors of what they show.
-DRAWS = 40_000
-
-
-@pytest.mark.parametrize(
-    ("family", "mean", "phi", "law"),
-    [
-        *(
-            ("gaussian", [m], phi, torch.distributions.Normal(m, phi**0.5))
-            for m, phi in ((-1.5, 0.3), (2.0, 4.0))
-        ),
-        *(("bernoulli", [p], 1.0, torch.distributions.Bernoulli(p)) for p in (0.1, 0.5, 0.8)),
-        *(("poisson", [m], 1.0, torch.distributions.Poisson(m)) for m in (0.2, 1.0, 6.0)),
-    ],
-    ids=lambda v: v if isinstance(v, str) else None,
-)
-def test_labels_are_drawn_from_the_law_of_the_family(family, mean, phi, law):
-    y = FAMILIES[family].draw(np.random.default_rng(0), np.tile(mean, (DRAWS, 1)), phi)
-    assert (y.shape, y.dtype) == ((DRAWS, 1), float)
-    # The law's own mean, variance and frequencies: below each of five thresholds.
-    mean, var = law.mean.item(), law.variance.item()
-    assert abs(y.mean() - mean) < 5 * np.sqrt(var / DRAWS)
-    squares = np.square(y - mean)
-    assert abs(squares.mean() - var) < 5 * squares.std() / np.sqrt(DRAWS) + 1e-12
-    for t in mean + np.sqrt(var) * np.array([-1.5, -0.7, 0.1, 0.9, 2.0]):
-        if family == "gaussian":
-            p = law.cdf(torch.tensor(t)).item()
-        else:
-            p = sum(
-                law.log_prob(torch.tensor(float(k))).exp().item()
-                for k in range(2 if family == "bernoulli" else 60)
-                if k <= t
-            )
-        # Half a count more: a threshold with probability 0 or 1.
-        assert abs((y <= t).mean() - p) < 5 * np.sqrt(p * (1 - p) / DRAWS + 1e-12) + 0.5 / DRAWS
-    # Successive labels are independent.
-    assert abs(np.corrcoef(y[1:, 0], y[:-1, 0])[0, 1]) < 5 / np.sqrt(DRAWS)
-
-
-def test_a_categorical_label_is_one_hot_with_the_given_probabilities():
-    p = np.array([0.1, 0.6, 0.05, 0.25])
-    y = FAMILIES["categorical"].draw(np.random.default_rng(0), np.tile(p, (DRAWS, 1)), 1.0)
-    assert np.isin(y, [0, 1]).all()
-    assert (y.sum(1) == 1).all()
-    assert (np.abs(y.mean(0) - p) < 5 * np.sqrt(p * (1 - p) / DRAWS)).all()
-
-
-def test_labels_of_different_units_are_independent():
-    for family in ("gaussian", "bernoulli", "poisson"):
-        y = FAMILIES[family].draw(np.random.default_rng(0), np.full((DRAWS, 2), 0.4), 1.0)
-        assert abs(np.corrcoef(y.T)[0, 1]) < 5 / np.sqrt(DRAWS)
 
 
 def test_the_standard_error_is_that_of_the_samples():
@@ -223,24 +161,6 @@ def test_eps_is_in_every_kind_of_matrix(norm, family):
     assert model.moved(np.zeros(model.size)).eps == 0.3
 
 
-def test_the_empirical_fisher_differs_from_the_exact_one():
-    model, X = make_glm("layer", "bernoulli"), cases()
-    F = model.fisher(X)
-    labels = np.zeros((N, H))
-    empirical = model.fisher(X, kind="empirical", y=labels)
-    assert np.linalg.norm(empirical - F) > 0.3 * np.linalg.norm(F)
-    law = distribution(model, torch_natural(model, theta := leaf(model), torch.from_numpy(X)))
-    log_likelihood = law.log_prob(torch.from_numpy(labels)).sum(1)
-    scores = np.stack(
-        [torch.autograd.grad(row, theta, retain_graph=True)[0].numpy() for row in log_likelihood]
-    )
-    np.testing.assert_allclose(empirical, scores.T @ scores / N, rtol=1e-10, atol=EXACT)
-
-
-def leaf(model):
-    return torch.from_numpy(model.theta).requires_grad_()
-
-
 # Eqs. 12-14.
 
 
@@ -251,30 +171,6 @@ def test_eqs_12_and_13_are_exact_without_layer_norm(norm, family):
     np.testing.assert_allclose(
         model.fisher(X, kind="paper"), model.fisher(X), rtol=1e-10, atol=1e-13
     )
-
-
-def test_eq_12_is_the_kronecker_product_of_covariance_and_data():
-    model, X = make_glm("none", "categorical"), cases()
-    expected = np.zeros((model.size, model.size))
-    for x, cov in zip(X, covariance(model, X), strict=True):
-        x1 = np.append(x, 1)
-        expected += np.kron(cov, np.outer(x1, x1)) / N
-    np.testing.assert_allclose(model.fisher(X, kind="paper"), expected, rtol=1e-10, atol=EXACT)
-
-
-def test_eq_13_block_as_a_loop_over_the_printed_formula():
-    model, X = make_glm("weight", "categorical"), cases()
-    paper = model.fisher(X, kind="paper").reshape(H, D + 2, H, D + 2)
-    i, j = 0, 2
-    a, std = X @ model.W.T, np.linalg.norm(model.W, axis=1)
-    block = np.zeros((D + 2, D + 2))
-    for x, row, cov in zip(X, a, covariance(model, X), strict=True):
-        chi = [x - row[k] / std[k] * model.W[k] / std[k] for k in range(H)]
-        left, right = (
-            np.concatenate([model.g[k] / std[k] * chi[k], [1.0], [row[k] / std[k]]]) for k in (i, j)
-        )
-        block += cov[i, j] * np.outer(left, right) / N
-    np.testing.assert_allclose(paper[i, :, j], block, rtol=1e-10, atol=EXACT)
 
 
 # Eq. 8.

@@ -127,21 +127,6 @@ def test_float32_stays_float32_and_close():
     np.testing.assert_allclose(product, exact.fisher_product(X, v), rtol=1e-3, atol=1e-5)
 
 
-@each_norm
-def test_eigenvalues_and_trace_are_those_of_the_matrix(normalized):
-    model, X = make(normalized), np.random.default_rng(1).normal(size=(20, 7))
-    full = matrix(model, X)
-
-    def product(v):
-        return model.fisher_product(X, v)
-
-    result = largest_eigenvalues(product, model.size, 4)
-    np.testing.assert_allclose(result, np.linalg.eigvalsh(full)[::-1][:4], rtol=1e-3)
-    estimate, error = trace(product, model.size, 200)
-    assert abs(estimate - np.trace(full)) < 4 * error
-    assert error < 0.2 * np.trace(full)
-
-
 ones = np.ones
 MISTAKES = {
     "gain of logits": (lambda: MLP([Dense(ones((3, 4)), ones(3), ones(3))]), "without gain"),

@@ -40,16 +40,6 @@ def test_all_readers_compute_the_same_and_the_norm_has_no_parameters(kind, dtype
     torch.testing.assert_close(norm(x), x_hat)
 
 
-def test_the_bias_is_multiplied_by_the_weight_from_before_the_gain():
-    norm, layer = nn.LayerNorm(2), nn.Linear(2, 1)
-    for p, values in ((norm.weight, [10.0, 1]), (norm.bias, [1, 2]), (layer.weight, [[3, 4]]),
-                      (layer.bias, [5])):  # fmt: skip
-        p.data = torch.tensor(values, dtype=torch.float32)
-    fold_norm(norm, layer)
-    assert layer.weight.tolist() == [[30, 4]]
-    assert layer.bias.tolist() == [5 + 3 * 1 + 4 * 2]
-
-
 def test_a_network_computes_the_same_with_all_of_its_norms_folded():
     torch.manual_seed(0)
     model = randomized(Transformer(11, depth=2, width=16, heads=2, length=8)).double()

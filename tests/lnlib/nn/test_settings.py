@@ -26,7 +26,6 @@ from lnlib.nn import (
     to_fastrnns,
 )
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
-from lnlib.nn.kernels import autograd, reference
 from lnlib.nn.kernels.cpu import recurrent
 
 # Measured in float64: results 4e-15, slopes by central differences 3e-10 of the largest.
@@ -331,38 +330,6 @@ def test_every_parameter_has_the_device_and_the_dtype(layers, kind, form):
         assert {(p.device.type, p.dtype) for p in layer.parameters()} == {(device, dtype)}
 
 
-@each_form
-def test_a_repr_tells_every_setting(kind, form):
-    module, settings = make(NETWORKS, kind, form, implementation="plain")
-    text = repr(module).splitlines()[1].strip()
-    shown = {name: value for name, value in settings.items() if f"{name}={value!r}" in text}
-    untold = {"device", "dtype", "input_size", "hidden_size", "proj_size"}
-    if form == "paper":
-        untold.add("form")
-    assert set(settings) - set(shown) == untold
-    assert text.startswith("3, 6, ")
-    cell, settings = make(CELLS, kind, form)
-    text = repr(cell).splitlines()[1].strip()
-    shown = {name: value for name, value in settings.items() if f"{name}={value!r}" in text}
-    assert set(settings) - set(shown) == untold - {"proj_size"} | {"bias"}
-
-
-@pytest.mark.parametrize("kind", list(GATES))
-def test_who_was_asked_for_computes(implementation, kind, monkeypatch):
-    called = []
-    for name, module in {"plain": reference, "function": autograd, "compiled": recurrent}.items():
-        run = module.run
-
-        def spy(*args, name=name, run=run, **options):
-            called.append(name)
-            return run(*args, **options)
-
-        monkeypatch.setattr(module, "run", spy)
-    module, _ = make(NETWORKS, kind, "paper", implementation=implementation)
-    module(draw(B, T, 3, seed=0))
-    assert called == [implementation] * 4
-
-
 # Forward mode, in one leaf at a time.
 
 
@@ -400,38 +367,6 @@ def test_forward_mode_goes_along_any_one_of_the_leaves(kind, form, name):
 
 
 # The other layers.
-
-
-@pytest.mark.parametrize("implementation", ["plain", "function", "fused"])
-@pytest.mark.parametrize("normalized_shape", [4, (4,), [3, 4]], ids=str)
-@pytest.mark.parametrize(
-    "chosen", [{}, {"bias": False}, {"elementwise_affine": False}], ids=["both", "gain", "neither"]
-)
-def test_layer_norm_with_no_default_setting_is_that_of_the_equation(
-    implementation, normalized_shape, chosen
-):
-    norm = LayerNorm(
-        normalized_shape, eps=0.3, dtype=torch.float64, implementation=implementation, **chosen
-    )
-    assert [n for n, _ in norm.named_parameters()] == {
-        "": ["weight", "bias"], "bias": ["weight"], "elementwise_affine": [],
-    }["".join(chosen)]  # fmt: skip
-    shape = np.ones(normalized_shape).shape if normalized_shape == [3, 4] else (4,)
-    for k, p in enumerate(norm.parameters()):
-        assert p.shape == shape
-        p.data.copy_(draw(*shape, seed=k))
-    axes = tuple(range(-len(shape), 0))
-
-    def compute(arrays):
-        x = arrays["x"]
-        centered = x - x.mean(axes, keepdims=True)
-        x_hat = centered / np.sqrt((centered**2).mean(axes, keepdims=True) + 0.3)
-        return [x_hat * arrays.get("weight", 1) + arrays.get("bias", 0)]
-
-    x = draw(5, 3, 4, seed=7).requires_grad_()
-    hold([norm(x)], dict(norm.named_parameters()) | {"x": x}, compute)
-    meta = LayerNorm(normalized_shape, device="meta", dtype=torch.float16, **chosen)
-    assert {(p.device.type, p.dtype) for p in meta.parameters()} <= {("meta", torch.float16)}
 
 
 @pytest.mark.parametrize("unbiased", [True, False])

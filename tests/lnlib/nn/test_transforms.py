@@ -130,15 +130,6 @@ def test_a_second_derivative_through_an_absolute_value_is_that_of_plain_operatio
     assert_close(*results, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", RECURRENT)
-def test_a_second_derivative_through_an_absolute_value_is_refused(name):
-    _, call, x = make(name, "auto")
-    x.requires_grad_()
-    (slope,) = torch.autograd.grad(call(x).abs().sum(), x, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        slope.sum().backward()
-
-
 @each_case
 @pytest.mark.parametrize("again", [False, True], ids=["once", "create_graph"])
 def test_batched_gradients_are_those_taken_one_by_one(name, implementation, again):

@@ -84,7 +84,9 @@ def test_dtypes_are_kept_and_float16_is_computed_in_float32(dtype):
         np.testing.assert_allclose(ours, right, rtol=0, atol=8 * np.finfo(dtype).eps * 8)
 
 
-@pytest.mark.parametrize(("shape", "given"), [*SHAPES[:3], ((2, 7, H), (2, C))], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "given"), [*SHAPES[:3], ((2, 7, H), (2, C)), ((2, 3, 4, H), (2, C))], ids=str
+)
 def test_the_module_is_the_numpy_function(shape, given):
     module = AdaptiveLayerNorm(H, C, eps=1e-2, dtype=torch.float64)
     x, condition, weight, bias = drawn(shape, given, (2 * H, C), (2 * H,))
@@ -92,7 +94,8 @@ def test_the_module_is_the_numpy_function(shape, given):
         module.weight.copy_(torch.tensor(weight))
         module.bias.copy_(torch.tensor(bias))
     y = module(torch.tensor(x), torch.tensor(condition))
-    one_each = condition[:, None] if condition.ndim < x.ndim else condition
+    ones = [1] * (x.ndim - condition.ndim)
+    one_each = condition.reshape(*condition.shape[:-1], *ones, C)
     right = lnlib.adaptive_layer_norm(x, one_each, weight, bias, eps=1e-2)
     np.testing.assert_allclose(y.detach(), right, rtol=1e-12, atol=1e-12)
 
@@ -121,7 +124,6 @@ def test_the_module_starts_as_layer_norm_and_learns():
     module(x, condition).square().sum().backward()
     assert module.weight.grad.abs().sum() > 0
     assert set(module.state_dict()) == {"weight", "bias"}
-    assert "condition_size=3" in repr(module)
 
 
 def modulate(x, shift, scale):
@@ -184,25 +186,6 @@ def test_with_a_gate_a_branch_is_that_of_dit_over_updates():
     assert module.weight.abs().min() > 0
 
 
-def test_with_a_gate_a_block_starts_as_the_identity_and_first_the_gate_gets_a_gradient():
-    module, sublayer, _, x, condition = blocks()
-    y = gated(module, sublayer, x, condition)
-    assert torch.equal(y, x)
-    y.square().sum().backward()
-    for p in (module.weight, module.bias):
-        scale, shift, gate = p.grad.chunk(3)
-        assert not scale.any()
-        assert not shift.any()
-        assert gate.abs().min() > 0
-    assert not any(p.grad.any() for p in sublayer.parameters())
-    with torch.no_grad():
-        module.weight -= 0.01 * module.weight.grad
-    module.zero_grad()
-    gated(module, sublayer, x, condition).square().sum().backward()
-    assert all(part.any() for part in module.weight.grad.chunk(3))
-    assert all(p.grad.any() for p in sublayer.parameters())
-
-
 @pytest.mark.parametrize(
     ("shape", "given", "gate_shape"),
     [
@@ -229,17 +212,6 @@ def test_the_gate_has_the_shape_of_the_condition_and_is_its_third_part(shape, gi
     assert (x + gate * y).shape == x.shape
 
 
-def test_reset_parameters_sets_all_parts_to_zero():
-    module = AdaptiveLayerNorm(H, C, gate=True)
-    assert module.weight.shape == (3 * H, C)
-    nn.init.normal_(module.weight)
-    module.reset_parameters()
-    assert not module.weight.any()
-    assert not module.bias.any()
-    assert "gate=True" in repr(module)
-    assert "gate" not in repr(AdaptiveLayerNorm(H, C))
-
-
 def test_dynamic_tanh_as_a_module():
     module = DynamicTanh(H, alpha=0.7, dtype=torch.float64)
     x, gain, bias = drawn((2, 3, H), (H,), (H,))
@@ -250,7 +222,6 @@ def test_dynamic_tanh_as_a_module():
     np.testing.assert_allclose(module(torch.tensor(x)).detach(), right, rtol=1e-12, atol=1e-12)
     assert list(module.state_dict()) == ["alpha", "weight", "bias"]
     assert copy.deepcopy(module).alpha == 0.7
-    assert "alpha=0.7" in repr(module)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -283,11 +254,6 @@ TX, TC = torch.tensor(X), torch.tensor(CONDITION)
             r"condition must be of shape \(1, 4, 3\).*condition\[:, None\]",
         ),
         (
-            lambda: lnlib.dynamic_tanh(X, 0.5),
-            TypeError,
-            "alpha must be a NumPy array .* got float",
-        ),
-        (
             lambda: lnlib.dynamic_tanh(X, X[0]),
             ValueError,
             r"alpha must be one number, of shape \(\) or \(1,\), got \(5,\)",
@@ -298,19 +264,9 @@ TX, TC = torch.tensor(X), torch.tensor(CONDITION)
             r"AdaptiveLayerNorm: input must be a Tensor, got ndarray; try torch.tensor",
         ),
         (
-            lambda: AdaptiveLayerNorm(H, C, dtype=torch.float64)(TX, TC[:3]),
-            RuntimeError,
-            r"condition must be of shape \[4, 3\], one for each example.* got \[3, 3\]",
-        ),
-        (
             lambda: AdaptiveLayerNorm(H, C, dtype=torch.float64, gate=True)(TX, TC[:, :2]),
             RuntimeError,
             r"condition must be of shape \[4, 3\], one for each example.* got \[4, 2\]",
-        ),
-        (
-            lambda: AdaptiveLayerNorm(H, C, gate=1),
-            TypeError,
-            "AdaptiveLayerNorm: gate must be True or False, got 1",
         ),
     ],
 )

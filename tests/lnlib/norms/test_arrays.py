@@ -1,6 +1,5 @@
-"""Arrays of every dtype and layout, no setting at its default, and mistakes."""
+"""Arrays of every dtype and layout, and mistakes."""
 
-import math
 import re
 
 import numpy as np
@@ -131,8 +130,11 @@ def test_given_statistics_of_float16_are_used_in_float32(eps):
     given = {"mean": np.array([-40000, 1.5], np.float16), "var": np.array([65504, 0.1], np.float16)}
     wide = {name: a.astype(float) for name, a in given.items()}
     exact = lnlib.batch_norm(x.astype(float), eps=eps, **wide)
+    std = np.sqrt(wide["var"] + eps)
+    assert_allclose(exact, (x - wide["mean"]) / std, rtol=1e-12)
     assert_allclose(lnlib.batch_norm(x, eps=eps, **given), exact, rtol=2**-11)
     exact = lnlib.batch_norm_backward(x / 1e4, x.astype(float), eps=eps, **wide)
+    assert_allclose(exact[0], (x / 1e4) / std, rtol=1e-12)
     actual = lnlib.batch_norm_backward((x / 1e4).astype(np.float16), x, eps=eps, **given)
     for a, b in zip(actual, exact, strict=True):
         assert_allclose(a, b, rtol=2**-9, atol=2**-24)  # the smallest float16
@@ -143,84 +145,6 @@ def test_momentum_runs_from_0_to_1_with_both_ends(momentum):
     running, batch = np.array([1.0, -2.0]), np.array([5.0, 7.0])
     expected = [(1 - momentum) * 1 + momentum * 5, (1 - momentum) * -2 + momentum * 7]
     assert_allclose(lnlib.update_running(running, batch, momentum), expected, rtol=1e-15)
-
-
-# No setting at its default, against PyTorch's arithmetic written out.
-
-
-def written_out(x, axes, gain_axis, eps, ddof=0, centered=True, mean=None, var=None):
-    """Return ``x_hat`` over ``axes``."""
-    if mean is None:
-        mean = x.mean(axes, keepdim=True) if centered else torch.zeros(())
-        n = math.prod(x.shape[a] for a in axes)
-        var = ((x - mean) ** 2).sum(axes, keepdim=True) / (n - ddof)
-    return (x - mean) / torch.sqrt(var + eps)
-
-
-NON_DEFAULT = {  # forward and backward with settings that are not defaults, x_hat, shape
-    "layer": (
-        lambda x, g, b: lnlib.layer_norm(x, g, b, eps=0.3),
-        lambda dy, x, g: lnlib.layer_norm_backward(dy, x, g, eps=0.3),
-        lambda x: written_out(x, [-1], -1, 0.3),
-        (5, 6),
-        -1,
-    ),
-    "rms": (
-        lambda x, g, b: lnlib.rms_norm(x, g, eps=0.3) + b,
-        lambda dy, x, g: (*lnlib.rms_norm_backward(dy, x, g, eps=0.3), dy.sum(0)),
-        lambda x: written_out(x, [-1], -1, 0.3, centered=False),
-        (5, 6),
-        -1,
-    ),
-    "group": (
-        lambda x, g, b: lnlib.group_norm(x, 3, g, b, eps=0.3),
-        lambda dy, x, g: lnlib.group_norm_backward(dy, x, 3, g, eps=0.3),
-        lambda x: written_out(x.reshape(5, 3, 2, 4), [2, 3], 1, 0.3).reshape(5, 6, 4),
-        (5, 6, 4),
-        1,
-    ),
-    "instance": (
-        lambda x, g, b: lnlib.instance_norm(x, g, b, eps=0.3),
-        lambda dy, x, g: lnlib.instance_norm_backward(dy, x, g, eps=0.3),
-        lambda x: written_out(x, [2], 1, 0.3),
-        (5, 6, 4),
-        1,
-    ),
-    "batch": (
-        lambda x, g, b: lnlib.batch_norm(x, g, b, eps=0.3, ddof=2),
-        lambda dy, x, g: lnlib.batch_norm_backward(dy, x, g, eps=0.3, ddof=2),
-        lambda x: written_out(x, [0, 2], 1, 0.3, ddof=2),
-        (5, 6, 4),
-        1,
-    ),
-    "batch, given": (
-        lambda x, g, b: lnlib.batch_norm(x, g, b, eps=0.3, mean=SIX, var=SIX**2),
-        lambda dy, x, g: lnlib.batch_norm_backward(dy, x, g, eps=0.3, mean=SIX, var=SIX**2),
-        lambda x: written_out(
-            x, [0], 1, 0.3, mean=torch.from_numpy(SIX), var=torch.from_numpy(SIX**2)
-        ),
-        (5, 6),
-        1,
-    ),
-}
-SIX = np.linspace(0.1, 2, 6)
-
-
-@pytest.mark.parametrize(
-    ("forward", "backward", "x_hat", "shape", "axis"), NON_DEFAULT.values(), ids=NON_DEFAULT
-)
-def test_every_setting_matters_and_is_right(forward, backward, x_hat, shape, axis):
-    rng = np.random.default_rng(0)
-    x, dy = rng.normal(size=(2, *shape))
-    gain, bias = rng.normal(size=(2, 6))
-    leaves = [torch.tensor(a, requires_grad=True) for a in (x, gain, bias)]
-    column = [1] * len(shape)
-    column[axis] = 6
-    y = x_hat(leaves[0]) * leaves[1].view(column) + leaves[2].view(column)
-    y.backward(torch.from_numpy(dy))
-    assert_close(forward(x, gain, bias), y.detach().numpy(), FORWARD)
-    for actual, leaf in zip(backward(dy, x, gain), leaves, strict=True):
-        assert_close(actual, leaf.grad.numpy(), BACKWARD)
 
 
 @each_function
@@ -258,13 +182,7 @@ def test_a_batch_of_no_examples_gives_no_examples(name):
 X, ONES = np.ones((4, 6)), np.ones(6)
 MISTAKES = {
     "list": (lambda: lnlib.layer_norm([[1.0, 2.0]]), TypeError, "x must be .* got list"),
-    "gain list": (lambda: lnlib.layer_norm(X, [1.0] * 6), TypeError, "gain must be .* got list"),
     "integers": (lambda: lnlib.layer_norm(np.arange(6)), TypeError, "of floats, got int64"),
-    "integer gain": (
-        lambda: lnlib.layer_norm(X, np.ones(6, int)),
-        TypeError,
-        "gain must be .* got int64; try gain.astype",
-    ),
     "masked": (
         lambda: lnlib.layer_norm(np.ma.masked_array(X, X > 0)),
         TypeError,
@@ -295,11 +213,6 @@ MISTAKES = {
         "var must be >= 0, got -1.0; give std",
     ),
     "mean alone": (lambda: lnlib.batch_norm(X, mean=ONES), ValueError, "must be given together"),
-    "mean shape": (
-        lambda: lnlib.batch_norm(X, mean=np.ones(4), var=ONES),
-        ValueError,
-        r"mean must be of shape \(6,\), got \(4,\)",
-    ),
     "momentum": (lambda: lnlib.update_running(ONES, ONES, 1.1), ValueError, "momentum must .* 1.1"),
     "groups": (
         lambda: lnlib.group_norm(X, 4),
@@ -320,12 +233,6 @@ MISTAKES = {
         lambda: lnlib.weight_norm(X, np.ones((6, 3))),
         ValueError,
         r"got \(4, 6\) and \(6, 3\); try W.T",
-    ),
-    "W missing": (lambda: lnlib.weight_norm(X, None), TypeError, "W must be .* got NoneType"),
-    "weight dy": (
-        lambda: lnlib.weight_norm_backward(X, X, np.ones((3, 6))),
-        ValueError,
-        r"dy must be of shape \(4, 3\), got \(4, 6\)",
     ),
 }
 

@@ -52,20 +52,10 @@ def test_layer_norm_of_one_feature_is_the_bias():
 
 
 @each_shift_invariant
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_equal_numbers_give_the_bias(norm, dtype):
-    # The sum of a thousand 0.1s is not 100, so x - mean(x) alone would not be 0.
-    x = np.full((1000, 2, 3) if norm.axis == 1 else (3, 1000), 0.1, dtype)
-    bias = np.arange(x.shape[norm.axis]).astype(dtype)
-    y = norm.forward(x, None, bias)
-    moved = np.moveaxis(y, norm.axis, -1)
-    assert_array_equal(moved, np.broadcast_to(bias, moved.shape))
-
-
-@each_shift_invariant
 @pytest.mark.parametrize(
     ("dtype", "value"),
-    [(np.float32, v) for v in (0.1, 1 / 3, 1e4, -1e-20, 1e-42, 3e38, -3e38)]
+    [(np.float16, 0.1), (float, 0.1)]
+    + [(np.float32, v) for v in (0.1, 1 / 3, 1e4, -1e-20, 1e-42, 3e38, -3e38)]
     + [(np.float64, v) for v in (1e-310, 1.5e308, -1.5e308)],  # the sum would be infinite
 )
 @pytest.mark.parametrize("n", [7, 4099])

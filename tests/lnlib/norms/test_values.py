@@ -1,6 +1,4 @@
-"""The norms and their gradients: against PyTorch, the formula and central differences."""
-
-import math
+"""The norms and their gradients: against PyTorch."""
 
 import numpy as np
 import pytest
@@ -28,16 +26,10 @@ from tests.cases.norms import (
 
 @each_case
 @each_data
-def test_forward_matches_torch(norm, shape, mean, scale):
+def test_output_and_gradients_match_torch(norm, shape, mean, scale):
     dy, x, gain, bias = draw(norm, shape, mean, scale)
-    assert_close(norm.forward(x, gain, bias), run_oracle(norm, dy, x, gain, bias)[0], FORWARD)
-
-
-@each_case
-@each_data
-def test_backward_matches_torch(norm, shape, mean, scale):
-    dy, x, gain, bias = draw(norm, shape, mean, scale)
-    _, expected = run_oracle(norm, dy, x, gain, bias)
+    y, expected = run_oracle(norm, dy, x, gain, bias)
+    assert_close(norm.forward(x, gain, bias), y, FORWARD)
     for actual, wanted in zip(norm.backward(dy, x, gain), expected, strict=True):
         assert_close(actual, wanted, BACKWARD)
 
@@ -53,30 +45,6 @@ def test_mean_1e4_costs_float64_no_digits(norm, scale):
     assert_close(norm.forward(x, gain, bias), y, FORWARD)
     for actual, wanted in zip(norm.backward(dy, x, gain), gradients, strict=True):
         assert_close(actual, wanted, BACKWARD)
-
-
-# Measured: y 0.004, dx 0.35, dgain 0.003, dbias 0.8.
-FLOAT32_RATIO = 1.5
-
-
-@each_shift_invariant
-@pytest.mark.parametrize("shape", [(64, 16), (512, 256), (4, 4096)], ids=str)
-@pytest.mark.parametrize("seed", range(3))
-def test_float32_at_mean_1e4_is_as_accurate_as_torch(norm, shape, seed):
-    shape = shape if norm.axis == -1 else (shape[0], 4, shape[1] // 4)
-    dy, x, gain, bias = (a.astype(np.float32) for a in draw(norm, shape, 1e4, 1.0, seed))
-    exact, exact_gradients = run_oracle(
-        norm, dy.astype(float), x.astype(float) - 1e4, gain.astype(float), bias.astype(float)
-    )
-    theirs, their_gradients = run_oracle(norm, dy, x, gain, bias)
-    ours, our_gradients = norm.forward(x, gain, bias), norm.backward(dy, x, gain)
-
-    def error(a, b):
-        return np.abs(a.astype(float) - b).max()
-
-    assert error(ours, exact) <= FLOAT32_RATIO * error(theirs, exact)
-    for ours, theirs, exact in zip(our_gradients, their_gradients, exact_gradients, strict=True):
-        assert error(ours, exact) <= FLOAT32_RATIO * error(theirs, exact)
 
 
 # Every feature, beside outliers too: the root mean square of its error over all rows, against
@@ -133,21 +101,6 @@ def test_float32_is_as_accurate_in_every_feature(name, width, mean, outliers, si
             assert mine <= 1.6 * min(torchs, twos), (which, k)
 
 
-# Against the formula and finite differences.
-
-
-def test_layer_norm_is_equations_15_and_16():
-    _, x, gain, bias = draw(NORMS["layer"], (5, 7), 1e4, 2.0)
-    expected = np.empty_like(x)
-    for n, a in enumerate(x):
-        mu = math.fsum(a) / 7
-        sigma = math.sqrt(math.fsum((a_i - mu) ** 2 for a_i in a) / 7)
-        for i in range(7):
-            expected[n, i] = gain[i] * (a[i] - mu) / sigma + bias[i]
-    # Measured 1.4e-12: here mu, a number near 1e4, is itself rounded to 1e-12.
-    assert_close(lnlib.layer_norm(x, gain, bias, eps=0), expected, 2e-12)
-
-
 @each_norm
 def test_gain_and_bias_of_none_are_ones_and_zeros(norm):
     dy, x, gain, bias = draw(norm, norm.shapes[1])
@@ -176,19 +129,11 @@ def run_torch_weight_norm(dy, *inputs):
     return y.detach().numpy(), [a.grad.numpy() for a in inputs]
 
 
-each_input = pytest.mark.parametrize("x_shape", [(5, 3), (3,), (2, 6, 3)], ids=str)
-
-
-@each_input
-def test_weight_norm_matches_torch(x_shape):
-    dy, *inputs = draw_weight_norm(x_shape)
-    assert_close(lnlib.weight_norm(*inputs), run_torch_weight_norm(dy, *inputs)[0], FORWARD)
-
-
-@each_input
-def test_weight_norm_backward_matches_torch(x_shape):
+@pytest.mark.parametrize("x_shape", [(5, 3), (3,), (2, 6, 3)], ids=str)
+def test_weight_norm_and_its_gradients_match_torch(x_shape):
     dy, x, W, gain, bias = draw_weight_norm(x_shape)
-    _, expected = run_torch_weight_norm(dy, x, W, gain, bias)
+    y, expected = run_torch_weight_norm(dy, x, W, gain, bias)
+    assert_close(lnlib.weight_norm(x, W, gain, bias), y, FORWARD)
     for actual, wanted in zip(lnlib.weight_norm_backward(dy, x, W, gain), expected, strict=True):
         assert_close(actual, wanted, BACKWARD)
 

@@ -42,16 +42,6 @@ def test_results_and_gradients_are_those_of_the_plain_loop(
 
 
 @each_kind
-@pytest.mark.parametrize("rows", [1, 12])
-def test_the_size_of_a_chunk_changes_nothing(kind, options, rows, monkeypatch):
-    case = Case(kind, options, ENDING, 5)
-    whole = case.results_and_grads(autograd, reverse=True)
-    monkeypatch.setattr(autograd_norms, "CHUNK", rows)
-    cut = case.results_and_grads(autograd, reverse=True)
-    assert_close(cut, whole, **EXACT)
-
-
-@each_kind
 @pytest.mark.parametrize("sizes", [SIZES["three"], ENDING], ids=["equal", "ending"])
 def test_without_a_gradient_the_results_are_the_same_numbers(path, kind, options, sizes):
     case = Case(kind, options, sizes, 33)
@@ -162,15 +152,6 @@ def test_results_that_were_written_over_are_not_differentiated(kind, options):
     outputs.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         outputs.sum().backward()
-
-
-@each_kind
-def test_no_sequence_at_all_gives_empty_results_and_zero_gradients(kind, options):
-    case = Case(kind, options, [0, 0], 5)
-    outputs = case.run(autograd)
-    assert not any(map(len, outputs))
-    for gradient in torch.autograd.grad(sum(map(torch.sum, outputs)), case.leaves):
-        assert not gradient.any()
 
 
 @each_kind

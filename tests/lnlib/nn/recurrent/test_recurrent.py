@@ -1,9 +1,8 @@
-"""The recurrent modules: against the NumPy cells, and as those of torch.nn."""
+"""The recurrent modules: as those of torch.nn."""
 
-import numpy as np
 import pytest
 import torch
-from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence
 from torch.testing import assert_close
 
 from tests.cases.modules import (
@@ -20,68 +19,20 @@ from tests.cases.modules import (
     each_path,
     error_of,
     make,
-    numpy_params,
     randomize,
-    run_numpy,
     start,
     states,
 )
 
-# Against the NumPy cells.
-
-
-@each_path
-@each_form
-def test_padding_is_seen_by_nobody(kind, form, implementation):
-    module = make(kind, form=form, implementation=implementation)
-    lengths = torch.tensor([7, 4, 4, 1])
-    x, hx = draw(T, B, IN), start(kind)
-    mask = np.arange(T)[:, None] < lengths.numpy()
-    packed, last = module(pack_padded_sequence(x, lengths), hx)
-    output, _ = pad_packed_sequence(packed)
-    expected, end = run_numpy(
-        kind, form, numpy_params(module), x, [s[0] for s in states(kind, hx)], mask
-    )
-    assert_close(output.detach().numpy(), expected * mask[:, :, None], rtol=EXACT, atol=EXACT)
-    for s, e in zip(states(kind, last), end, strict=True):
-        assert_close(s[0].detach().numpy(), e, rtol=EXACT, atol=EXACT)
-
 
 @each_form
-def test_a_cell_is_one_step_of_the_numpy_cell(kind, form):
+def test_a_cell_takes_a_batch_of_none(kind, form):
     cell = randomize(CELLS[kind](IN, H, dtype=torch.float64, form=form))
     x, hx = draw(B, IN), tuple(draw(2, B, H, seed=2)[: 1 + (kind == "lstm")])
-    actual = states(kind, cell(x, hx if kind == "lstm" else hx[0]))
-    _, expected = run_numpy(kind, form, numpy_params(cell, ""), x[None], hx)
-    for a, e in zip(actual, expected, strict=True):
-        assert_close(a.detach().numpy(), e, rtol=EXACT, atol=EXACT)
+    batch = states(kind, cell(x, hx if kind == "lstm" else hx[0]))
     alone = states(kind, cell(x[1], tuple(s[1] for s in hx) if kind == "lstm" else hx[0][1]))
-    for a, e in zip(alone, expected, strict=True):
-        assert_close(a.detach().numpy(), e[1], rtol=EXACT, atol=EXACT)
-
-
-@each_path
-@each_form
-def test_gradients_match_differences_in_all_inputs_and_parameters(kind, form, implementation):
-    module = make(kind, form=form, implementation=implementation, bidirectional=True)
-    x = draw(4, 3, IN).requires_grad_()
-    hx = [s[:, :3].clone().requires_grad_() for s in states(kind, start(kind, 2))]
-    names, parameters = zip(*module.named_parameters(), strict=True)
-    lengths = torch.tensor([4, 2, 1])
-
-    def run(x, *rest):
-        state, parameters = rest[: len(hx)], rest[len(hx) :]
-        packed, last = torch.func.functional_call(
-            module,
-            dict(zip(names, parameters, strict=True)),
-            (
-                pack_padded_sequence(x, lengths),
-                tuple(state) if kind == "lstm" else state[0],
-            ),
-        )
-        return packed.data, *states(kind, last)
-
-    assert torch.autograd.gradcheck(run, (x, *hx, *parameters), fast_mode=True)
+    for a, b in zip(alone, batch, strict=True):
+        assert_close(a, b[1], rtol=EXACT, atol=EXACT)
 
 
 @each_form

@@ -77,25 +77,11 @@ SHAPES = [
 def test_outputs_and_gradients_are_those_of_torch(
     kind, implementation, added, normalized_shape, shape
 ):
-    ours, theirs = make_pair(
-        kind, normalized_shape, implementation, dtype=torch.float64, **{"eps": 0.3}
-    )
+    options = {"dtype": torch.float64, "eps": 0.3}
+    ours, theirs = make_pair(kind, normalized_shape, implementation, **options)
     for scale, shift in ((1.0, 0.0), (-3.0, 2.0)):
         actual, expected = (run(m, added, shape, scale=scale, shift=shift) for m in (ours, theirs))
         assert_close(actual, expected, **FLOAT64)
-
-
-@each_kind
-@ALONE_OR_ADDED
-@each_dtype
-def test_every_dtype_comes_out_as_from_torch(built, kind, added, dtype):
-    ours, theirs = make_pair(kind, 40, "compiled", dtype=dtype)
-    actual, expected = (run(m, added, (9, 40), dtype) for m in (ours, theirs))
-    exact = run(copy.deepcopy(theirs).double(), added, (9, 40))
-    for a, b, e in zip(actual, expected, exact, strict=True):
-        assert a.dtype == b.dtype == dtype
-        # The inputs are rounded, too, and layer norm's statistics in torch.
-        assert (a - e).abs().max() <= 30 * torch.finfo(dtype).eps * e.abs().max()
 
 
 @each_kind
@@ -125,6 +111,7 @@ def test_errors_against_float64_are_no_larger_than_those_of_torch(built, kind, a
             results[name] = [*outputs, *torch.autograd.grad(outputs, leaves, d)]
         for name in ("ours", "theirs"):
             for k, (a, e) in enumerate(zip(results[name], results["exact"], strict=True)):
+                assert a.dtype == dtype
                 error = (a.double() - e).square().mean().item()
                 squares[name, k] = squares.get((name, k), 0) + error
     for k in range(len(squares) // 2):
@@ -205,12 +192,7 @@ def test_tensors_may_lie_in_memory_as_they_like(built, kind):
     x.requires_grad_()
     both = []
     for outputs in (ours(x, residual), (theirs(x + residual), x + residual)):
-        both.append(
-            [
-                *outputs,
-                *torch.autograd.grad(outputs, (x, ours.weight), (dy, dsum), allow_unused=True)[:1],
-            ]
-        )
+        both.append([*outputs, *torch.autograd.grad(outputs, x, (dy, dsum))])
     assert_close(*both, **FLOAT64)
 
 
@@ -426,10 +408,8 @@ def test_numbers_whose_squares_overflow_are_normalized_as_others_are(
     x, residual, dy = draw(3, 9, 40, dtype=dtype)
     power = power + torch.arange(9)[:, None] % 2  # rows of two sizes
     results = []
-    for at in (
-        40,
-        power,
-    ):  # a power of 2 rounds nothing; beside the square of 2**40, eps is nothing
+    # A power of 2 rounds nothing; beside the square of 2**40, eps is nothing.
+    for at in (40, power):
         scale = torch.full((9, 1), 2.0, dtype=dtype) ** torch.as_tensor(at)
         ours.zero_grad()
         a, b = ((t * scale).requires_grad_() for t in (x, residual))

@@ -65,14 +65,8 @@ def test_no_more_threads_are_taken_than_there_is_work_for(monkeypatch):
     monkeypatch.setattr(recurrent, "WORK", 100)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
     torch.set_num_threads(3)
-    assert [recurrent._threads(work) for work in (0, 99, 199, 200, 300, 10**9)] == [
-        1,
-        1,
-        1,
-        2,
-        3,
-        3,
-    ]
+    threads = [recurrent._threads(work) for work in (0, 99, 199, 200, 300, 10**9)]
+    assert threads == [1, 1, 1, 2, 3, 3]
     monkeypatch.setattr(build, "MAX_THREADS", 2)
     assert recurrent._threads(10**9) == 2
 

@@ -142,6 +142,3 @@ def test_the_formulas_are_the_sum_of_the_messages(way, devices):
     network = (5e-6, 1e9)
     expected = by_rounds(devices, 300, network, way)
     assert costs.exchange_time(devices, 300, network, way) == pytest.approx(expected, rel=1e-12)
-
-
-# Bad input.

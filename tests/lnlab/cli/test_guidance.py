@@ -6,9 +6,6 @@ import pytest
 
 from lnlab import datasets, messages
 from lnlab.cli import main
-from lnlab.datasets import fetch
-
-DOWNLOADS = {name.partition("/")[0] for name, entry in fetch.REGISTRY.items() if entry.urls}
 
 
 @pytest.mark.parametrize(
@@ -39,26 +36,8 @@ def test_a_data_set_that_is_loaded_by_a_wrong_name_is_suggested_as_well():
     assert messages.suggestion("x", []) == ""
 
 
-def help_of(*command, capsys):
+def test_the_help_of_data_names_each_set(capsys):
     with pytest.raises(SystemExit, match="0"):
-        main([*command, "--help"])
-    return capsys.readouterr().out
-
-
-def listed(text):
-    """The entries of a list at the end of a help, from a name to what it says."""
-    entries = re.findall(
-        r"^  (\w+) {2,}(\S.*(?:\n {24}.*)*)", text.partition("--runs")[2] or text, re.M
-    )
-    return {name: " ".join(guidance.split()) for name, guidance in entries}
-
-
-def test_the_help_of_data_says_of_each_set_what_is_downloaded_and_its_licence(capsys):
-    result = listed(help_of("data", capsys=capsys))
-    assert result.keys() >= set(datasets.NAMES)
-    for name in datasets.NAMES:
-        what, size, licence = result[name].split("; ")
-        assert len(what) > 10
-        assert re.search(r"CC BY|MIT|BSD|PSF|public domain|research", licence)
-        # fashion_small is selected from Fashion-MNIST.
-        assert bool(re.match(r"\d+ MB", size)) == (name in DOWNLOADS | {"fashion_small"}), name
+        main(["data", "--help"])
+    text = capsys.readouterr().out
+    assert all(re.search(rf"^  {name} {{2,}}\S", text, re.M) for name in datasets.NAMES)

@@ -3,90 +3,48 @@
 import dataclasses
 import json
 import re
-import typing
 
 import pytest
 import torch
 
-from lnlab import config, datasets, experiments, records, runner
+from lnlab import datasets, experiments, records, runner
 from lnlab.cli import invocation, main
-from lnlab.config import cli_args
 from lnlab.experiments.weights import run as weights
 from lnlab.runner import record_runs
 
-EXPERIMENTS = experiments.names()
-
-
-def kind(experiment):
-    return experiments.find(experiment).settings
-
-
 # What is refused, at once and in one sentence.
 
-WRONG_COUNT = ["0", "-1", "1.5", "nan", "inf", "many", "", "1e30", "9" * 5000]
-WRONG_POSITIVE = ["0", "-1", "-1e-3", "nan", "inf", "-inf", "small", "", "1e999"]
-WRONG_FROM_0 = ["-1", "-1e-30", "nan", "inf", "small", ""]
-WRONG = [  # by what a setting's type says of it
-    (config.Count, WRONG_COUNT),
-    (config.Positive, WRONG_POSITIVE),
-    (config.NotNegative, WRONG_FROM_0),
-    (config.Fraction, [*WRONG_FROM_0, "2", "1.0000001"]),
-    (config.Finite, ["nan", "inf", "-inf", "one", ""]),
-    (config.Betas, ["0.9", "0.9 1", "-0.1 0.9", "0.9 nan", "0.9 0.9 0.9", "a b", ""]),
-    (config.Widths, WRONG_COUNT),
-]
-EVERYWHERE = {
-    "seeds": ["-1", "1.5", "nan", "one", "", "9" * 30, "1" + "0" * 18, "²", "0 0", "00 0"],
-    "device": ["nonsense", "", "cuda:-1", "cuda:x", "meta", "cpu:1", "cuda:99"],
-    "threads": ["0", "-1", "1.5", "nan", "all", "", "1000000000"],
-    "out": [""],
+WRONG_COUNT = ["0", "-1", "1.5", "nan", "inf", "many", "", "1e30", "9" * 5000, "none"]
+WRONG_FROM_0 = ["-1", "-1e-30", "nan", "inf", "small", "", "none"]
+WRONG = {  # a setting of each type, and what is typed of every run
+    "mnist --batch-size": WRONG_COUNT,
+    "mnist --hidden": WRONG_COUNT,
+    "mnist --learning-rate": ["0", "-1", "nan", "inf", "-inf", "small", "", "1e999", "none"],
+    "mnist --norm batch --eps": WRONG_FROM_0,
+    "mnist --norm batch --momentum": [*WRONG_FROM_0, "2", "1.0000001"],
+    "mnist --norm": ["LAYER", "nonsense", ""],
+    "mnist --adam-betas": ["0.9", "0.9 1", "-0.1 0.9", "0.9 nan", "0.9 0.9 0.9", "a b", ""],
+    "sequence --gain": ["nan", "inf", "-inf", "one", ""],
+    "sequence --clip": ["0", "-1", "nan"],
+    "mnist --seeds": ["-1", "1.5", "nan", "", "9" * 30, "1" + "0" * 18, "²", "0 0", "00 0"],
+    "mnist --device": ["nonsense", "", "cuda:-1", "cuda:x", "meta", "cpu:1", "cuda:99"],
+    "mnist --threads": ["0", "-1", "1.5", "nan", "all", "", "1000000000"],
+    "mnist --out": [""],
+    "mnist --step": ["turbo", ""],
+    "order_embeddings --scale": ["cluster", ""],
 }
 
 
-def wrong(annotation):
-    """What a setting of this type refuses, as it would be typed."""
-    given = typing.get_args(annotation)
-    if type(None) in given:
-        return wrong(next(one for one in given if one is not type(None)))
-    if typing.get_origin(annotation) is typing.Literal:
-        return ["LAYER", "nonsense", ""]  # "none" is one of most
-    for known, values in WRONG:
-        if annotation == known:
-            return values
-    (least,) = re.findall(r"a whole number from (\d+) to", given[1].description)
-    return [str(int(least) - 1), "-2", "1.5", "nan", "inf", "many", "", "1e30"]
-
-
-def table():
-    for experiment in EXPERIMENTS:
-        results = dict(EVERYWHERE)
-        hints = typing.get_type_hints(kind(experiment), include_extras=True)
-        for name in (field.name for field in dataclasses.fields(kind(experiment))):
-            annotation = hints[name]
-            if annotation is not bool:
-                takes_none = {type(None), "none"} & {*typing.get_args(annotation)}
-                results[name] = wrong(annotation) + ([] if takes_none else ["none"])
-        if experiments.find(experiment).steps:
-            results["step"] = ["turbo", ""]
-        if experiments.find(experiment).scales:
-            results["scale"] = ["cluster", ""]
-        for name, values in results.items():
-            yield experiment, name, values
-
-
-@pytest.mark.parametrize(("experiment", "name", "values"), list(table()))
+@pytest.mark.parametrize(("command", "values"), WRONG.items(), ids=WRONG)
 def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
-    experiment, name, values, tmp_path, monkeypatch, refused
+    command, values, tmp_path, monkeypatch, refused
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(datasets, "load", lambda name: pytest.fail("data were asked for"))
     monkeypatch.chdir(tmp_path)
-    flag = cli_args(name, 0)[0]
-    norm = ["--norm", "batch"] if experiment in ("mnist", "noise", "weights") else []
     for value in values:
-        given = value.split() or [value]
-        text = refused(["replay", experiment, *norm, flag, *given])
-        assert flag in text
+        text = refused(["replay", *command.split(), *(value.split() or [value])])
+        assert command.split()[-1] in text
         assert len(text) < 10_000 if len(value) > 1000 else len(text) < 400
         assert re.search(r"must|must differ|expected|at most|was asked for|invalid choice", text)
         assert re.search(r"got |invalid choice: |PyTorch sees", text), text
@@ -237,8 +195,6 @@ def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "seeds", "message"),
     [
-        ([{}], [0, -1], "seeds must be whole numbers from 0 to 2\\*\\*63 - 1, got -1"),
-        ([{}], [2**63], "seeds must be whole numbers from 0"),
         ([{}], [0, "1"], "seeds must be whole numbers from 0 .* got '1'"),
         ([{}], [3, 3], "seeds must differ, got 3 twice"),
         ([{}, {}], [0], "settings must differ, got Settings"),

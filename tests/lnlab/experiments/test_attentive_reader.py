@@ -34,8 +34,8 @@ def drawn(module, seed=0):
 # Recurrent batch norm.
 
 
-def by_numpy(lstm, x, statistics, lengths, *, training):
-    """Take NumPy's cell a step at a time; a sequence that has ended keeps its state."""
+def by_numpy(lstm, x, statistics, *, training):
+    """Take NumPy's cell a step at a time."""
     p = {n: v.detach().numpy() for n, v in lstm.named_parameters()}
     params = {"W_ih": p["weight_ih_l0"], "W_hh": p["weight_hh_l0"], "b": p["bias_l0"],
               "gain_i": p["gain_i"], "gain_h": p["gain_h"], "gain_c": p["gain_c"],
@@ -44,9 +44,7 @@ def by_numpy(lstm, x, statistics, lengths, *, training):
     outputs = []
     for t, x_t in enumerate(x.numpy()):
         at = statistics.at(t, training=training)
-        new_h, new_c = cells.lstm_step(x_t, (h, c), params, form="batch", batch_norm=at)
-        on = (t < lengths)[:, None]
-        h, c = np.where(on, new_h, h), np.where(on, new_c, c)
+        h, c = cells.lstm_step(x_t, (h, c), params, form="batch", batch_norm=at)
         outputs.append(h)
     return np.stack(outputs)
 
@@ -61,15 +59,14 @@ def test_recurrent_batch_norm_is_that_of_the_cells_in_training_and_beyond_the_la
     generator = torch.Generator().manual_seed(1)
     for steps in (4, 5, 2):
         x = torch.randn(steps, 6, 3, generator=generator)
-        lengths = np.full(6, steps)
-        result = lstm(x, alive(steps, lengths)).detach().numpy()
-        expected = by_numpy(lstm, x, statistics, lengths, training=True)
+        result = lstm(x, alive(steps, np.full(6, steps))).detach().numpy()
+        expected = by_numpy(lstm, x, statistics, training=True)
         np.testing.assert_allclose(result, expected, atol=1e-12)
     assert int(lstm.known) == statistics.steps == 5
     lstm.eval()
     x = torch.randn(8, 2, 3, generator=generator)
     result = lstm(x, alive(8, np.array([8, 8]))).detach().numpy()
-    expected = by_numpy(lstm, x, statistics, np.array([8, 8]), training=False)
+    expected = by_numpy(lstm, x, statistics, training=False)
     np.testing.assert_allclose(result, expected, atol=1e-12)
 
 

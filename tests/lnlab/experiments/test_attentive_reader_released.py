@@ -11,10 +11,7 @@ import torch
 from lnlab.experiments.attentive_reader import NORMS, Settings
 from lnlab.experiments.attentive_reader import model as models
 from lnlab.experiments.attentive_reader.run import Run
-
-SMALL = {"hidden": 4, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
-         "learning_rate": 0.02, "least_count": 2, "pictures": 2}  # fmt: skip
-OPTIONS = {"bilinear": True, "skip_mean": True, "learned_initial_state": True}
+from tests.lnlab.experiments.test_attentive_reader import OPTIONS, SMALL
 
 
 @pytest.mark.parametrize("norm", NORMS)

@@ -1,7 +1,5 @@
 """`--scale paper`: what the authors' code has, as settings of these experiments."""
 
-import pytest
-
 from lnlab import experiments
 from lnlab.experiments.order_embeddings import updates_per_epoch
 
@@ -25,14 +23,3 @@ def test_skip_thoughts_have_the_sizes_rate_and_clipping_of_train_py_and_a_millio
         assert (s.hidden, s.word_size, s.words, s.length) == (2400, 620, 20_000, 30)
         assert (s.batch_size, s.learning_rate, s.clip) == (64, 2e-4, 5)
         assert s.epochs * s.updates_an_epoch == 1_000_000
-
-
-@pytest.mark.parametrize(("name", "clip"), [("order_embeddings", 2), ("skip_thoughts", 5)])
-def test_records_of_runs_without_clipping_are_as_before_there_was_any(name, clip):
-    experiment = experiments.find(name)
-    plain, clipped = experiment.settings(), experiment.settings(clip=clip)
-    assert "clip" not in plain.as_dict()
-    assert clipped.as_dict() == plain.as_dict() | {"clip": clip}
-    stem = experiment.stem(plain, 0)
-    assert experiment.stem(clipped, 0) == stem.replace("-seed0", f"-clip-{clip:.1f}-seed0")
-    assert ["--clip", str(clipped.clip)] == experiment.command(clipped, 0)[-4:-2]

@@ -21,6 +21,7 @@ from lnlab.experiments.noise import run as noise
 from lnlab.experiments.sequence import run as sequence
 from lnlab.experiments.weights import run as weights
 from lnlab.runner import record_runs
+from lnlib import nn as lnlib_nn
 from tests.cases.points import are_close
 
 EXPERIMENTS = {"mnist": mnist, "noise": noise, "sequence": sequence, "weights": weights}
@@ -96,7 +97,7 @@ class Layers:
 
 
 class Cells:
-    """Sequential digits by hand, with and without the norms of eqs. 4, 20-22, 26-28."""
+    """Sequential digits by hand, but for the recurrent layers, which have their own tests."""
 
     def __init__(self, s, features, classes, generator):
         self.s, H = s, s.hidden
@@ -114,72 +115,32 @@ class Cells:
         drawn = torch.zeros(gates * H)
         if s.bias_init == "uniform":
             drawn.uniform_(-bound, bound, generator=generator)
+        made = lnlib_nn if s.norm == "layer" else torch.nn
+        chosen = {} if s.norm == "none" else {"form": s.form, "eps": s.eps, "gain": s.gain}
+        kind = {"layer": "LayerNorm"}.get(s.norm, "") + s.cell.upper()
+        self.recurrent = getattr(made, kind)(self.reads, H, **chosen)
+        p = {n: torch.zeros_like(p) if "bias" in n else p.detach().clone()
+             for n, p in self.recurrent.named_parameters()}  # fmt: skip
         if s.norm == "none" and s.cell == "gru":  # z keeps what the paper's replaces
-            for p in (W, U, drawn):
-                p[H : 2 * H] *= -1
-        # What each norm spans; "b" is a bias beside them.
-        kinds = {
-            ("lstm", "paper"): {"i": 4 * H, "h": 4 * H, "c": H, "b": 4 * H},
-            ("lstm", "per_gate"): {"s": 4 * H, "c": H, "b": 4 * H},
-            ("gru", "paper"): {"i": 2 * H, "h": 2 * H, "in": H, "hn": H},
-            ("rnn", "paper"): {"s": H},
-            ("rnn", "parts"): {"i": H, "h": H, "b": H},
-        }[s.cell, s.form]
-        self.p = {"W": W, "U": U, "head": head, "head_b": torch.zeros(classes)}
+            for part in (W, U, drawn):
+                part[H : 2 * H] *= -1
+        p |= {"weight_ih_l0": W, "weight_hh_l0": U}
         if s.norm == "none":
-            self.p |= {"b_ih": drawn, "b_hh": torch.zeros(gates * H)}
+            p["bias_ih_l0"] = drawn
+        elif "bias_l0" in p:
+            p["bias_l0"] = drawn
+        elif s.cell == "gru":
+            p |= {"layernorm_i_l0.bias": drawn[: 2 * H], "layernorm_in_l0.bias": drawn[2 * H :]}
         else:
-            for name, width in kinds.items():
-                if name != "b":
-                    self.p[f"gain_{name}"] = torch.full((width,), float(s.gain))
-                    self.p[f"bias_{name}"] = torch.zeros(width)
-            if "b" in kinds:
-                self.p["b"] = drawn
-            elif s.cell == "gru":
-                self.p |= {"bias_i": drawn[: 2 * H].clone(), "bias_in": drawn[2 * H :].clone()}
-            else:
-                self.p["bias_s"] = drawn
-        self.params = [p.requires_grad_() for p in self.p.values()]
-
-    def norm(self, name, a, parts=1):
-        rows = [normalized(part, 1, self.s.eps) for part in a.chunk(parts, 1)]
-        return self.p[f"gain_{name}"] * torch.cat(rows, 1) + self.p[f"bias_{name}"]
+            p["layernorm_s_l0.bias"] = drawn
+        self.p = {name: value.clone() for name, value in p.items()}
+        self.head = [head, torch.zeros(classes)]
+        self.params = [q.requires_grad_() for q in (*self.p.values(), *self.head)]
 
     def __call__(self, x, training=False):
-        s, p, H = self.s, self.p, self.s.hidden
-        h = c = torch.zeros(len(x), H)
-        for read in x.split(self.reads, 1):
-            wx, uh = read @ p["W"].T, h @ p["U"].T
-            if s.norm == "none":
-                wx, uh = wx + p["b_ih"], uh + p["b_hh"]
-            if s.cell == "rnn":
-                if s.norm == "none":
-                    a = wx + uh
-                elif s.form == "paper":
-                    a = self.norm("s", wx + uh)
-                else:
-                    a = self.norm("i", wx) + self.norm("h", uh) + p["b"]
-                h = a.tanh()
-            elif s.cell == "lstm":
-                if s.norm == "none":
-                    a = wx + uh
-                elif s.form == "paper":
-                    a = self.norm("i", wx) + self.norm("h", uh) + p["b"]
-                else:
-                    a = self.norm("s", wx + uh + p["b"], parts=4)
-                i, f, g, o = a.chunk(4, 1)
-                c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-                h = o.sigmoid() * (c if s.norm == "none" else self.norm("c", c)).tanh()
-            elif s.norm == "none":
-                (rz, n), (urz, un) = wx.split([2 * H, H], 1), uh.split([2 * H, H], 1)
-                r, z = (rz + urz).sigmoid().chunk(2, 1)
-                h = (1 - z) * (n + r * un).tanh() + z * h
-            else:
-                a = self.norm("i", wx[:, : 2 * H]) + self.norm("h", uh[:, : 2 * H])
-                r, z = a.sigmoid().chunk(2, 1)
-                n = self.norm("in", wx[:, 2 * H :]) + r * self.norm("hn", uh[:, 2 * H :])
-                h = (1 - z) * h + z * n.tanh()
-        return h @ p["head"].T + p["head_b"]
+        read = torch.stack(x.split(self.reads, 1))
+        outputs, _ = torch.func.functional_call(self.recurrent, self.p, read)
+        return outputs[-1] @ self.head[0].T + self.head[1]
 
 
 def nll_of(logits, y):

@@ -1,7 +1,5 @@
 """The fast steps of the MNIST replay against the plain one."""
 
-import os
-
 import numpy as np
 import pytest
 import torch
@@ -13,7 +11,6 @@ from lnlab.experiments.mnist import steps
 from lnlab.experiments.mnist.run import Run, Settings
 from lnlab.experiments.mnist.steps import compiled
 from lnlab.training import Diverged, train
-from lnlib.nn.kernels.cpu import build
 from tests.cases.build import unoptimized
 from tests.cases.points import without_time
 
@@ -195,15 +192,6 @@ def test_a_step_that_cannot_run_here_is_refused(monkeypatch, name, device, why):
     monkeypatch.setattr(compiled, "reason", lambda: "no compiler")
     with pytest.raises(ValueError, match=why.replace("'", ".")):
         steps.choose(name, 4, torch.device(device))
-
-
-@pytest.mark.skipif(
-    os.environ.get("LNLIB_COMPILED") == "0" or build._compiler() is None,
-    reason="there is no compiler, or it is not to be used",
-)
-def test_where_a_compiler_is_found_the_compiled_step_is_at_hand():
-    # Or a fault in its source would only have the other tests skipped.
-    assert compiled.available(), compiled.reason()
 
 
 def test_without_the_library_the_step_says_so(monkeypatch, digits):

@@ -152,10 +152,13 @@ def test_a_result_leads_to_the_words_in_their_section(visit, built_book):
             "**/error_messages.html?highlight=convert_sync_batchnorm#syncbatchnorm-expected*"
         )
         v.page.wait_for_function("CSS.highlights?.get('ln-search')?.size > 0")
-        word = v.page.get_by_text("convert_sync_batchnorm").first
-        word.wait_for()
-        box = word.bounding_box()
-        assert 0 < box["y"] < 900  # in the window
+        v.page.wait_for_function("""() => {
+            const section = document.getElementById(location.hash.slice(1));
+            const hits = [...CSS.highlights.get('ln-search')];
+            const first = hits.find((range) => section.contains(range.startContainer));
+            const { top, bottom } = first.getBoundingClientRect();
+            return top > 0 && bottom < innerHeight;
+        }""")
         assert (v.outside, v.complaints) == ([], [])
 
 

@@ -23,7 +23,11 @@ def table(name, records):
     if name == "figure-6":
         heads, *rows = figure_6.table(records)
     else:
-        seeds, rows = numbers.seeds(name, records), [x.cells for x in numbers.rows(name, records)]
+        table_rows = numbers.rows(name, records)
+        seeds, rows = (
+            numbers.seeds(table_rows[0].experiment, records),
+            [row.cells for row in table_rows],
+        )
         heads = [OF_SEEDS.format(seeds), *HEADS[1:]] if seeds else HEADS
     lines = [heads, ["---"] * len(heads), *rows]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)

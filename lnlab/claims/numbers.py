@@ -216,8 +216,7 @@ def rows(name: str, records: Records) -> list[Row]:
     return OF[name](records)
 
 
-def seeds(name: str, records: Records) -> int:
-    """Return the number of seeds of the book's values of a figure or table; 0 without runs."""
-    (experiment,) = {row.experiment for row in rows(name, records)}
+def seeds(experiment: str, records: Records) -> int:
+    """Return the number of seeds of an experiment's rows; 0 without runs."""
     group = _main_group(records, experiment)
     return len(group.arms[NO_NORM].runs.keys() & group.arms[LAYER].runs.keys()) if group else 0

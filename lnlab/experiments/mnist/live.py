@@ -16,7 +16,7 @@ from lnlab.records import device_name
 from lnlab.training import resolve_device, train_together
 
 EPOCHS = 3
-#: Of the race on a CPU, where it is to end within a minute; a GPU trains the paper's network.
+#: Of a live run on a CPU, which should end within a minute; a GPU trains the paper's network.
 SMALL = {"data": "digits", "hidden": (100, 100)}
 
 
@@ -32,7 +32,7 @@ def devices() -> dict[str, str]:
     return results | {"the processor": "cpu"}
 
 
-def race(
+def train_norms(
     norms: Sequence[str],
     seeds: int = 1,
     batch_size: int = 4,
@@ -99,7 +99,7 @@ def time_steps(
     Args:
         norm: As in :class:`lnlab.experiments.mnist.run.Settings`.
         batch_size: Number of examples per update.
-        device: As for :func:`race`.
+        device: As for :func:`train_norms`.
         rounds: Number of turns of each implementation.
         updates: Number of updates per turn.
         hidden: Widths of the hidden layers.

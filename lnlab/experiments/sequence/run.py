@@ -16,7 +16,7 @@ from lnlab.experiments.sequence import CELLS, EXPERIMENT, FORMS, NORMS, STEPS, T
 from lnlab.training import resolve_device, train_together
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN
 
-__all__ = ["CELLS", "FORMS", "NORMS", "STEPS", "TUNED", "Run", "Settings", "network", "race"]
+__all__ = ["CELLS", "FORMS", "NORMS", "STEPS", "TUNED", "Run", "Settings", "network", "train_norms"]
 
 _PLAIN = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 _NORMALIZED = {"lstm": LayerNormLSTM, "gru": LayerNormGRU, "rnn": LayerNormRNN}
@@ -190,7 +190,7 @@ class Run(Classification):
         return super().measure() | {"gradient_norm": mean}
 
 
-def race(
+def train_norms(
     norms: Sequence[str], data: Dataset, *, seed: int = 0, device: str = "auto", **settings: Any
 ) -> Iterator[dict[str, dict[str, float]]]:
     """Train one network for each norm in lockstep, and yield their results.

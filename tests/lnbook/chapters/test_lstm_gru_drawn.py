@@ -116,7 +116,7 @@ def test_a_race_that_trains_now_is_drawn_and_said_as_far_as_it_is():
     rng = np.random.default_rng(0)
     results = [{norm: {"epoch": k / 2, "train_nll": rng.uniform(), "test_error": rng.uniform()}
                 for norm in LABELS} for k in range(4)]  # fmt: skip
-    nll, error = learning.draw_race(results)
+    nll, error = learning.draw_side_by_side(results)
     for norm, label in LABELS.items():
         for figure, name, factor in ((nll, "train_nll", 1), (error, "test_error", 100)):
             line, *_ = lines(figure)[label]
@@ -127,4 +127,4 @@ def test_a_race_that_trains_now_is_drawn_and_said_as_far_as_it_is():
         1.5,
         *(v for n in LABELS for v in (last[n]["train_nll"], 100 * last[n]["test_error"])),
     ]
-    np.testing.assert_allclose(parsed(learning.describe_race(results)), wanted, atol=0.051)
+    np.testing.assert_allclose(parsed(learning.describe_side_by_side(results)), wanted, atol=0.051)

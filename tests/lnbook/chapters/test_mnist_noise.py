@@ -132,16 +132,16 @@ def test_the_race_draws_the_mean_of_the_seeds_in_a_band_from_low_to_high():
         {"layer": points(0.0, [2.3, 2.5], [0.9, 0.8])},
         {"layer": points(1.0, [0.5, 0.7], [0.1, 0.2])},
     ]
-    nll, error = noise.draw_race(results, batch_size=4)
+    nll, error = noise.draw_side_by_side(results, batch_size=4)
     drawn = traces(error)
     np.testing.assert_allclose(drawn["layer norm"].y, [85, 15])
     np.testing.assert_allclose(drawn["layer norm, lower edge"].y, [80, 10])
     np.testing.assert_allclose(drawn["layer norm, upper edge"].y, [90, 20])
     assert drawn["layer norm, upper edge"].fill == "tonexty"
     np.testing.assert_allclose(traces(nll)["layer norm"].y, [2.4, 0.6])
-    text = noise.describe_race(results, batch_size=4)
+    text = noise.describe_side_by_side(results, batch_size=4)
     assert text == "After 1 epoch, 2 seeds: layer norm 0.600 nats, 15.0% test error."
-    assert "Press Start" in noise.describe_race([], batch_size=4)
+    assert "Press Start" in noise.describe_side_by_side([], batch_size=4)
 
 
 @pytest.mark.parametrize("point", [0, 1, 2])

@@ -1,4 +1,4 @@
-"""What a reader starts: a race that stops and resumes without losing a step, a step's time."""
+"""What a reader starts: training that stops and resumes without losing a step, a step's time."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def small(monkeypatch):
 
 def test_a_race_is_the_runs_of_its_norms_and_seeds(small, digits):
     given = {"learning_rate": 0.02}
-    raced = list(live.race(("layer", "batch"), 2, 32, "cpu", epochs=2, **given))
+    results = list(live.train_norms(("layer", "batch"), 2, 32, "cpu", epochs=2, **given))
     for norm in ("layer", "batch"):
         settings = mnist.Settings(
             norm=norm, batch_size=32, epochs=2, first_epoch_points=6, **SMALL, **given
@@ -25,7 +25,7 @@ def test_a_race_is_the_runs_of_its_norms_and_seeds(small, digits):
         for seed in (0, 1):
             alone = mnist.Run(settings, digits, seed=seed)
             expected = list(training.train(alone, epochs=2, first_epoch_points=6))
-            assert without_time(r[norm][seed] for r in raced) == without_time(expected)
+            assert without_time(r[norm][seed] for r in results) == without_time(expected)
 
 
 def test_each_way_of_a_step_is_timed_beside_the_floor():

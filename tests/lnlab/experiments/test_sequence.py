@@ -49,10 +49,10 @@ def test_a_row_a_step_needs_a_square_image():
 
 def test_race_trains_both_norms_side_by_side(digits):
     settings = {"cell": "gru", "epochs": 1, **SMALL}
-    raced = list(sequence.race(("layer", "none"), digits, device="cpu", **settings))
+    results = list(sequence.train_norms(("layer", "none"), digits, device="cpu", **settings))
     for norm in ("layer", "none"):
         alone = run(digits, epochs=1, cell="gru", norm=norm)
-        assert without_time(points[norm] for points in raced) == without_time(alone)
+        assert without_time(points[norm] for points in results) == without_time(alone)
 
 
 def recorded(**settings):

@@ -3,7 +3,14 @@
 from lnbook.chapters.lstm_gru.at_start import Started
 from lnbook.chapters.lstm_gru.gates import SPREAD, SPREADS, SQUASH, saturated, spreads
 from lnbook.chapters.lstm_gru.ink import INK, parts
-from lnbook.chapters.lstm_gru.learning import CELLS, LEARNED, RACE, STEP_NAMES, Learned, comparison
+from lnbook.chapters.lstm_gru.learning import (
+    CELLS,
+    LEARNED,
+    SIDE_BY_SIDE,
+    STEP_NAMES,
+    Learned,
+    comparison,
+)
 from lnbook.chapters.lstm_gru.lstm import finish, parameters
 from lnbook.chapters.lstm_gru.versions import (
     MISTAKES,
@@ -16,7 +23,7 @@ from lnbook.chapters.lstm_gru.versions import (
 )
 
 __all__ = [
-    "CELLS", "INK", "LEARNED", "MISTAKES", "RACE", "SPREAD", "SPREADS", "SQUASH", "STEP_NAMES",
-    "WIDTHS", "Learned", "Started", "apart", "comparison", "finish", "mistakes", "outputs",
-    "parameters", "parts", "saturated", "seen", "spreads", "versions",
+    "CELLS", "INK", "LEARNED", "MISTAKES", "SIDE_BY_SIDE", "SPREAD", "SPREADS", "SQUASH",
+    "STEP_NAMES", "WIDTHS", "Learned", "Started", "apart", "comparison", "finish", "mistakes",
+    "outputs", "parameters", "parts", "saturated", "seen", "spreads", "versions",
 ]  # fmt: skip

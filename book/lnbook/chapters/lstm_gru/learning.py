@@ -25,7 +25,7 @@ MEASURES = {"train_nll": "Training NLL", "test_error": "Test error"}
 UNITS = {"train_nll": "nats", "test_error": "%"}
 TICKS = {"train_nll": [0.0001, 0.001, 0.01, 0.1, 1], "test_error": [1, 3, 10, 30]}
 RANGES = {"train_nll": (0.00007, 5), "test_error": (0.4, 98)}
-RACED = ("layer", "none")
+COMPARED = ("layer", "none")
 
 
 class Learned:
@@ -48,7 +48,7 @@ class Learned:
         )
         #: Cell, step and norm of the bands of another layer norm than ``layer``.
         self.others = sorted(
-            (key for key in self._recorded.groups if not key[2].startswith(RACED)), reverse=True
+            (key for key in self._recorded.groups if not key[2].startswith(COMPARED)), reverse=True
         )
 
     def seeds(self, cell: str, step: str, norm: str) -> list[int]:
@@ -103,12 +103,12 @@ def draw_learned(learned: Learned, epoch: float, cell: str, step: str) -> list[g
 
 def _learned(learned: Learned, name: str, epoch: float, cell: str, step: str) -> go.Figure:
     figure, epochs = go.Figure(), learned.epochs(cell, step)
-    for norm in RACED:
+    for norm in COMPARED:
         curves = np.maximum(learned.curves(cell, step, norm, name), RANGES[name][0])
         hover = f"epoch %{{x:.3g}}: %{{y:.3g}}{suffix(UNITS[name])}"
         band(figure, epochs, spread(curves), NORMS[norm], hover)
     epoch = min(epoch, float(epochs[-1]))
-    for norm in RACED:
+    for norm in COMPARED:
         mean = learned.at(epoch, cell, step, norm, name).mean()
         figure.add_scatter(
             x=[epoch],
@@ -144,7 +144,7 @@ def describe_learned(learned: Learned, epoch: float, cell: str, step: str) -> st
     texts = [
         f"{NORMS[norm][0]} {learned.at(epoch, cell, step, norm, 'train_nll').mean():.2g} nats and "
         f"{learned.at(epoch, cell, step, norm, 'test_error').mean():.1f}%"
-        for norm in RACED
+        for norm in COMPARED
     ]
     return f"Training NLL and test error after {_epochs(epoch)}: {'; '.join(texts)}."
 
@@ -217,11 +217,13 @@ def _errors(plain: Arm, with_norm: Arm) -> Finding:
     return mnist_end((plain, with_norm), "test_error", "points", what, factor=100)
 
 
-def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> list[go.Figure]:
+def draw_side_by_side(
+    results: Sequence[dict[str, dict[str, float]]], **settings: Any
+) -> list[go.Figure]:
     """Draw two networks that train side by side: training NLL and test error so far.
 
     Args:
-        results: As :func:`lnlab.experiments.sequence.run.race` yields them, at least one.
+        results: As :func:`lnlab.experiments.sequence.run.train_norms` yields them, at least one.
         **settings: As given to it; they do not change the picture.
     """
     figures = []
@@ -239,16 +241,16 @@ def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -
                 marker={"size": 4},
                 hovertemplate=f"{label}, {hover}<extra></extra>",
             )
-        _axes(figure, name, RACE_EPOCHS)
+        _axes(figure, name, LIVE_EPOCHS)
         figures.append(label_ends(figure))
     return figures
 
 
-#: Epochs of a live race.
-RACE_EPOCHS = 10
+#: Epochs of a live run.
+LIVE_EPOCHS = 10
 
 
-def describe_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> str:
+def describe_side_by_side(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> str:
     """Say the loss and the error of each network so far."""
     if not results:
         return "Press Start to train both networks side by side. Stop keeps the result so far."
@@ -260,9 +262,9 @@ def describe_race(results: Sequence[dict[str, dict[str, float]]], **settings: An
     return f"After {_epochs(next(iter(last.values()))['epoch'])}: {'; '.join(parts)}."
 
 
-RACE = Picture(
-    draw_race,
-    describe_race,
+SIDE_BY_SIDE = Picture(
+    draw_side_by_side,
+    describe_side_by_side,
     alt="Two panels of curves over epochs, training NLL and test error, one with layer norm and "
     "one without.",
 )

@@ -223,25 +223,25 @@ MISMATCH = Picture(
 
 # Live training.
 
-RACE_EPOCHS = 3  # as lnlab.experiments.mnist.live has it
-_RACE = {
+LIVE_EPOCHS = 3  # as lnlab.experiments.mnist.live has it
+_MEASURES = {
     "train_nll": ("Training NLL (nats)", 1, (0.001, 3), [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]),
     "test_error": ("Test error (%)", 100, (1, 95), [1, 2, 3, 5, 10, 20, 50]),
 }
 
 
-def draw_race(results: Sequence[dict[str, list[dict]]], **settings: Any) -> list[go.Figure]:
+def draw_side_by_side(results: Sequence[dict[str, list[dict]]], **settings: Any) -> list[go.Figure]:
     """Draw norms that train side by side: the mean of the seeds, in a band from low to high.
 
     Args:
-        results: As :func:`lnlab.experiments.mnist.live.race` yields them, at least one.
+        results: As :func:`lnlab.experiments.mnist.live.train_norms` yields them, at least one.
         **settings: As given to it; they do not change the picture.
     """
-    return [_race(results, name) for name in _RACE]
+    return [_draw_measure(results, name) for name in _MEASURES]
 
 
-def _race(results: Sequence[dict[str, list[dict]]], name: str) -> go.Figure:
-    title, factor, (low, high), ticks = _RACE[name]
+def _draw_measure(results: Sequence[dict[str, list[dict]]], name: str) -> go.Figure:
+    title, factor, (low, high), ticks = _MEASURES[name]
     figure = go.Figure()
     for norm in results[-1]:
         epochs = [r[norm][0]["epoch"] for r in results]
@@ -251,7 +251,7 @@ def _race(results: Sequence[dict[str, list[dict]]], name: str) -> go.Figure:
     figure.update_layout(
         title=title,
         height=300,
-        xaxis={"title": "epoch", "range": [-0.1, RACE_EPOCHS + 0.1], "zeroline": False},
+        xaxis={"title": "epoch", "range": [-0.1, LIVE_EPOCHS + 0.1], "zeroline": False},
         yaxis={
             "type": "log",
             "range": [np.log10(low), np.log10(high)],
@@ -262,7 +262,7 @@ def _race(results: Sequence[dict[str, list[dict]]], name: str) -> go.Figure:
     return label_ends(figure)
 
 
-def describe_race(results: Sequence[dict[str, list[dict]]], **settings: Any) -> str:
+def describe_side_by_side(results: Sequence[dict[str, list[dict]]], **settings: Any) -> str:
     """Say the loss and the error of each norm so far, mean of its seeds."""
     if not results:
         return "Press Start to train the networks side by side. Stop keeps the results so far."
@@ -276,8 +276,8 @@ def describe_race(results: Sequence[dict[str, list[dict]]], **settings: Any) -> 
     return f"After {_epochs(points[0]['epoch'])}, {seeds}: {'; '.join(parts)}."
 
 
-RACE = Picture(
-    draw_race,
-    describe_race,
+SIDE_BY_SIDE = Picture(
+    draw_side_by_side,
+    describe_side_by_side,
     alt="Two panels of curves over epochs, training NLL and test error, one curve per norm.",
 )

@@ -117,8 +117,8 @@ class Flow:
             f'{self.draw()}<div class="ln-diagram-lines">'
             f'<p class="ln-diagram-said" role="status">{marked(self.description)}</p>'
             f'<ol class="ln-diagram-parts">{lines}</ol></div>'
-            '<p class="ln-diagram-hint">What a box does: point at it or tap it, or press Tab and'
-            " the arrow keys.</p>"
+            '<p class="ln-diagram-hint">To see what a box does, point at it or tap it, or press'
+            " Tab and the arrow keys.</p>"
         )
 
     def draw(self) -> str:

@@ -64,7 +64,7 @@ EXERCISES = {
     ),
     "small-inputs": Value(
         1e-11,
-        right="eps has the squared units of the input: 1,000 times smaller, squared, is 1,000,000.",
+        right="eps has the squared units of the input: 1,000 squared is 1,000,000.",
         wrong={
             1e-8: "the variance is in squared units, and eps is added to the variance: what "
             "happens to a variance when the numbers are multiplied by 0.001?",

@@ -72,8 +72,8 @@ AT_START = {
         lambda runs, name: deeper(runs, name, "post"),
         _same,
     ),
-    "Pre-norm: it decreases as 1/√depth": (root, _same),
-    "It is larger with post-norm": (longer, _longer),
+    "Pre-norm: the last block's gradient decreases as 1/√depth": (root, _same),
+    "The last block's gradient is larger with post-norm": (longer, _longer),
     "Pre-norm: the residual stream's variance grows linearly": (
         growth,
         lambda p: _within(p - 1, LINEAR),
@@ -82,7 +82,7 @@ AT_START = {
         lambda runs, name: 1 / slope(runs, name, "post"),
         _longer,
     ),
-    "Pre-norm: it is the same in every block": (
+    "Pre-norm: the gradient is the same in every block": (
         lambda runs, name: slope(runs, name, "pre"),
         _same,
     ),
@@ -103,9 +103,10 @@ def at_start(runs: Runs) -> Table:
             [f"{claim} ({number})", *badges[n * k : n * k + n]]
             for k, (claim, number) in enumerate(zip(AT_START, numbers, strict=True))
         ],
-        f"{len(result[0])} seeds; in parentheses the mean of the measured values, in the order of "
-        f"the columns. Norms within a ratio of {SAME:g} are the same; a power from {1 - LINEAR:g} "
-        f"to {1 + LINEAR:g} is linear. Labels are corrected for all {len(result)} comparisons.",
+        f"{len(result[0])} seeds. The numbers in parentheses are mean values, in the order of the "
+        f"columns. Gradients within a factor of {SAME:g} count as equal, a power from "
+        f"{1 - LINEAR:g} to {1 + LINEAR:g} as linear growth. The labels are corrected for all "
+        f"{len(result)} comparisons.",
     )
 
 
@@ -150,8 +151,8 @@ def _count(losses, holds) -> str:
 
 TRAINED = {
     "Post-norm needs warm-up: at 1e-3 it trains only with it": needs_warm_up,
-    "At a smaller rate it trains without it, but more slowly": small_rate,
-    "Pre-norm needs none: at 1e-3 both losses are equal": pre_needs_none,
+    "At a smaller rate post-norm trains without warm-up, but more slowly": small_rate,
+    "Pre-norm needs no warm-up: at 1e-3 both losses are equal": pre_needs_none,
     "Pre-norm trains at a rate, 3e-3, where post-norm does not": wider,
 }
 
@@ -164,6 +165,6 @@ def trained(runs: Runs) -> Table:
     return Table(
         ["Trained", *names],
         rows,
-        "12 blocks, 600 updates: in how many of the seeds each statement is true. "
+        "The number of seeds in which each statement is true (12 blocks, 600 updates). "
         f"Losses within {LIKE:g} nats count as equal.",
     )

@@ -89,7 +89,7 @@ EXERCISES = {
             1e-6: "the norm multiplies x by that factor; the gain must undo it.",
             1.0: "with gain 1 the output is x - mean divided by 1e6.",
         },
-        right="So a norm can be switched off without changing the class or the checkpoint.",
+        right="So a norm can be switched off through its eps and gain, without changing the class.",
         otherwise="what is sqrt(var + eps) when eps is 1e12 and var is about 1?",
     ),
 }

@@ -52,9 +52,9 @@ def at_best(runs: Runs) -> Table:
         ["Initialization", "blocks", "settings", *map(short, KINDS_IN_TABLE)],
         [[INITIALIZATION_NAMES[name], str(depth), *_row(runs, name, depth)]
          for name, depth in ordered],
-        "Mean loss of the seeds after 600 updates, in nats, at each network's best learning rate "
-        "and warm-up, among those at which every network of its row was trained. The third "
-        "column is the number of these settings.",
+        "Mean loss of the seeds after 600 updates, in nats. Each network has its best learning "
+        "rate and warm-up among the settings with which every network of its row was trained; "
+        "the third column counts these settings.",
     )  # fmt: skip
 
 

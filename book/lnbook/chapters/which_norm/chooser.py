@@ -78,17 +78,17 @@ def _line(aspect: str, text: str, page: str, **when: str) -> Line:
 TRANSFORMER = "text image"
 LINES = (
     _line("Norm",
-          "That of the checkpoint. Layer norm without a bias and RMS norm load each other's "
-          "weights without an error, but compute different functions.",
+          "The same as in the checkpoint. Layer norm without a bias and RMS norm load each "
+          "other's weights without an error, but compute different functions.",
           "#normalization-in-well-known-models", weights="loaded", data="text image rnn table"),
     _line("Norm",
-          "That of the checkpoint. If it is batch norm, keep it in eval mode (frozen), because the "
-          "statistics of a small batch are too noisy.",
+          "The same as in the checkpoint. If it is batch norm, keep it in eval mode (frozen), "
+          "because the statistics of a small batch are too noisy.",
           "loading_checkpoints#batch-norm-with-batch-size-2-freeze-batchnorm",
           weights="loaded", data="conv", batch="small"),
     _line("Norm",
-          "That of the checkpoint. Batch norm computes a different function in eval mode, so test "
-          "the model there.",
+          "The same as in the checkpoint. Batch norm computes a different function in eval mode, "
+          "so test the model there.",
           "normalization_axes#running-statistics-training-and-inference",
           weights="loaded", data="conv", batch="large"),
     _line("Norm",
@@ -150,7 +150,7 @@ LINES = (
           "normalization_axes#axes-of-sequences-and-images", data="conv", sequence="streamed"),
 
     _line("Placement",
-          "That of the checkpoint's code. The weights do not show whether it is pre- or "
+          "The same as in the checkpoint's code. The weights do not show whether it is pre- or "
           "post-norm.",
           "#normalization-in-well-known-models", weights="loaded", data=TRANSFORMER),
     _line("Placement",
@@ -158,8 +158,7 @@ LINES = (
           "pre_norm_post_norm#what-is-established", weights="new", data=TRANSFORMER, depth="few"),
     _line("Placement",
           "Pre-norm with a final norm, and output matrices initialized 1/√(2N) times as large for "
-          "N blocks (residual scaling). Without this scaling, deep post-norm transformers trained "
-          "here only at some learning rates.",
+          "N blocks (residual scaling), which keeps the residual stream small at any depth.",
           "residual_scaling#what-share-of-the-residual-stream-does-a-block-contribute",
           weights="new", data=TRANSFORMER, depth="many"),
     _line("Placement",
@@ -175,7 +174,7 @@ LINES = (
           "layer_norm_from_scratch#forward-pass-in-three-steps", data="table"),
 
     _line("eps",
-          "That of the checkpoint's configuration; the weights do not contain it.",
+          "The value in the checkpoint's configuration; the weights do not contain it.",
           "loading_checkpoints#small-output-differences-after-loading-weights-mismatched-eps",
           weights="loaded"),
     _line("eps",
@@ -199,7 +198,7 @@ LINES = (
           "mixed_precision#why-are-the-statistics-computed-in-float32", precision="float16"),
 
     _line("Gain, bias",
-          "Those of the checkpoint, which have different names in Keras, Flax, and early BERT "
+          "Those in the checkpoint. Their names differ in Keras, Flax, and early BERT "
           "files. Some models store the gain as 1 + w.",
           "export#names-and-eps-in-other-frameworks",
           weights="loaded"),

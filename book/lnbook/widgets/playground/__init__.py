@@ -60,8 +60,8 @@ class Playground:
         """Return one ``<div>``; ``playground.js`` fills it."""
         return WEB.html(
             "Two networks that train",
-            "Here two networks train in the page, side by side. They need JavaScript, but "
-            "no network connection.",
+            "Here two networks train side by side in the page. This requires JavaScript, but "
+            "no internet connection.",
             options={"small": self.small, "settings": self.settings},
         )
 

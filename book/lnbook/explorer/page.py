@@ -273,7 +273,7 @@ def page(
         '<details class="ln-numbers"><summary>The numbers behind the figure</summary>'
         '<div class="ln-table" tabindex="0" role="region"'
         f' aria-label="The numbers behind: {esc(title)}"></div></details>'
-        '<noscript><p class="ln-note">The controls need JavaScript (but no network connection).'
+        '<noscript><p class="ln-note">The controls need JavaScript (but no internet connection).'
         " The figure shows its initial state.</p></noscript>"
         f'<script type="text/plain" class="ln-data">{pack(states)}</script></div>'
     )

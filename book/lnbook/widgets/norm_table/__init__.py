@@ -215,13 +215,13 @@ class NormTable:
             '<p class="sheet-note" hidden></p></div>'
             f'<p class="sheet-work">{esc(reading.work)}</p>'
             '<details class="sheet-paste"><summary>Paste a table of your own</summary>'
-            f'<label for="{uid}-paste">A line for each example; tabs, commas, semicolons, or '
-            "spaces between the numbers. A NumPy print will do. (You can also paste several "
-            "numbers at once into a cell of the table.)</label>"
+            f'<label for="{uid}-paste">One line per example, with tabs, commas, semicolons, or '
+            "spaces between the numbers. Printed NumPy arrays work, too. (You can also paste "
+            "several numbers at once into a cell of the table.)</label>"
             f'<textarea id="{uid}-paste" rows="4" spellcheck="false" autocomplete="off"></textarea>'
             '<button type="button" data-do="paste">Use these numbers</button></details>'
-            '<noscript><p class="sheet-about">With JavaScript (and no network) every number of the '
-            "tables can be typed over.</p></noscript>"
+            '<noscript><p class="sheet-about">With JavaScript (but no internet connection), you '
+            "can type over every number of the tables.</p></noscript>"
             f'<script type="application/json" class="sheet-data">{packed}</script></div>'
         )
 

@@ -174,7 +174,7 @@ class SideBySide:
 
     def to_html(self) -> str:
         """Return one ``<div>``, which the widget's script fills."""
-        without = f"Here {self.WHAT}, as recorded. It needs JavaScript, but no network connection."
+        without = f"Here {self.WHAT}, as recorded. It needs JavaScript, but no internet connection."
         return self.WEB.html(self.LABEL, without, data=self.packed if self.own else "")
 
     def widget(self) -> Any:

@@ -62,8 +62,8 @@ class Sphere:
             f'<div class="ln-sphere" id="{name}" role="group" aria-label="Three numbers in space"'
             f' data-alt="{ALT}" data-options="{html.escape(json.dumps(self.options))}">'
             + (WEB.folder / f"{start}.html").read_text("utf-8").replace("{id}", name)
-            + '<noscript><p class="ln-note">With JavaScript the picture turns and its points can '
-            "be moved; it needs nothing else, no network.</p></noscript></div>"
+            + '<noscript><p class="ln-note">With JavaScript (but no internet connection), you can '
+            "turn the picture and move its points.</p></noscript></div>"
         )
 
     def widget(self) -> Any:

@@ -92,8 +92,8 @@ class TransformerWidget:
         """Return one ``<div>``; ``transformer.js`` fills it."""
         return WEB.html(
             "A transformer on your sentence",
-            "Here a small transformer reads what you type, in the page. It needs "
-            "JavaScript, but no network connection.",
+            "Here a small transformer in the page reads what you type. It needs "
+            "JavaScript, but no internet connection.",
             options=self.options,
         )
 

@@ -56,7 +56,7 @@ class ActivationMaps:
         return WEB.html(
             "Statistics of units by position in the image",
             "Here are recorded maps of the units' activity at each position of the image. They "
-            "need JavaScript, but no network connection.",
+            "need JavaScript, but no internet connection.",
         )
 
     def widget(self) -> Any:

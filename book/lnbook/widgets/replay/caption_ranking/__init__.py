@@ -68,7 +68,7 @@ class CaptionRanking:
         return WEB.html(
             "A scene and its captions",
             "An interactive canvas: you place objects, and two networks rank captions for them. "
-            "It needs JavaScript, but no network connection.",
+            "It needs JavaScript, but no internet connection.",
             options=self.options,
         )
 

@@ -76,8 +76,8 @@ def targets(task: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Tab
         f"Updates until the {task.score_name} has covered 50, 75, and 90% of the way from the "
         "initial value without normalization to the level where it plateaus: mean over seeds "
         f"(lowest to highest). It was first measured after "
-        f"{', '.join(f'{at:,.0f}' for at in first)} updates, and is interpolated linearly in "
-        "between.",
+        f"{', '.join(f'{at:,.0f}' for at in first[:-1])}, and {first[-1]:,.0f} updates, and is "
+        "interpolated linearly in between.",
     )
 
 

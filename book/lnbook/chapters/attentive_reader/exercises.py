@@ -133,7 +133,7 @@ EXERCISES = {
             "a logit of 0 still gives a probability above 0; use minus infinity.": _masked_to_zero,
             "the probabilities no longer sum to 1.": _cut,
         },
-        right="With five names in a passage, guessing is correct in one of five questions.",
+        right="With five names in a passage, guessing is correct for one question in five.",
     ),
     "most-frequent-name": Function(
         _most_frequent,

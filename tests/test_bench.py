@@ -1,6 +1,5 @@
 """The bench: what its table says and keeps, and that what it times computes what it should."""
 
-import itertools
 import shutil
 
 import numpy as np
@@ -11,7 +10,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from bench import __main__ as bench
 from bench import exchange, norm, pages, rnn, table
-from lnbook.chapters.cost import figures
 from lnlib.nn import LayerNormGRU, LayerNormLSTM
 
 EXACT = 1e-12
@@ -33,41 +31,12 @@ def made(*rows):
 # The table.
 
 
-def test_the_book_has_a_table_of_this_format_with_every_part():
-    stored = table.read(table.PATH)
-    whats = {r["what"] for r in stored["rows"] if r["device"].startswith("CPU")}
-    assert whats >= {"machine", "LayerNorm forward", "RMSNorm forward + backward"}
-    assert whats >= {"LN-LSTM forward + backward", "LN-GRU forward", "MNIST step, layer"}
-    assert whats >= {"BatchNorm over 2 processes", "all-reduce over 2 processes"}
-    for r in stored["rows"]:
-        if r["instead_ms"]:
-            assert r["ratio"] == pytest.approx(r["ms"] / r["instead_ms"], rel=2e-3), r
-
-
-def test_the_book_has_what_a_user_calls_at_every_shape_with_one_thread_and_with_two():
-    rows = [r for r in table.read(table.PATH)["rows"] if r["device"].startswith("CPU")]
-    for kind, which in itertools.product(rnn.OURS, rnn.PASSES):
-        called = [
-            r for r in rows if (r["what"], r["path"]) == (f"LN-{kind} {which}", figures.CALLED)
-        ]
-        results = {(r["shape"], r["threads"]) for r in called}
-        assert results >= set(itertools.product(map(rnn.text, rnn.SHAPES), rnn.THREADS)), kind
-
-
-def test_nothing_in_the_book_is_faster_than_its_floor_or_than_the_roofline():
+def test_the_books_table_has_ratios_of_its_times_and_nothing_is_faster_than_its_floor():
     rows = table.read(table.PATH)["rows"]
     table.check_floors(rows, "the book's")
     for r in rows:
-        if r["floor_ms"] and r["instead_ms"] and r["floor"] != "the collectives alone":
-            assert r["instead_ms"] >= (1 - table.NOISE) * r["floor_ms"], r
-    stored = figures.Bench(table.read(table.PATH))
-    machine = figures.machines(stored)["this CPU, float32"]
-    for kind, shape in itertools.product(("LayerNorm", "RMSNorm"), norm.SHAPES):
-        here = machine.at_size(*shape)
-        for which, arrays in zip(norm.PASSES, (2, 5), strict=True):
-            least = 1e3 * 4 * arrays * shape[0] * shape[1] / here.bandwidth
-            for r in stored.pick(f"{kind} {which}", shape="×".join(map(str, shape))):
-                assert min(r["ms"], r["instead_ms"]) >= least, r
+        if r["instead_ms"]:
+            assert r["ratio"] == pytest.approx(r["ms"] / r["instead_ms"], rel=2e-3), r
 
 
 def test_a_table_is_read_as_it_was_written(tmp_path):
@@ -96,12 +65,6 @@ def test_a_table_that_does_not_fit_is_refused_and_not_written(stored, says, tmp_
         with pytest.raises(ValueError, match=says):
             table.write(stored, tmp_path / "bench.json")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_damaged_file_is_named(tmp_path):
-    (tmp_path / "bench.json").write_text("{")
-    with pytest.raises(ValueError, match=r"bench.json: not a JSON file"):
-        table.read(tmp_path / "bench.json")
 
 
 def test_a_device_replaces_its_own_rows_and_no_others():
@@ -177,14 +140,6 @@ def test_a_part_is_measured_and_not_stored(here):
     assert not (here / "_build").exists()
     with pytest.raises(ValueError, match="stores the whole table"):
         bench.main(["fake"], keep=True)
-
-
-def test_a_part_with_such_a_row_stops_before_the_next_is_measured(here, monkeypatch):
-    second = type("Second", (Fake,), {"rows": staticmethod(lambda device: pytest.fail("next"))})
-    monkeypatch.setattr(Fake, "rows", staticmethod(lambda device: [row(floor_ms=2.5)]))
-    monkeypatch.setattr(bench, "MODULES", {"fake": Fake, "second": second})
-    with pytest.raises(ValueError, match=r"fake: a, 2×3, ours takes 2\.0 ms and its floor"):
-        bench.main()
 
 
 def test_pages_that_are_not_built_are_said_and_skipped(tmp_path, capsys):

@@ -1,7 +1,5 @@
 """How the bench takes a time, by a clock that is set by hand, and what a row makes of it."""
 
-import json
-
 import pytest
 import torch
 
@@ -108,25 +106,3 @@ def test_the_printed_table_divides_by_the_floor(capsys):
     table.show([table.row("a", "1", "b", 6.0, instead=("c", 4.0), floor=("d", 1.5))])
     line = capsys.readouterr().out.splitlines()[1]
     assert line.split()[:-1] == ["a", "1", "b", "6", "c", "1.5", "d", "4.00"]
-
-
-def test_what_is_stored_of_a_run_is_how_long_it_took_and_the_load_before_and_after(monkeypatch):
-    from bench import __main__ as bench
-
-    loads, times = iter([(1.234, 0, 0), (5.678, 0, 0)]), iter([10.0, 11.0, 14.0, 17.5])
-    monkeypatch.setattr(bench.os, "getloadavg", lambda: next(loads))
-    monkeypatch.setattr(bench.time, "perf_counter", lambda: next(times))
-    part = type(
-        "Part",
-        (),
-        {
-            "__doc__": "A part.",
-            "rows": staticmethod(lambda device: [table.row("a", "b", "c", 1.0)]),
-        },
-    )
-    monkeypatch.setattr(bench, "MODULES", {"part": part})  # fmt: skip
-    result, made = bench.measure(["part"], "cpu")
-    monkeypatch.undo()
-    assert [r["what"] for r in result] == ["a"]
-    assert (made["load"], made["wall_s"]) == ([1.23, 5.68], pytest.approx(7.5))
-    json.dumps(made)

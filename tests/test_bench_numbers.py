@@ -4,14 +4,16 @@ Every part is asked for its rows with times that are given, so that a ratio the 
 time of another pass or a missing division is seen.
 """
 
+import itertools
 import types
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, transformer
+from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, table, transformer
 from tests.cases.bench import FakeMedians, check, find_row
 
 
@@ -24,117 +26,69 @@ def given(monkeypatch):
     return made
 
 
-class Moved(TorchDispatchMode):
-    """Counts the bytes that are read and written, by the operation."""
+@pytest.fixture
+def moved(monkeypatch):
+    """Count the bytes that a call reads and writes, in PyTorch and in NumPy."""
+    counted, copyto, multiply = [], np.copyto, np.multiply
 
-    def __init__(self):
-        super().__init__()
-        self.bytes = 0
+    class Moved(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            tensors = [a for a in (*args, *(kwargs or {}).values()) if isinstance(a, torch.Tensor)]
+            times = {"copy_": 1, "add": 1, "mul_": 2}.get(func.overloadpacket.__name__, 0)
+            counted.append(times * sum(t.numel() * t.element_size() for t in tensors))
+            return func(*args, **(kwargs or {}))
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)]
-        name = func.overloadpacket.__name__
-        if name in ("copy_", "add", "mul_"):
-            size = sum(t.numel() * t.element_size() for t in tensors)
-            self.bytes += size * (2 if name == "mul_" else 1)  # mul_ reads and writes its own
-        return func(*args, **kwargs)
-
-
-class CountedNumPy:
-    """Stands for NumPy, and counts the bytes that its two ways of moving read and write."""
-
-    def __init__(self, moved):
-        self.moved = moved
-
-    def __getattr__(self, name):
-        return getattr(np, name)
-
-    def copyto(self, target, source):
-        self.moved.bytes += source.nbytes + target.nbytes
-        np.copyto(target, source)
-
-    def multiply(self, a, by, out):
-        assert by == 1
-        self.moved.bytes += a.nbytes + out.nbytes
-        return np.multiply(a, by, out=out)
-
-
-def moved(calls, part, monkeypatch):
-    """Return how many bytes each call moves."""
-    results = []
-    for call in calls:
-        mode = Moved()
-        monkeypatch.setattr(part, "np", CountedNumPy(mode))
-        with mode:
+    def count(call):
+        counted.clear()
+        with Moved(), monkeypatch.context() as patch:
+            patch.setattr(np, "copyto", lambda b, a: counted.append(2 * a.nbytes) or copyto(b, a))
+            patch.setattr(
+                np,
+                "multiply",
+                lambda a, by, out: counted.append(2 * a.nbytes) or multiply(a, by, out=out),
+            )
             call()
-        results.append(mode.bytes)
-    monkeypatch.setattr(part, "np", np)
-    return results
+        return sum(counted)
+
+    return count
 
 
-def test_the_floors_of_a_norm_move_two_arrays_and_five(monkeypatch):
+def test_the_floors_of_a_norm_move_two_arrays_and_five(moved):
     ways = norm.movers((6, 8), "cpu")
     array = 4 * 6 * 8
-    assert moved(ways["forward"], norm, monkeypatch) == [2 * array] * 5
-    assert moved(ways["forward + backward"], norm, monkeypatch) == [5 * array] * 6
+    assert [moved(way) for way in ways["forward"]] == [2 * array] * 5
+    assert [moved(way) for way in ways["forward + backward"]] == [5 * array] * 6
 
 
-def test_the_floor_of_a_training_step_rewrites_parameters_and_both_moments(monkeypatch):
+def test_the_floor_of_a_training_step_rewrites_parameters_and_both_moments(moved):
     sizes = {"784-1000": 785_000, "1000-1000": 1_001_000, "1000-10": 10_010}  # with biases
     numbers = 3 * sum(sizes.values())
-    result = moved(mnist.floors("cpu", 3), mnist, monkeypatch)
+    result = [moved(way) for way in mnist.floors("cpu", 3)]
     assert result == pytest.approx([3 * 2 * 4 * numbers] * 3, rel=1e-5)
 
 
-@pytest.mark.parametrize("which", norm.PASSES)
-def test_a_pass_is_forward_alone_without_a_graph_or_both(which):
-    log, x, dy = [], torch.randn(3, 4), torch.randn(3, 4)
-
-    def call(inputs):
-        log.append(torch.is_grad_enabled())
-        out = 2 * inputs
-        if out.requires_grad:
-            out.register_hook(lambda grad: log.append(grad.clone()))
-        return out
-
-    timed = norm._pass(which, call, (x,), (dy,))
-    timed(), timed()
-    if which == "forward":
-        assert log == [False, False]
-    else:
-        assert (log[0], log[2]) == (True, True)
-        assert all(torch.equal(log[k], dy) for k in (1, 3))
-
-
-def test_each_norm_in_numpy_is_held_against_the_typed_formula_of_its_pass(given):
-    result = norm.in_numpy((3, 4))
-    for k, which in enumerate(("forward", "forward + backward")):
+@pytest.mark.parametrize(
+    ("measured", "instead"),
+    [
+        (lambda: norm.in_numpy((3, 4)), dict.fromkeys(norm.AXIS, "NumPy, as typed")),
+        (
+            lambda: norm.in_torch((3, 4), "cpu")[1:],
+            {"LayerNorm": "torch.nn.LayerNorm", "BatchNorm": "torch.nn.BatchNorm1d",
+             "RMSNorm": "torch.nn.RMSNorm"},
+        ),
+    ],
+    ids=["NumPy", "PyTorch"],
+)  # fmt: skip
+def test_each_norm_is_held_against_the_other_of_its_kind_and_pass(given, measured, instead):
+    result = measured()
+    assert {r["what"] for r in result} == {f"{k} {which}" for k in instead for which in norm.PASSES}
+    for row in result:
+        kind, _, which = row["what"].partition(" ")
+        k = norm.PASSES.index(which)
         ms = given.ms[k]
-        for kind, path in (("LayerNorm", "lnlib.layer_norm"), ("BatchNorm", "lnlib.batch_norm"),
-                           ("RMSNorm", "lnlib.rms_norm")):  # fmt: skip
-            row = find_row(result, what=f"{kind} {which}", path=path)
-            check(row, ms[kind, path], ms[kind, "NumPy, as typed"], ms["floor"])
-            assert (row["shape"], row["instead"]) == ("3×4", "NumPy, as typed")
-        assert given.options[k]["floors"]
-    assert len(result) == 6
-
-
-def test_each_norm_in_pytorch_is_held_against_the_module_of_its_kind(given):
-    copy, *result = norm.in_torch((3, 4), "cpu")
-    assert (copy["what"], copy["path"], copy["bytes"]) == ("machine", "copy", 2 * 4 * 3 * 4)
-    check(copy, given.ms[0]["floor"], None)
-    theirs = {"LayerNorm": "torch.nn.LayerNorm", "BatchNorm": "torch.nn.BatchNorm1d",
-              "RMSNorm": "torch.nn.RMSNorm"}  # fmt: skip
-    for k, which in enumerate(("forward", "forward + backward")):
-        ms = given.ms[k]
-        for kind, instead in theirs.items():
-            rows = [r for r in result if r["what"] == f"{kind} {which}"]
-            assert len(rows) == 2
-            for row in rows:
-                check(row, ms[kind, row["path"]], ms[kind, instead], ms["floor"])
-                assert row["instead"] == instead
-                assert row["floor"] == f"{(2, 5)[k]} arrays, moved"
+        check(row, ms[kind, row["path"]], ms[kind, instead[kind]], ms["floor"])
+        assert (row["shape"], row["instead"]) == ("3×4", instead[kind])
+        assert row["floor"] == f"{(2, 5)[k]} arrays, moved"
 
 
 def test_one_pass_is_held_against_two_and_a_small_one_is_repeated(given):
@@ -148,44 +102,36 @@ def test_one_pass_is_held_against_two_and_a_small_one_is_repeated(given):
     assert {r["dtype"] for r in result} == {"float32", "bfloat16"}
 
 
-@pytest.fixture
-def ran(monkeypatch):
-    """The modules that are called, by the names that rows have for them, and with how many."""
-    known = {f"torch.nn.{kind}": getattr(torch.nn, kind)
-             for kind in ("LayerNorm", "BatchNorm1d", "RMSNorm")}  # fmt: skip
-    known |= {"lnlib.nn.LayerNorm": norm.LayerNorm, "lnlib.nn.RMSNorm": norm.RMSNorm,
-              "lnlib.nn.baselines": norm.BatchNorm}  # fmt: skip
+def test_a_time_is_that_of_the_module_and_pass_that_its_row_names(given, monkeypatch):
     log = []
+    for name, module in {
+        "torch.nn.LayerNorm": torch.nn.LayerNorm, "torch.nn.BatchNorm1d": torch.nn.BatchNorm1d,
+        "torch.nn.RMSNorm": torch.nn.RMSNorm, "lnlib.nn.LayerNorm": norm.LayerNorm,
+        "lnlib.nn.RMSNorm": norm.RMSNorm, "lnlib.nn.baselines": norm.BatchNorm,
+    }.items():  # fmt: skip
 
-    def logged(name, forward):
-        def call(self, *inputs):
-            log.append((name, len(inputs)))
+        def call(self, *inputs, name=name, forward=module.forward):
+            log.append((name, len(inputs), torch.is_grad_enabled()))
             return forward(self, *inputs)
 
-        return call
+        monkeypatch.setattr(module, "forward", call)
 
-    for name, module in known.items():
-        monkeypatch.setattr(module, "forward", logged(name, module.forward))
-    return log
-
-
-def test_a_time_is_that_of_the_module_that_its_row_names(given, ran):
-    norm.in_torch((3, 4), "cpu")
-    for call in (call for calls in given.calls for call in calls.items()):
-        (_, path), timed = call
-        ran.clear()
+    def ran(timed):
+        log.clear()
         timed()
-        assert ran == ([] if path == "PyTorch, op by op" else [(path, 1)])
+        return log
 
-
-def test_one_pass_adds_within_and_the_other_apart(given, ran):
+    norm.in_torch((3, 4), "cpu")
+    for which, calls in zip(norm.PASSES, given.calls, strict=True):
+        for (_, path), timed in calls.items():
+            expected = [] if path == "PyTorch, op by op" else [(path, 1, which != "forward")]
+            assert ran(timed) == expected
     rows = norm.in_one_pass((3, 4), "cpu")
-    for row, calls in zip(rows, given.calls, strict=True):
+    for row, calls in zip(rows, given.calls[2:], strict=True):
         for path, timed in calls.items():
-            ran.clear()
-            timed()
             within = row["what"].startswith("add") and path == row["path"]
-            assert ran == [(path.removesuffix(", apart"), 1 + within)]
+            expected = (path.removesuffix(", apart"), 1 + within, "backward" in row["what"])
+            assert ran(timed) == [expected]
 
 
 def test_the_machines_operations_and_bytes_are_those_of_its_shapes(monkeypatch):
@@ -205,35 +151,31 @@ def test_the_machines_operations_and_bytes_are_those_of_its_shapes(monkeypatch):
 
 
 def test_a_step_of_mnist_is_the_time_of_a_block_divided(monkeypatch):
-    made, requested = FakeMedians(run=False), []
+    made = FakeMedians(run=False)
     monkeypatch.setattr(mnist, "medians", made)
     monkeypatch.setattr(mnist, "available_steps", lambda device: ["plain", "compiled"])
-    monkeypatch.setattr(mnist, "stepper", lambda *a: requested.append(a) or a)
-    monkeypatch.setattr(mnist, "floors", lambda device, updates: [(device, updates)])
+    monkeypatch.setattr(mnist, "stepper", lambda *a: None)
+    monkeypatch.setattr(mnist, "floors", lambda device, updates: [updates])
+    late_ms = {("plain", True): (40.0, 99.0), ("plain", False): (70.0, 5.0),
+               ("compiled", False): (20.0, 5.0)}  # fmt: skip
     monkeypatch.setattr(
         mnist,
         "late_step_ms_in_new_process",
-        lambda norm, step, flush_denormal=False: (
-            (40.0, 99.0) if flush_denormal else ({"plain": 70.0, "compiled": 20.0}[step], 5.0)
-        ),
+        lambda norm, step, flush_denormal=False: late_ms[step, flush_denormal],
     )
     result = mnist.rows("cpu")
     for k, (size, block) in enumerate(((4, 20), (128, 3))):
         ms, below = made.ms[k], made.ms[k]["floor"] / block
-        assert made.options[k]["floors"] == [("cpu", block)]
+        assert made.options[k]["floors"] == [block]
         for kind in ("none", "layer", "batch"):
-            rows = {
-                r["path"]: r
-                for r in result
-                if (r["what"], r["shape"]) == (f"MNIST step, {kind}", f"batch size {size}")
-            }
+            row = {"what": f"MNIST step, {kind}", "shape": f"batch size {size}"}
             plain = ms[kind, "plain"] / block
-            check(rows["plain"], plain, None, below)
-            check(rows["compiled"], ms[kind, "compiled"] / block, plain, below)  # fmt: skip
+            check(find_row(result, **row, path="plain"), plain, None, below)
+            compiled = find_row(result, **row, path="compiled")
+            check(compiled, ms[kind, "compiled"] / block, plain, below)
     late = {r["path"]: r for r in result if r["what"] == "MNIST step 2,000, layer"}
     check(late["plain"], 70.0, 40.0, 5.0)
     check(late["compiled"], 20.0, 40.0, 5.0)
-    assert len(result) == 14
 
 
 def test_a_call_of_the_stepper_makes_a_block_of_updates(monkeypatch):
@@ -260,59 +202,29 @@ def test_a_call_of_the_stepper_makes_a_block_of_updates(monkeypatch):
 
 
 def test_an_update_of_the_transformer_is_one_of_those_in_a_call(monkeypatch, given):
-    given.run = False
-    monkeypatch.setattr(transformer, "stepper", lambda settings, data, device: settings.norm)
-    result = transformer.rows("cpu")
-    ms = given.ms[0]
+    run = mock.Mock()
+    run.batches.side_effect = lambda epoch: iter("abcdef")
+    monkeypatch.setattr(transformer, "Run", lambda *_, **__: run)
+    transformer.stepper(None, None, "cpu")()
+    assert run.update.call_args_list == [mock.call("a"), mock.call("b")]
+    result, ms = transformer.rows("cpu"), given.ms[0]
     assert {r["path"] for r in result} == set(transformer.NORMS) - {"layer"}
     for row in result:
         check(row, ms[row["path"]] / 2, ms["layer"] / 2)
         assert (row["instead"], row["threads"]) == ("layer", 1)
-
-    monkeypatch.undo()
-    updates = []
-
-    class Run:
-        def __init__(self, settings, data, device):
-            pass
-
-        def batches(self, epoch):
-            return iter("abcdef")
-
-        def update(self, batch):
-            updates.append(batch)
-
-    monkeypatch.setattr(transformer, "Run", Run)
-    transformer.stepper(None, None, "cpu")()
-    assert updates == ["a", "b"]
 
 
 @pytest.mark.parametrize("measure", experiments.EXPERIMENTS, ids=lambda f: f.__name__.strip("_"))
 def test_an_experiments_update_is_held_against_the_one_without_norm(measure, monkeypatch, given):
     given.run = False
     monkeypatch.setattr(experiments, "_update", lambda run: run.settings)
-    result = measure()
-    for k, row in enumerate(result):
-        name = measure.__name__.strip("_")
+    name = measure.__name__.strip("_")
+    for k, row in enumerate(measure()):
         ms = given.ms[k if name == "draw" else 0]  # two lengths, each measured alone
-        base = "torch.nn" if name == "handwriting" else "none"
-        check(row, ms[row["path"]], ms[base])
-    if measure is experiments._draw:
-        assert [r["shape"] for r in result] == ["8×64×128", "16×64×128"]
-        assert [of["layer"].glimpses for of in given.calls] == [8, 16]
+        check(row, ms[row["path"]], ms["torch.nn" if name == "handwriting" else "none"])
     for calls in given.calls:
         for norm_name, settings in calls.items():
-            expected = {"torch.nn": "none"}.get(norm_name, norm_name)
-            assert settings.norm == expected
-
-
-def test_an_update_is_the_same_batch_each_time():
-    log = []
-    run = types.SimpleNamespace(batches=lambda epoch: iter([("first", epoch), "second"]),
-                                update=log.append)  # fmt: skip
-    call = experiments._update(run)
-    call(), call()
-    assert log == [("first", 0)] * 2
+            assert settings.norm == {"torch.nn": "none"}.get(norm_name, norm_name)
 
 
 # The Fisher product, two processes, the pages.
@@ -354,3 +266,65 @@ def test_two_processes_are_held_against_each_alone_and_layer_norm_against_batch_
     for row, time, sent in zip(result[6:], (3.0, 9.0), (8, 4_000_000), strict=True):
         check(row, time, None)
         assert row["sent_bytes"] == sent
+
+
+# Recurrences.
+
+
+def test_a_recurrence_is_held_against_torch_and_the_products_of_its_pass(monkeypatch):
+    made = FakeMedians(run=False)
+    monkeypatch.setattr(rnn, "medians", made)
+    monkeypatch.setattr(rnn, "products", lambda *_: dict(zip(rnn.PASSES, "fb", strict=True)))
+    result = rnn.speed("GRU", (3, 2, 5, 4), [rnn.CALLED, "function"], "cpu")
+    for k, which in enumerate(("forward", "forward + backward")):
+        for name in ("as called", "function"):
+            row = find_row(result, what=f"LN-GRU {which}", path=f"lnlib.nn, {name}")
+            check(row, made.ms[k][name], made.ms[k]["torch"], made.ms[k]["floor"])
+        assert made.options[k]["floors"] == ["fb"[k]]
+
+
+def test_inference_is_timed_without_a_gradient_and_training_with_its_own():
+    log = []
+
+    class Module(torch.nn.Linear):
+        def forward(self, x):
+            log.append((self.training, torch.is_grad_enabled(), self.weight.grad is None))
+            return super().forward(x)
+
+    module = Module(4, 2)
+    calls = rnn.passes_of(torch.ones(3, 4), module, module)
+    calls["forward + backward"](), calls["forward + backward"](), calls["forward"]()
+    assert log == [(True, True, True), (True, True, True), (False, False, False)]
+    torch.testing.assert_close(module.weight.grad, torch.full((2, 4), 3.0))  # of one pass
+
+
+def test_norms_are_held_against_the_same_loop_without_them(monkeypatch):
+    made = FakeMedians(run=False)
+    monkeypatch.setattr(rnn, "medians", made)
+    result = rnn.norms_alone((3, 2, 5, 5))
+    for k, which in enumerate(("forward", "forward + backward")):
+        for row in (r for r in result if r["what"].endswith(f", {which}")):
+            key = row["what"].partition(",")[0].split()[-1], row["path"]
+            check(row, made.ms[k][key, 0], made.ms[k][key, 1])
+
+
+def test_peak_memory_stands_in_the_rows_of_its_pass_shape_and_threads(monkeypatch):
+    sizes = {"torch": 10.04, "as called": 30.06, "plain": 500.0}
+
+    def run(command, **_):
+        (name,) = [n for n in sizes if repr(n) in command[-1]]
+        return types.SimpleNamespace(stdout=str(sizes[name]))
+
+    monkeypatch.setattr(rnn.subprocess, "run", run)
+    monkeypatch.setattr(rnn, "paths", lambda kind, device: ["plain"])
+    monkeypatch.setattr(rnn, "Path", lambda name: types.SimpleNamespace(exists=lambda: True))
+    here, shape = torch.get_num_threads(), rnn.text(rnn.SHAPES[0])
+    results = [
+        table.row(f"LN-LSTM {which}", size, "lnlib.nn, as called", 1.0, threads=count)
+        for which, size, count in itertools.product(rnn.PASSES, (shape, "2×2×2"), (here, here + 1))
+    ]
+    rnn.memory(results, "cpu")
+    (measured,) = [r for r in results if "peak_mib" in r]
+    expected = ("LN-LSTM forward + backward", shape, here)
+    assert (measured["what"], measured["shape"], measured["threads"]) == expected
+    assert (measured["peak_mib"], measured["instead_peak_mib"]) == (30.1, 10.0)

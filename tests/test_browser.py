@@ -3,11 +3,9 @@
 A fake Playwright stands in: it starts a file that says "works", and its installer does as told.
 """
 
-import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -120,27 +118,6 @@ def test_without_any_one_sentence_says_what_to_do(machine, installer, why):
     assert "LNLIB_BROWSER=" in done.stderr
 
 
-def test_an_installer_that_hangs_is_ended_with_its_children(monkeypatch, tmp_path):
-    os.mkfifo(tmp_path / "held")
-    reader = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
-    put(tmp_path / "python", f"#!/bin/sh\nsleep 60 >{tmp_path}/held & sleep 60\n")
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setattr(browser, "DOWNLOAD_S", 1)
-    assert browser.install() == "could not be downloaded within 1 s"
-    end = time.monotonic() + 30
-    while held(reader):
-        assert time.monotonic() < end, "a child of the installer is still there"
-        time.sleep(0.01)
-
-
-def held(reader):
-    """Whether anyone has the other end of a pipe open."""
-    try:
-        return os.read(reader, 1) != b""
-    except BlockingIOError:
-        return True
-
-
 def test_the_browser_that_is_named_is_used_alone(machine, tmp_path):
     put(tmp_path / "bin" / "chromium")
     put(tmp_path / "mine")
@@ -160,58 +137,6 @@ def test_a_browser_off_the_path_is_found(monkeypatch, tmp_path, base, place):
     assert results == [str(tmp_path / base / place)]
     (tmp_path / base / place).chmod(0o644)
     assert list(browser.find_browsers(tmp_path, tmp_path / "home" / "me")) == []
-
-
-class Started:
-    """What a start of Firefox gives: it notes how it was asked, for itself and for contexts."""
-
-    def __init__(self, **requested):
-        self.requested, self.contexts, self.open = requested, [], True
-
-    def new_context(self, **options):
-        self.contexts.append(options)
-        return SimpleNamespace(on=lambda event, to: to(self.page), set_default_timeout=int)
-
-    page = SimpleNamespace()
-
-    def close(self):
-        self.open = False
-
-
-def test_a_firefox_is_started_for_each_look_and_refuses_what_it_cannot_do(monkeypatch, tmp_path):
-    put(tmp_path / "firefox-esr")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(browser, "FIREFOX", ("firefox-esr",))
-    started = []
-
-    def launch(**requested):
-        started.append(Started(**requested))
-        return started[-1]
-
-    firefox = browser.Firefox(SimpleNamespace(firefox=SimpleNamespace(launch=launch)))
-    firefox.new_context(viewport=None)
-    firefox.new_context(color_scheme="light", reduced_motion="no-preference")
-    firefox.new_context(color_scheme="dark", reduced_motion="reduce", java_script_enabled=False)
-    plain, other = started
-    assert (plain.contexts, other.contexts) == ([{"viewport": None}, {}], [{}])
-    looks = "layout.css.prefers-color-scheme.content-override", "ui.prefersReducedMotion"
-    for one, values in (plain, [1, 0, True]), (other, [0, 1, False]):
-        assert one.requested["executable_path"] == str(tmp_path / "firefox-esr")
-        preferences = one.requested["firefox_user_prefs"]
-        assert [preferences[name] for name in (*looks, "javascript.enabled")] == values
-        assert preferences["network.proxy.type"] == 1
-    with pytest.raises(NotImplementedError, match="print"):
-        Started.page.emulate_media(media="print")
-    firefox.close()
-    assert not plain.open
-    assert not other.open
-
-
-def test_without_a_firefox_one_sentence_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(browser, "FIREFOX", ("firefox", "firefox-esr"))
-    with pytest.raises(browser.NoBrowserError, match="firefox-esr is on the PATH: install Firefox"):
-        browser.Firefox(None)
 
 
 EVERY = pytest.mark.every_browser

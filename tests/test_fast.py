@@ -10,35 +10,23 @@ from tools import fast
 
 @pytest.mark.parametrize(
     ("name", "tests"),
-    {
-        "lnlib/nn/recurrent/networks.py": {
-            "tests/lnlib/nn/recurrent/test_recurrent.py",
-            "tests/lnlib/nn/recurrent/test_parameters.py",
-        },
-        "lnlab/cli.py": {"tests/lnlab/cli"},
-        "book/introduction.ipynb": {
-            "tests/lnbook/chapters/test_introduction.py",
-            "tests/book/test_notebooks.py",
-        },
-        "book/lnbook/explorer/still.py": {"tests/lnbook/explorer/test_still.py"},
-        "book/lnbook/widgets/playground/pictures.js": {
-            "tests/book/test_playground_page.py",
-            "tests/book/test_playground_measures.py",
-        },
-        "book/lnbook/explorer/explorer.js": {"tests/book/pages/test_explorers.py"},
-        "book/lnbook/diagrams/diagrams.js": {"tests/book/test_diagrams_page.py"},
-        "book/lnbook/widgets/number_parsing.js": {"tests/book/quiz", "tests/book/norm_table"},
-        "book/_ext/teaching.py": {"tests/book/around/test_extensions.py"},
-        "tools/fast.py": {"tests/test_fast.py"},
-        "tests/lnlib/nn/conftest.py": {
-            "tests/lnlib/nn/recurrent/test_recurrent.py",
-            "tests/lnlib/nn/test_norm.py",
-        },
-    }.items(),
+    [
+        ("lnlib/nn/recurrent/networks.py", ["tests/lnlib/nn/recurrent/test_recurrent.py"]),
+        ("lnlab/cli.py", ["tests/lnlab/cli"]),
+        (
+            "book/introduction.ipynb",
+            ["tests/lnbook/chapters/test_introduction.py", "tests/book/test_notebooks.py"],
+        ),
+        ("book/lnbook/explorer/explorer.js", ["tests/book/pages/test_explorers.py"]),
+        ("book/lnbook/widgets/number_parsing.js", ["tests/book/quiz", "tests/book/norm_table"]),
+        ("book/_ext/teaching.py", ["tests/book/around/test_extensions.py"]),
+        ("tools/fast.py", ["tests/test_fast.py"]),
+        ("tests/lnlib/nn/conftest.py", ["tests/lnlib/nn/test_norm.py"]),
+    ],
 )
 def test_the_tests_of_a_file_are_those_of_its_name_or_of_its_folder(name, tests):
     result = fast.near(name)
-    assert tests <= set(result)
+    assert {*tests} <= {*result}
     assert all((fast.ROOT / path).exists() for path in result)
 
 

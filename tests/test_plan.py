@@ -12,7 +12,6 @@ import pytest
 
 from lnlab import experiments, records, runner
 from lnlab.experiment import Grid
-from lnlab.experiments import attentive_reader
 from tools import plan
 
 
@@ -53,17 +52,6 @@ def test_the_list_says_how_many_runs_there_are(planned, tmp_path, capsys):
     count = len(planned[0].settings)
     first = capsys.readouterr().out.splitlines()[0]
     assert first.split()[:5] == ["1", "weights", str(count), "of", str(count)]
-
-
-def test_grids_of_an_experiment_that_is_named_twice_do_not_all_come_at_once():
-    """Batches of 128 come before the other sections, batches of 4 after some of them."""
-    names = [of.experiment.name for of in plan.planned()]
-    left = {name: len(experiments.find(name).planned) for name in set(names)}
-    assert {name: names.count(name) for name in left} == left
-    if left.get("mnist", 0) > 1 and "draw" in left:
-        first, last = (names.index("mnist"), len(names) - 1 - names[::-1].index("mnist"))
-        assert first < names.index("draw") < last
-    assert [of.number for of in plan.planned()] == list(range(1, len(names) + 1))
 
 
 def test_what_is_planned_is_not_among_the_runs_of_the_book():
@@ -131,20 +119,3 @@ def test_a_signal_that_ends_a_job_stops_the_recording_as_ctrl_c_does(
     object.__setattr__(weights, "planned", (Grid((70,), planned[0].grid.overrides),))
     with pytest.raises(SystemExit, match="Stopped by SIGTERM"):
         plan.main(["--record", "--out", str(tmp_path)])
-
-
-BATCH_NORM = [arm for arm in attentive_reader.CANDIDATES if "batch" in arm[0]]
-
-
-@pytest.mark.parametrize("arm", BATCH_NORM)
-def test_further_seeds_of_batch_norm_are_planned_at_the_better_rate_of_the_long_runs(arm):
-    norm, gain = arm
-    lowest = {}
-    for folder in (plan.PENDING, records.folder()):
-        for path in (folder / "attentive_reader").glob(f"*-{norm}-usual-*-seed0.json"):
-            run = records.read(path)
-            settings = run["settings"]
-            if (settings["epochs"], settings["gain"]) == (attentive_reader.LEVELED["epochs"], gain):
-                lowest[settings["learning_rate"]] = min(run["curves"]["val_error"])
-    first, second = attentive_reader.CANDIDATES[arm]
-    assert lowest[first] < lowest[second]

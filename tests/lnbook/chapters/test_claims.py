@@ -13,7 +13,6 @@ from lnbook.chapters.claims.chart import KINDS, ClaimChart
 from lnbook.figures.table import badge, mark
 from lnlab import claims, comparison
 from lnlab.claims import ClaimResult, Finding, numbers
-from lnlab.claims.scale import relative
 from lnlab.comparison import NOT_RECORDED, Evidence
 
 BOOK = Path(lnbook.__file__).parents[1]
@@ -89,19 +88,6 @@ def test_lines_are_grouped_by_evidence_the_strongest_first(weighed, page):
     assert {one_.label.evidence for one_ in weighed.values()} == set(Evidence)
 
 
-def test_every_dot_says_its_seeds_and_a_size_that_is_not_in_its_line(weighed, page):
-    titles = re.findall(r"<title>(.*?)</title>", page)
-    assert len(titles) == len(re.findall(r'<g class="ln-', page)) > 50
-    for one_, (_, body) in zip(ordered(weighed), lines(page), strict=True):
-        drawn = [f for f in one_.findings if f.shares is not None and not np.isnan(f.shares).all()]
-        for finding in drawn:
-            what = f"{finding.what[:1].upper()}{finding.what[1:]}; {finding.seeds} seeds"
-            (title,) = {html.unescape(t) for t in re.findall(r"<title>(.*?)</title>", body)
-                        if html.unescape(t).startswith(what)}  # fmt: skip
-            size = relative(finding.runs) if finding.runs else ""
-            assert title == what if size in one_.evidence else f"{what}; {size}"
-
-
 def test_choices_show_each_line_under_all_and_under_its_own_part_and_evidence(weighed, page):
     for one_, (attributes, _) in zip(ordered(weighed), lines(page), strict=True):
         attributes_of = dict(re.findall(r'data-(\w+)="([^"]*)"', attributes))
@@ -118,37 +104,6 @@ def test_a_share_beyond_the_scale_stays_within_the_strip():
     body = ClaimChart([one(30.0, 40.0)], "A").to_html()
     places = [float(v) for v in re.findall(r'(?:cx|x1|x2)="([\d.]+)%"', body)]
     assert 0 <= min(places) <= max(places) <= 100
-
-
-def test_measures_without_a_share_are_counted_in_words():
-    rates = [Finding("x", d * np.ones(3), "powers of ten") for d in (1.0, -1.0)]
-    claim = one(0.0, 0.0).claim
-    body = ClaimChart([ClaimResult(claim, tuple(rates), {})], "A").to_html()
-    assert ">2 measurements: open the row</span>" in body
-    alone = ClaimChart([ClaimResult(claim, (rates[0],), {})], "A").to_html()
-    assert ">+1 powers of ten</span>" in alone
-
-
-def test_what_stands_beside_is_drawn_where_all_is_asked_for_alone():
-    finding = one(-0.5, -0.4)
-    more = Finding("y", np.array([0.1, 0.2]), "of it", np.array([0.1, 0.2]), counts=False)
-    both = ClaimResult(finding.claim, (*finding.findings, more), {})
-    body = ClaimChart([both], "A").to_html()
-    (shown,) = re.findall(r'<span data-beside="all">(.*?)</span>', body)
-    assert 'class="ln-count ln-beside"' in shown
-    assert "ln-beside" not in body.replace(shown, "").replace(chart.STYLE, "")
-
-
-def test_the_sentence_counts_and_the_text_has_a_line_a_claim(weighed):
-    shown = ClaimChart(list(weighed.values()), "All claims")
-    counted = [int(n) for n in re.findall(r"\d+", shown.sentence())]
-    tested = len(claims.comparisons(list(weighed.values())))
-    assert counted[0] == len(weighed) == sum(counted[1:-1])
-    assert counted[-1] == tested
-    printed = repr(shown)
-    for one_ in weighed.values():
-        assert one_.claim.statement in printed
-    assert "JSON" not in shown.to_html()
 
 
 # Beside what other pages say.
@@ -168,11 +123,9 @@ def test_the_paper_page_asks_for_every_number_and_gets_not_yet_recorded_where_th
         assert {numbers.seeds(row.experiment, claims.Records(tmp_path)) for row in rows} == {0}
 
 
-def test_the_paper_page_says_how_many_seeds_there_are_and_where_no_plateau_was_reached():
-    recorded = claims.Records()
-    assert numbers.seeds("order_embeddings", recorded) == 5
-    for name in ("figure-2", "table-3"):
-        final = numbers.rows(name, recorded)[0 if name == "figure-2" else -1]
-        assert final.what.endswith(f"({comparison.NO_PLATEAU})")
-    for name in ("figure-4", "figure-5"):
-        assert "plateau" not in numbers.rows(name, recorded)[0].what
+def test_the_sentence_counts_the_claims_and_what_was_tested(weighed):
+    shown = ClaimChart(list(weighed.values()), "All claims")
+    total, *parts, tested = [int(n) for n in re.findall(r"\d+", shown.sentence())]
+    assert total == len(weighed) == sum(parts)
+    assert tested == len(claims.comparisons(list(weighed.values())))
+    assert all(one_.claim.statement in repr(shown) for one_ in weighed.values())

@@ -38,17 +38,6 @@ def test_the_table_takes_a_processor_and_can_be_asked_for_another_device():
     assert figures.Bench(stored).one("b")["ms"] == 2
 
 
-def test_steps_are_bars_beside_the_floor():
-    results = [{"plain": 9.0, "floor": 9.0}, {"plain": 3.0, "compiled": 1.0, "floor": 0.5}]
-    figure = steps.draw_steps(results, batch_size=4)
-    (bars,) = figure.data
-    assert list(bars.y) == ["floor: one pass", "compiled", "plain loop"]
-    assert list(bars.x) == [0.5, 1.0, 3.0]
-    text = steps.describe_steps(results)
-    assert "plain loop 3 ms (6.0 times the floor), compiled 1 ms (2.0 times the floor)" in text
-    assert "Press Start" in steps.describe_steps([])
-
-
 def test_the_stored_steps_are_those_of_the_batch_size_on_the_first_device():
     size = {"shape": "batch size 4", "floor_ms": 0.5}
     rows = [
@@ -69,3 +58,14 @@ def test_the_measured_network_is_read_from_a_short_and_a_long_message():
     delay, speed = figures.networks(figures.Bench(stored))["gloo, measured"]
     assert delay == pytest.approx(1e-4)
     assert speed == pytest.approx(1e9)
+
+
+def test_steps_are_bars_beside_the_floor():
+    results = [{"plain": 9.0, "floor": 9.0}, {"plain": 3.0, "compiled": 1.0, "floor": 0.5}]
+    figure = steps.draw_steps(results, batch_size=4)
+    (bars,) = figure.data
+    assert list(bars.y) == ["floor: one pass", "compiled", "plain loop"]
+    assert list(bars.x) == [0.5, 1.0, 3.0]
+    text = steps.describe_steps(results)
+    assert "plain loop 3 ms (6.0 times the floor), compiled 1 ms (2.0 times the floor)" in text
+    assert "Press Start" in steps.describe_steps([])

@@ -84,19 +84,12 @@ def test_the_line_shows_both_sides_and_their_difference():
     pair = line.moved(**args, step=0.4)
     drawn = [lines(both)[name][at] for name in ("divergence", "quadratic form")]
     np.testing.assert_allclose(drawn, pair, atol=1e-5)
+    text = line.describe_line(**args, step=0.4)
+    assert f"{pair[0]:.3g} nats" in text
+    assert f"gives {pair[1]:.3g}" in text
     result = lines(sizes)
     at = list(sizes.data[0].x).index(0.4)
     assert result["their difference"][at] == pytest.approx(abs(pair[0] - pair[1]), rel=0.01)
-
-
-def test_a_line_is_described_by_its_numbers():
-    kl, quadratic = line.moved("layer", "bernoulli", "random", 0.4)
-    text = line.describe_line("layer", "bernoulli", "random", 0.4)
-    assert f"{kl:.3g} nats" in text
-    assert f"gives {quadratic:.3g}" in text
-    halved = figures.remainder("layer", "bernoulli", "random", 0.2)
-    assert f"by {abs(kl - quadratic) / halved:.1f}." in text
-    assert "the two are equal" in line.describe_line("none", "gaussian", "random", 0.4)
 
 
 @each

@@ -20,13 +20,6 @@ def test_what_is_drawn_follows_the_formula(batch_size):
         np.testing.assert_allclose(np.array(result, dtype=float), expected, rtol=0, atol=1e-12)
 
 
-def test_the_sentence_says_how_many_others_there_are():
-    assert "in a batch of size one" in figures.describe(1, 1.0)
-    assert "with 1 other example." in figures.describe(2, 1.0)
-    assert "with 3 other examples." in figures.describe(4, 1.0)
-    assert "-0.0" not in figures.describe(2, 1.0)
-
-
 def test_a_folded_table_shows_its_caption_until_it_is_opened():
     shown = Table(["a"], [["1"], ["2"]], "What it is.", folded=True).to_html()
     assert shown.startswith("<details")

@@ -27,15 +27,6 @@ def test_points_lie_on_the_dotted_line_where_the_table_says_invariant(norm, name
     assert text.endswith(f"Table 1 says: {'Invariant' if TABLE_1[norm][name] else 'No'}.")
 
 
-def test_a_lane_is_a_case_for_layer_norm_and_a_unit_for_batch_norm():
-    a, new_a, *_ = one_layer.change("layer", "dataset_rescaling", 2.0)
-    case = one_layer.draw_change("layer", "dataset_rescaling", 2.0)[1].data[3]
-    unit = one_layer.draw_change("batch", "dataset_rescaling", 2.0)[1].data[3]
-    assert (case.name, unit.name) == ("example 2", "unit 2")
-    np.testing.assert_allclose(case.x, np.sort(a[1]))
-    np.testing.assert_allclose(unit.y, np.sort(new_a[:, 1]))
-
-
 def test_the_outputs_are_hidden_until_they_are_asked_for():
     hidden = one_layer.draw_change("layer", "dataset_rescaling", 2.0, reveal=False)[2]
     assert all(trace.name is None for trace in hidden.data)  # the dotted lines
@@ -43,15 +34,6 @@ def test_the_outputs_are_hidden_until_they_are_asked_for():
     text = one_layer.describe_change("layer", "dataset_rescaling", 2.0, reveal=False)
     assert text.endswith("Predict, then reveal.")
     assert "Table 1" not in text
-
-
-@pytest.mark.parametrize("name", TRANSFORMS[:9])
-def test_the_strength_moves_the_summed_inputs(name):
-    panels = [one_layer.draw_change("layer", name, s)[1] for s in (0.5, 3.0)]
-    ys = [np.concatenate([y_of(t) for t in panel.data[1:]]) for panel in panels]
-    assert np.abs(ys[1] - ys[0]).max() > 0.1
-    high = panels[0].layout.yaxis.range[1]
-    assert max(np.abs(y).max() for y in ys) < high
 
 
 # Table 1.

@@ -120,17 +120,6 @@ def test_outputs_are_those_of_a_loop_in_pytorch(form, start):
         assert np.allclose(figures.outputs(8, gain, start, form)[t], h[0], atol=1e-12)
 
 
-def test_a_right_cell_shows_no_error_and_a_mistake_shows_where_the_table_says():
-    right = figures.seen(cells.lstm_step, "nonzero")
-    assert not right.any()
-    rows = {row[0]: row[1:] for row in figures.mistakes().rows}
-    assert {row[0] for row in rows.values()} == {"0"}
-    assert [name for name, row in rows.items() if row[1] == "0"] == [
-        "the normalized cell is carried to the next step"
-    ]
-    assert all("0" not in (row[2], row[3]) for row in rows.values())
-
-
 def test_the_last_lines_of_a_step_are_eqs_21_and_22():
     rng = np.random.default_rng(5)
     a, c = rng.normal(size=(3, 4 * H)), rng.normal(size=(3, H))

@@ -1,7 +1,5 @@
 """The bytes that norms keep, counted by autograd, and what was recorded of compiled norms."""
 
-import shutil
-
 import pytest
 import torch
 from torch import nn
@@ -41,6 +39,10 @@ def test_a_linear_layer_keeps_the_output_of_the_norm(dtype):
     assert sum(figures.bytes_per_token("LayerNorm", dtype, WIDTH)["one kernel"]) == both
 
 
+def test_a_fused_rms_norm_keeps_its_input_and_one_statistic():
+    assert figures.bytes_per_token("RMSNorm", "bfloat16", WIDTH)["one kernel"][0] == 2 * WIDTH + 4
+
+
 def test_recomputing_a_norm_and_a_linear_layer_keeps_one_array():
     norm, linear = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
     x = torch.randn(TOKENS, WIDTH).requires_grad_()
@@ -52,13 +54,6 @@ def test_recomputing_a_norm_and_a_linear_layer_keeps_one_array():
     )
     recompute = figures.WAYS[3]
     assert sum(figures.bytes_per_token("LayerNorm", "float32", WIDTH)[recompute]) == one / TOKENS
-
-
-def test_the_backward_operator_of_a_fused_rms_norm_takes_input_and_one_statistic():
-    schema = torch.ops.aten._fused_rms_norm_backward.default._schema
-    given = [argument.name for argument in schema.arguments[1:4]]
-    assert given == ["input", "normalized_shape", "rstd"]
-    assert figures.bytes_per_token("RMSNorm", "bfloat16", WIDTH)["one kernel"][0] == 2 * WIDTH + 4
 
 
 @pytest.mark.parametrize(
@@ -84,17 +79,6 @@ def test_bars_and_sentence_state_the_same_sizes(norm, width, blocks, tokens, uni
     assert all(size in text for size in sizes[:3])
 
 
-def test_an_input_that_is_not_contiguous_is_copied_before_the_kernel():
-    norm, keys = nn.LayerNorm(WIDTH), []
-    x = torch.randn(TOKENS, WIDTH)
-    for given in (x, x.T.contiguous().T):
-        with torch.profiler.profile() as profile:
-            norm(given)
-        keys.append({event.key for event in profile.key_averages()})
-    assert "aten::copy_" in keys[1] - keys[0]
-    assert "aten::native_layer_norm" in keys[0] & keys[1]
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_compiled_norms_are_one_kernel_and_keep_one_input():
@@ -103,28 +87,3 @@ def test_compiled_norms_are_one_kernel_and_keep_one_input():
         same = ("operators", "kernels", "backward", "eager", "compiled")
         assert {key: run[key] for key in same} == {key: before[name][key] for key in same}
         assert run["error"] < 1e-5
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("c++") is None, reason="inductor needs a C++ compiler")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_compiled_code_leaves_out_casts_unless_they_are_emulated(dtype):
-    from torch._inductor import config
-
-    g = torch.Generator().manual_seed(0)
-    x = torch.randn(64, WIDTH, generator=g).to(dtype)
-    gain = (1 + 0.3 * torch.randn(WIDTH, generator=g)).to(dtype)
-    eager, differ, errors = compiled.rms_norm(x, gain), [], []
-    wide = x.double()
-    exact = gain.double() * wide * (wide.square().mean(-1, keepdim=True) + 1e-6).rsqrt()
-    for emulate in (False, True):
-        torch._dynamo.reset()
-        with config.patch(emulate_precision_casts=emulate):
-            y = torch.compile(compiled.rms_norm)(x, gain)
-        differ.append((y != eager).float().mean().item())
-        errors.append((y - exact).abs().max().item())
-    torch._dynamo.reset()
-    assert 0.2 < differ[0] < 0.35
-    assert differ[1] < 1e-3
-    assert errors[0] < 0.8 * errors[1]

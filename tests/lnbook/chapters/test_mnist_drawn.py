@@ -190,17 +190,6 @@ def test_batch_sizes_are_drawn_with_their_range_and_the_lowest_and_highest_are_s
     np.testing.assert_allclose(parsed(sizes.describe_sizes(known, nll)), wanted, atol=0.0051)
 
 
-def test_sliders_stop_in_the_middle_of_the_first_epoch_and_after_each():
-    epochs = [*(k / 10 for k in range(11)), 2.0, 3.0]
-    runs = []
-    for run in RECORDS[False]:
-        curves = {name: list(np.interp(epochs, EPOCHS, values))
-                  for name, values in run["curves"].items()}  # fmt: skip
-        runs.append(run | {"curves": curves | {"epoch": epochs}})
-    assert figure_6.stops(Runs(runs)) == [0.0, 0.5, 1.0, 2.0, 3.0]
-    assert rates.rate_stops(Runs(runs)) == [0.5, 1.0, 2.0, 3.0]
-
-
 def test_the_error_of_a_batch_mean_is_one_over_the_root_of_the_batch_size():
     for size in batch_means.BATCH_SIZES:
         result = batch_means.errors(size)

@@ -1,12 +1,9 @@
 """Noise drawn: what is drawn and said are the numbers recorded."""
 
-import math
-
 import numpy as np
 import pytest
 
 from lnbook.chapters.mnist import noise
-from tests.cases.oracle import parsed
 
 EPOCHS = [0.0, 0.5, 1.0]
 NUMBERS = {"batch": (1, 2, 3), "layer": (1, 2), "none": ()}
@@ -54,15 +51,6 @@ def traces(figure):
     return {trace.name: trace for trace in figure.data}
 
 
-def test_a_slider_stops_less_often_later(records, runs):
-    assert noise.stops(runs) == [0, 2]
-    epochs = [0, 0.25, 0.5, 0.75, *range(1, 21)]
-    for r in records:
-        r["curves"]["epoch"] = epochs
-    shown = noise.stops(noise.Runs(records))
-    assert [epochs[point] for point in shown] == [0, 0.5, 1, 2, 3, 5, 10, 20]
-
-
 @pytest.mark.parametrize("place", noise.PLACES.values())
 def test_the_cloud_is_that_of_seed_0_at_the_point(records, runs, place):
     norm, number = place
@@ -95,18 +83,6 @@ def test_the_lines_are_the_means_of_the_seeds_and_the_cursor_is_at_the_point(rec
     assert list(traces(noise.draw_statistics(runs, 1, ("layer", 1))[1])) == [
         "same example, other batch"
     ]
-
-
-def test_the_sentence_says_the_means_at_the_point(records, runs):
-    text = noise.describe_statistics(runs, 2, ("batch", 1))
-    miss, running, moves = (
-        np.mean([of(records, "batch", seed, name)[2] for seed in (0, 1)])
-        for name in ("miss_1", "kept_miss_1", "moves_1")
-    )
-    assert text.startswith("After 1 epoch:")
-    for value in (f"off by {miss:.2f}", f"running mean by {running:.2f}", f"change by {moves:.2f}"):
-        assert value in text
-    assert "change by 0.00" in noise.describe_statistics(runs, 0, ("layer", 2))
 
 
 def test_the_mismatch_is_drawn_and_said_for_each_kind_of_statistics(records, runs):
@@ -144,15 +120,13 @@ def test_the_race_draws_the_mean_of_the_seeds_in_a_band_from_low_to_high():
     assert "Press Start" in noise.describe_side_by_side([], batch_size=4)
 
 
-@pytest.mark.parametrize("point", [0, 1, 2])
-@pytest.mark.parametrize("number", [1, 2])
-def test_the_sentence_on_layer_norm_has_the_spread_of_its_examples(records, runs, number, point):
-    text = noise.describe_statistics(runs, point, ("layer", number)).partition(": ")[2]
-    means, deviations = (of(records, "layer", 0, f"{name}_{number}")[point]
-                         for name in ("mean", "std"))  # fmt: skip
-    moves = [of(records, "layer", seed, f"moves_{number}")[point] for seed in (0, 1)]
-    wanted = [
-        math.sqrt(sum((v - sum(values) / len(values)) ** 2 for v in values) / len(values))
-        for values in (means, deviations)
-    ]
-    np.testing.assert_allclose(parsed(text), [*wanted, sum(moves) / 2], atol=0.0051)
+def test_the_sentence_says_the_means_at_the_point(records, runs):
+    text = noise.describe_statistics(runs, 2, ("batch", 1))
+    miss, running, moves = (
+        np.mean([of(records, "batch", seed, name)[2] for seed in (0, 1)])
+        for name in ("miss_1", "kept_miss_1", "moves_1")
+    )
+    assert text.startswith("After 1 epoch:")
+    for value in (f"off by {miss:.2f}", f"running mean by {running:.2f}", f"change by {moves:.2f}"):
+        assert value in text
+    assert "change by 0.00" in noise.describe_statistics(runs, 0, ("layer", 2))

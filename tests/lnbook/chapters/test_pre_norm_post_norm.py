@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from lnbook.chapters.pre_norm_post_norm import ablation, claims, live, river, runs, stream, trained
+from lnbook.chapters.pre_norm_post_norm import ablation, claims, live, river, runs, trained
 from lnbook.diagrams import rivers
 from lnlab import records as record
 from lnlab.datasets import Text, load
@@ -50,25 +50,6 @@ def begun(**changed):
     one = made(**changed)
     one["settings"]["updates_an_epoch"] = 1
     return one
-
-
-def test_what_is_not_recorded_is_none_and_is_said():
-    few = runs.Runs([begun(), begun(depth=12), made(depth=12)])
-    assert few.start("normal", "pre", 2, "gradient") is None
-    assert few.loss(runs.Cell("normal", "pre", 12)) is None
-    assert few.end(runs.Cell("xavier", "post", 12), "deviation") is None
-    assert river.state(few, "pre", "normal").description.endswith("not recorded.")
-    half = river.state(few, "pre", "xavier")  # one warm-up of two
-    assert half.marks == {"no warm-up": 2.0, "warm-up": None}
-    assert half.description.endswith("the loss in nats is 2.00 without warm-up.")
-    assert "not recorded" in trained.describe_curves(few, 1e-3, 60, "xavier")
-    assert "after training not recorded" in stream.describe_stream(few, "pre", "xavier")
-    heat = trained.draw_losses(few, "xavier", 12)[0].data[0]
-    rows = dict(zip(heat.y, map(list, heat.text), strict=True))
-    assert rows.pop("pre-norm") == [trained.MISSING, "2.00", trained.MISSING]
-    assert rows == dict.fromkeys(["post-norm", "no norm"], [trained.MISSING] * 3)
-    assert trained.describe_losses(few, "normal", 6) == "N(0, 0.02), 6 blocks: not recorded."
-    assert claims.needs_warm_up(few, "xavier") == claims.NOT
 
 
 def test_residual_scaling_is_another_initialization():

@@ -183,14 +183,6 @@ def test_the_table_of_the_first_gradient_has_its_measures_and_their_labels(recor
         assert [badge[2:] for badge in badges] == [wanted[f"{name} {k}"] for name in STARTS]
 
 
-def test_a_mean_within_the_margin_on_either_side_is_the_same():
-    for off in (0.05, -0.05):
-        ratios = np.exp(off + np.linspace(-0.01, 0.01, 10))
-        assert (claims._same(ratios) < 0).all()
-    assert (claims._same(np.full(3, 0.8)) > 0).all()
-    assert (claims._same(np.full(3, 1.2)) > 0).all()
-
-
 def test_the_table_of_training_says_in_how_many_seeds_a_claim_is_true(records, known):
     def ends(name, kind, rate, warm_up):
         cell = of(records, name, kind, 12, rate=rate, warm_up=warm_up)
@@ -244,50 +236,17 @@ def test_the_map_says_and_colors_the_mean_and_each_hover_has_its_range(
                 np.testing.assert_allclose(parsed(hovers[k]), wanted, atol=0.00051)
 
 
-def test_the_sentence_on_the_map_has_the_lowest_mean_and_who_is_near_it(records, known):
-    texts = trained.describe_losses(known, "xavier", 12)
-    best, stuck, some, gone = [], [], [], []
-    for kind, rate, warm_up in itertools.product(KINDS, (3e-4, 1e-3, 3e-3), (0, 60)):
-        cell = of(records, "xavier", kind, 12, rate=rate, warm_up=warm_up)
-        ends = [r["curves"]["val_nll"][-1] for r in cell]
-        cell_name = kind, rate, warm_up
-        if max(ends) < 4.174:
-            best.append((fmean(ends), kind))
-        else:
-            gone.append(cell_name)
-        of_cell = [UNIGRAM - 0.05 < v < 4.174 for v in ends]
-        if all(of_cell):
-            stuck.append(cell_name)
-        elif any(of_cell) and cell_name not in gone:
-            some.append(cell_name)
-    assert stuck
-    assert some
-    assert gone
-    assert not set(stuck + some) & set(gone)  # no cell is counted twice
-    assert f"the lowest loss is {min(best)[0]:.2f} nats" in texts
-    near = {trained.short(kind) for mean, kind in best if mean < min(best)[0] + 0.02}
-    reported = re.search(r"reached within 0.02 by (.*?)\. Stuck", texts)[1]
-    assert {part.partition(" at ")[0] for part in reported.split("; ")} == near
-    parts = re.search(
-        r"unigram entropy: (.*?)\. Stuck in some seeds: (.*?)\. Diverged: (.*?)\.$", texts
-    )
-    for text, cells in zip(parts.groups(), (stuck, some, gone), strict=True):
-        assert listed(text) == set(cells)
-
-
-def listed(text):
-    """The cells of a list in words."""
-    names = {trained.short(kind): kind for kind in KINDS}
-    results = set()
-    for part in text.split("; "):
-        name, _, rest = part.partition(" at ")
-        if rest.startswith("every rate"):
-            rates, warm_ups = (3e-4, 1e-3, 3e-3), (0, 60)
-        else:
-            rates = [float(n) for n in re.findall(r"\d[\d.e-]*", rest)]
-            warm_ups = (60,) if rest.endswith(" with warm-up") else (0,)
-        results |= {(names[name], rate, warm_up) for rate in rates for warm_up in warm_ups}
-    return results
+def test_the_sentence_on_the_map_has_the_lowest_loss_and_names_what_failed(known):
+    text = trained.describe_losses(known, "xavier", 12)
+    maps = [figure.data[0] for figure in trained.draw_losses(known, "xavier", 12)]
+    cells = [(name, cell) for heat in maps
+             for name, row in zip(heat.y, heat.text, strict=True) for cell in row]  # fmt: skip
+    lowest = min(float(cell) for _, cell in cells if re.fullmatch(r"[\d.]+", cell))
+    assert f"the lowest loss is {lowest:.2f} nats" in text
+    for head, word in (("Stuck in some seeds", "stuck"), ("Diverged", "diverged")):
+        listed = re.search(rf"{head}: (.*?)\.( |$)", text)[1]
+        names = {part.partition(" at ")[0] for part in listed.split("; ")}
+        assert names == {name for name, cell in cells if word in cell}
 
 
 @pytest.mark.parametrize("initialization", STARTS[:2])

@@ -45,36 +45,11 @@ def test_a_line_is_the_std_of_a_character_before_and_after_each_norm(streams):
         np.testing.assert_allclose(drawn["other characters"], values[:, others], atol=5e-4)
 
 
-def test_the_sentence_compares_blanks_with_others_at_the_third_norm(streams):
-    before, after = (x.numpy().std(-1) for x in streams[TEXT][2])
-    text = figures.describe_std(streams, [1, 2, 3.25, 4, 5], TEXT)
-    assert f"spaces have a mean std of {(before[1] + before[4]) / 2:.1f} and" in text
-    assert "the constant is 3.2" in text
-    others = [before[k] for k in (0, 2, 3, 5, 6)]
-    assert f"other characters of {sum(others) / 5:.1f}; the constant" in text
-    assert f"{before.max() / before.min():.1f} times the smallest before the norm" in text
-    assert text.endswith(f"{after.max() / after.min():.1f} times after it.")
-
-
 def test_a_feature_that_is_large_once_is_no_outlier_by_its_root_mean_square():
     x = np.ones((100, 6))
     x[:, 1] = 5.1
     x[7, 2] = 40.0  # once: its root mean square is 4.1
     assert figures.outliers(x).tolist() == [1]
-
-
-def test_lines_stand_at_the_five_norms_and_break_between_characters(streams):
-    constants = [0.5, 1.0, 2.0, 4.0, 8.0]
-    before, after = figures.draw_std(streams, constants, TEXT)
-    for panel in (before, after):
-        for trace, characters in zip(panel.data[:2], (5, 2), strict=True):
-            assert list(trace.x) == [1, 2, 3, 4, 5, None] * characters
-            assert [k for k, v in enumerate(trace.y) if v is None] == list(
-                range(5, 6 * characters, 6)
-            )
-    (diamonds,) = before.data[2:]
-    assert (list(diamonds.x), list(diamonds.y)) == ([1, 2, 3, 4, 5], constants)
-    assert len(after.data) == 2
 
 
 class OneNorm:
@@ -98,3 +73,12 @@ def test_the_table_of_outliers_has_their_share_at_spaces_and_their_gains():
     table = figures.outlier_table({7: OneNorm(x, [1.0, 0.5, 2, 1, -0.25, 1])}, "a b")
     assert table.rows == [["seed 7", "4", f"{144 / 149:.0%}", "0.25", "1.00"]]
     np.testing.assert_allclose(figures.outlier_share(x.numpy()), [4 / 9, 144 / 149, 9 / 14])
+
+
+def test_the_sentence_has_the_means_and_the_ratios_at_the_third_norm(streams):
+    before, after = (x.numpy().std(-1) for x in streams[TEXT][2])
+    text = figures.describe_std(streams, [1, 2, 3.25, 4, 5], TEXT)
+    others = [before[k] for k in (0, 2, 3, 5, 6)]
+    wanted = [(before[1] + before[4]) / 2, sum(others) / 5, 3.2]
+    wanted += [x.max() / x.min() for x in (before, after)]
+    assert [t for t in (f"{value:.1f}" for value in wanted) if t not in text] == []

@@ -95,13 +95,6 @@ def test_a_copy_of_the_sweep_is_trained_as_pytorch_trains_it(task, sweep, norm):
     assert sweep.first_norm[norm, 2][k, seed] == pytest.approx(np.linalg.norm(weights[0]), rel=1e-4)
 
 
-def test_normalized_weights_grow_and_a_lost_run_counts_as_infinite(sweep):
-    assert np.all(sweep.first_norm["layer", 6][2:] > sweep.initial_norm["layer", 6][2:])
-    assert not any(np.isnan(loss).any() for loss in sweep.loss.values())
-    losses = learning_rates.draw(sweep, 6)[0]
-    assert max(np.max(trace.y) for trace in losses.data) <= learning_rates.HIGHEST
-
-
 def test_the_model_of_the_exercise_leaks_until_its_norm_is_mended():
     text = "\n".join(cell.source for cell in nbformat.read(NOTEBOOK, as_version=4).cells)
     model = {}
@@ -112,3 +105,10 @@ def test_the_model_of_the_exercise_leaks_until_its_norm_is_mended():
     assert exercises.leak(lambda x: model["block"](x, W, V), x, other, 3) > 0.01
     model["normalize"] = exercises.normalize
     assert exercises.leak(lambda x: model["block"](x, W, V), x, other, 3) == 0
+
+
+def test_normalized_weights_grow_and_a_lost_run_counts_as_infinite(sweep):
+    assert np.all(sweep.first_norm["layer", 6][2:] > sweep.initial_norm["layer", 6][2:])
+    assert not any(np.isnan(loss).any() for loss in sweep.loss.values())
+    losses = learning_rates.draw(sweep, 6)[0]
+    assert max(np.max(trace.y) for trace in losses.data) <= learning_rates.HIGHEST

@@ -17,6 +17,7 @@ from lnlab.experiment import FORMER_STEPS, Experiment
 from lnlib import __version__
 
 BOOK = "book"  # given in place of an experiment, it selects all runs of the book
+MAX_JOBS = 1024
 OUT = "runs"  # default folder that replay writes to; table and claims look here first
 
 
@@ -193,6 +194,14 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
         type=config.parse_word,
         help="number of CPU threads (default: chosen by PyTorch)",
     )
+    add("--jobs", type=_jobs, default=1, help="number of runs at a time (default: 1)")
+    add(
+        "--engine",
+        default="loky",
+        choices=["loky", "dask"],
+        help="loky: processes of this machine; dask: a cluster of machines (default: loky)",
+    )
+    add("--scheduler", metavar="ADDRESS", help="address of the scheduler of a Dask cluster")
     add("--out", default=OUT, help=f"folder of the records (default: {OUT})")
     add("--again", action="store_true", help="repeat runs that are already recorded")
 
@@ -212,6 +221,14 @@ def _scales(experiment: Experiment) -> str:
         flags = [word for name, value in values.items() for word in config.cli_args(name, value)]
         text += f"; {scale}: {' '.join(flags)}"
     return text
+
+
+def _jobs(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_JOBS):
+        raise argparse.ArgumentTypeError(
+            f"it must be a whole number from 1 to {MAX_JOBS}, got {text!r}"
+        )
+    return int(text)
 
 
 def _seed(text: str) -> int:

@@ -23,7 +23,7 @@ from lnlab.datasets import BUNDLED, fetch
 from lnlib import _install
 
 # Import names of the packages that the extra [nn] installs.
-EXTRA = ("torch", "sklearn", "scipy", "pooch", "requests", "filelock", "tqdm")
+EXTRA = ("torch", "sklearn", "scipy", "pooch", "requests", "filelock", "tqdm", "joblib")
 # Signals that end a job: time limits of schedulers, `kill`, a terminal that is closed.
 STOP_SIGNALS = ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGHUP")
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell reports it
@@ -99,7 +99,12 @@ def _invocations(args: argparse.Namespace) -> Iterator[Invocation]:
         )
     if not args.out:
         raise ValueError("--out must be a folder, got an empty name; '.' is this folder")
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1:  # each of torchrun's processes would run all
+        raise ValueError("start replay without torchrun; --jobs N trains N runs at a time")
+    if args.scheduler and args.engine != "dask":
+        raise ValueError("--scheduler is the address of a Dask cluster; add --engine dask")
     options = {"out": Path(args.out), "device": args.device, "again": args.again}
+    options |= {"jobs": args.jobs, "engine": args.engine, "scheduler": args.scheduler}
     if args.experiment == BOOK:
         on_gpu = _is_gpu(args.device)
         for experiment in map(experiments.find, experiments.names()):
@@ -155,7 +160,6 @@ def _replay(args: argparse.Namespace) -> int:
 
     from lnlab.runner import record_runs
 
-    rank = os.environ.get("RANK")
     with stopped_by_signals():
         try:
             default_threads = torch.get_num_threads()
@@ -163,16 +167,11 @@ def _replay(args: argparse.Namespace) -> int:
                 torch.set_num_threads(threads or default_threads)
                 record_runs(experiments.find(name), settings, seeds, **options)
         except KeyboardInterrupt as stop:
-            if rank is not None:  # torchrun sends a second signal
-                for number in (signal.SIGINT, signal.SIGTERM):
-                    signal.signal(number, signal.SIG_IGN)
-            if rank in (None, "0"):
-                messages.warn(
-                    f"\nStopped{stop}. Checkpoints are kept: the same command goes on from there."
-                )
+            messages.warn(
+                f"\nStopped{stop}. Checkpoints are kept: the same command goes on from there."
+            )
             return 128 + getattr(stop, "number", signal.SIGINT)
-    if rank in (None, "0"):
-        messages.info(_next_steps(args.experiment, args.out))
+    messages.info(_next_steps(args.experiment, args.out))
     return 0
 
 

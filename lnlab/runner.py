@@ -1,21 +1,18 @@
-"""Train and record many runs, over settings and seeds, in one process or on several ranks."""
+"""Train and record many runs, over settings and seeds, in one process or in several."""
 
 from __future__ import annotations
 
 import datetime
-import functools
-import itertools
 import math
 import os
 import shlex
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from lnlab import atomic_write, checkpoint, distributed, messages, records
+from lnlab import atomic_write, checkpoint, messages, parallel, records
 from lnlab.config import Settings, check_different, check_runs, cli_args
 from lnlab.experiment import Experiment
 from lnlab.progress import Progress
@@ -31,13 +28,15 @@ def record_runs(
     out: Path,
     device: str = "auto",
     again: bool = False,
+    jobs: int = 1,
+    engine: parallel.Engine = "loky",
+    scheduler: str | None = None,
     **options: Any,
 ) -> list[Path]:
     """Run every pair of settings and seed that has no record yet, with checkpoints.
 
     The checkpoint of a run is in ``.checkpoints`` next to its record until the record is written; a
-    call after an interruption resumes from it. Several processes that ``torchrun`` has started
-    share the runs: see :mod:`lnlab.distributed`. If another call is training a run in the same
+    call after an interruption resumes from it. If another call is training a run in the same
     folder, this call waits for it.
 
     Args:
@@ -47,6 +46,11 @@ def record_runs(
         out: Folder of the records, which has a subfolder for each experiment.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         again: Repeat runs that are recorded, and discard checkpoints that cannot be used.
+        jobs: Number of runs at a time, each in a process of its own if there are several; they
+            share the CPU threads of this process.
+        engine: ``loky`` for processes of this machine, ``dask`` for the workers of a cluster
+            (:mod:`lnlab.parallel`).
+        scheduler: Address of the cluster's scheduler.
         **options: Further arguments of the run: ``step``, if the experiment has several
             implementations; by default the fastest one that is available.
 
@@ -64,107 +68,166 @@ def record_runs(
         options = {"step": "auto"} | options
     run_class.check(settings, device, **options)
     check_runs(settings, seeds)
-    team = distributed.join(resolve_device(device))
     runs = [
         (config, seed, records.path_of(out, experiment.name, experiment.stem(config, seed)))
         for seed in seeds
         for config in settings
     ]
     check_different("record_runs: records", [path.name for *_, path in runs])
-    load_data = functools.cache(lambda: experiment.load(settings[0]))
-    runs_hash = zlib.crc32(repr([run[:2] for run in runs]).encode())
-
-    damaged: list[str] = []
-
-    def is_due(*run: Any) -> bool:
-        try:
-            return not _is_recorded(*run)
-        except records.BadRecord as error:  # reported at the end, after the other runs
-            damaged.append(str(error))
-            return False
-
-    def paths() -> list[Path]:
-        if damaged:
-            raise records.BadRecord("\n".join(damaged))
-        return [path for *_, path in runs]
-
-    def select_due() -> list[int]:
-        """On rank 0, clean up and return the hash of the runs and whether each is to be run."""
-        for folder in {path.parent for *_, path in runs}:
-            for pattern in ("*.json", "*.npz"):
-                atomic_write.remove_stale(folder, pattern)
-            atomic_write.remove_stale(folder / checkpoint.FOLDER, "*.pt")
-        for *_, path in runs:
-            checkpoint.remove_recorded(path, messages.info)
-        due = [again or is_due(*run) for run in runs]
-        for *_, path in itertools.compress(runs, due):
-            records.check_writable(path)
-            records.check_writable(checkpoint.path_of(path))
-        if any(due):
-            load_data()  # before the other ranks do, because it may download the data
-        return [runs_hash, *map(int, due)]
-
-    first_hash, *due = team.agree(select_due, 1 + len(runs))
-    if runs_hash != first_hash:
-        raise ValueError(
-            f"rank {team.rank} was asked for other runs than rank 0; start all ranks with one "
-            "command, and name --epochs and --seeds if not every machine has a GPU"
-        )
-    todo = list(itertools.compress(runs, due))
-    if (done := len(runs) - len(todo) - len(damaged)) and team.rank == 0:
+    todo, damaged = _due(runs, again)
+    for *_, path in todo:
+        records.check_writable(path)
+        records.check_writable(checkpoint.path_of(path))
+    if done := len(runs) - len(todo) - len(damaged):
         messages.info(f"{done} of {len(runs)} runs are recorded already in {out}.")
-    if not todo:
-        return paths()
-    for message in damaged:
-        messages.warn(message)
-    data = load_data()
-
-    def num_updates(run: distributed.Run) -> int:
-        return run[0].epochs * run_class.updates(run[0], data)
-
-    def train_run(
-        config: Settings, seed: int, path: Path, count: distributed.Count
-    ) -> dict[str, Any]:
-        bar.set_description(f"{team.label}{experiment.label.format(**vars(config))}, seed {seed}")
-        bar.start_run()
-        run = run_class(config, data, seed=seed, device=team.device, **options)
-        points = []
-        for point in train(
-            run,
-            epochs=config.epochs,
-            first_epoch_points=config.first_epoch_points,
-            checkpoint=checkpoint.path_of(path),
-            again=again,
-            on_update=count,
-            on_resume=functools.partial(count, resumed=True),
-        ):
-            points.append(point)
-            bar.set_postfix_str(_progress_text(experiment, point))
-        return _record(run, data, points, team.device, out)
-
-    def train_locked(run: distributed.Run, count: distributed.Count) -> Iterator[dict[str, Any]]:
-        *_, path = run
-        with checkpoint.acquire_lock(path, bar.set_description):
-            # Another command may have recorded the run in the meantime.
-            if not again and _is_recorded(*run):
-                count(num_updates(run), resumed=True)
-                yield records.read(path)
-            else:
-                yield train_run(*run, count)
-
-    def on_written(path: Path) -> None:
-        checkpoint.drop(*next(run for run in todo if run[2] == path))
-
-    ordered = todo
-    if team.size > 1:
-        ordered = sorted(todo, key=num_updates, reverse=True)  # so that all ranks end together
-    if team.rank == 0:
+    if todo:
+        for message in damaged:
+            messages.warn(message)
+        data = experiment.load(settings[0])  # first here, because it may download the data
         estimate = _cpu_estimate(experiment, todo) if device == "auto" else ""
         count = f"{len(todo)} run{'s' * (len(todo) > 1)}"
-        messages.info(f"{count} on {team}; records go to {out}.{estimate}")
-    with Progress(total=sum(map(num_updates, todo)), disable=team.rank > 0) as bar:
-        team.work(ordered, train_locked, on_written, bar)
-    return paths()
+        places = {"loky": records.device_name(resolve_device(device)), "dask": scheduler}
+        at_a_time = f", {jobs} at a time" if jobs > 1 else ""
+        messages.info(f"{count} on {places[engine]}{at_a_time}; records go to {out}.{estimate}")
+        updates = {path: run.epochs * run_class.updates(run, data) for run, _, path in todo}
+        how = _How(experiment, out, device, again, options)
+        with Progress(total=sum(updates.values())) as bar:
+            if jobs == 1 and engine == "loky":
+                failures = {path: _try_record(how, *run, path, data, bar) for *run, path in todo}
+            else:
+                failures = _record_in_parallel(
+                    how, todo, updates, bar, jobs=jobs, engine=engine, scheduler=scheduler
+                )
+        _raise_failures(failures)
+    if damaged:
+        raise records.BadRecord("\n".join(damaged))
+    return [path for *_, path in runs]
+
+
+Planned = tuple[Settings, int, Path]  # settings, seed, the record's path
+
+
+class _How(NamedTuple):
+    """What is the same in all runs of a call."""
+
+    experiment: Experiment
+    out: Path
+    device: str
+    again: bool
+    options: dict[str, Any]
+
+
+def _due(runs: Sequence[Planned], again: bool) -> tuple[list[Planned], list[str]]:
+    """Remove what earlier calls left behind; return the runs to train, and damaged records."""
+    for folder in {path.parent for *_, path in runs}:
+        for pattern in ("*.json", "*.npz"):
+            atomic_write.remove_stale(folder, pattern)
+        atomic_write.remove_stale(folder / checkpoint.FOLDER, "*.pt")
+    todo, damaged = [], []
+    for run in runs:
+        checkpoint.remove_recorded(run[2], messages.info)
+        try:
+            if again or not _is_recorded(*run):
+                todo.append(run)
+        except records.BadRecord as error:  # reported at the end, after the other runs
+            damaged.append(str(error))
+    return todo, damaged
+
+
+def _record_in_parallel(
+    how: _How,
+    todo: Sequence[Planned],
+    updates: dict[Path, int],
+    bar: Progress,
+    **where: Any,
+) -> dict[Path, str]:
+    """Record runs in other processes, the longest first, so that all end together."""
+    threads = max(1, torch.get_num_threads() // where["jobs"])
+    ordered = sorted(todo, key=lambda run: updates[run[2]], reverse=True)
+    calls = [(how, threads, todo[0][0], *run) for run in ordered]
+    failures = {}
+    for path, failures[path] in parallel.run_all(_record_in_process, calls, **where):
+        bar.update(updates[path])
+        bar.set_postfix_str(path.stem)
+    return failures
+
+
+def _record_in_process(
+    how: _How, threads: int, first: Settings, settings: Settings, seed: int, path: Path
+) -> tuple[Path, str]:
+    """Record one run in a process of :func:`lnlab.parallel.run_all`; return why it failed."""
+    torch.set_num_threads(threads)
+    key = f"{how.experiment.name} {first}"
+    if key not in _DATA:
+        _DATA.clear()
+        _DATA[key] = how.experiment.load(first)
+    total = settings.epochs * how.experiment.run_class.updates(settings, _DATA[key])
+    number = parallel.process_number()  # below the bar of all runs, on a terminal
+    hidden = number is None or not messages.stderr().isatty()
+    with Progress(total=total, position=number, leave=False, disable=hidden) as bar:
+        return path, _try_record(how, settings, seed, path, _DATA[key], bar)
+
+
+_DATA: dict[str, Any] = {}  # of this process, which trains many runs on the same data
+
+
+def _try_record(
+    how: _How, settings: Settings, seed: int, path: Path, data: Any, bar: Progress
+) -> str:
+    """Train a run and write its record; return why it failed, or an empty string."""
+    try:
+        with checkpoint.acquire_lock(path, bar.set_description):
+            # Another command may have recorded the run in the meantime.
+            if not how.again and _is_recorded(settings, seed, path):
+                bar.skip(settings.epochs * how.experiment.run_class.updates(settings, data))
+                return ""
+            record = _train(how, settings, seed, path, data, bar)
+            records.check(record, path.name)
+            records.write(record, path)
+            checkpoint.drop(settings, seed, path)
+    except (ValueError, RuntimeError) as error:
+        # At once, above the progress bar; the others may take hours.
+        messages.warn(f"{path.stem} has failed: {error}")
+        return str(error)
+    return ""
+
+
+def _train(
+    how: _How, settings: Settings, seed: int, path: Path, data: Any, bar: Progress
+) -> dict[str, Any]:
+    """Train a run and return its record."""
+    experiment = how.experiment
+    device = parallel.device_of_process(resolve_device(how.device))
+    bar.set_description(f"{experiment.label.format(**vars(settings))}, seed {seed}")
+    bar.start_run()
+    run = experiment.run_class(settings, data, seed=seed, device=device, **how.options)
+    points = []
+    for point in train(
+        run,
+        epochs=settings.epochs,
+        first_epoch_points=settings.first_epoch_points,
+        checkpoint=checkpoint.path_of(path),
+        again=how.again,
+        on_update=bar.update,
+        on_resume=bar.skip,
+    ):
+        points.append(point)
+        bar.set_postfix_str(_progress_text(experiment, point))
+    return _record(run, data, points, device, how.out)
+
+
+def _raise_failures(failures: dict[Path, str]) -> None:
+    """Raise one error that names all failed runs, if there are any.
+
+    Args:
+        failures: From the path of each run to the reason of its failure, or to an empty string.
+    """
+    failed = [f"\n  {path.stem}: {reason}" for path, reason in failures.items() if reason]
+    if failed:
+        raise RuntimeError(
+            f"{len(failed)} of {len(failures)} runs have no record yet:{''.join(failed)}\n"
+            "The same command tries them again, from their checkpoints."
+        )
 
 
 def _progress_text(experiment: Experiment, point: Point) -> str:
@@ -200,7 +263,7 @@ def _is_recorded(settings: Settings, seed: int, path: Path) -> bool:
     return True
 
 
-def _cpu_estimate(experiment: Experiment, todo: Sequence[distributed.Run]) -> str:
+def _cpu_estimate(experiment: Experiment, todo: Sequence[Planned]) -> str:
     """Without a GPU, return a message with the expected time, from the book's runs on a CPU."""
     if torch.cuda.is_available():
         return ""

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import lnlib
-from lnlab import checkpoint, distributed, records, runner, training
+from lnlab import checkpoint, parallel, records, runner, training
 from lnlab.cli import main
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist.run import Settings
@@ -108,18 +108,33 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
     assert Bar.last.skipped == 1437 // 16, "updates of the other command are not in the rate"
 
 
-def test_ranks_start_with_the_longest_runs(tmp_path, monkeypatch):
-    class Team(distributed.SingleProcess):
-        size = 2
-
-        def work(self, runs, *_):
-            self.epochs = [settings.epochs for settings, *_ in runs]
-
-    team = Team(torch.device("cpu"))
-    monkeypatch.setattr(distributed, "join", lambda device: team)
+def test_several_processes_start_with_the_longest_runs(tmp_path, monkeypatch):
+    begun = []
+    monkeypatch.setattr(parallel, "run_all", lambda function, calls, **_: begun.extend(calls) or ())
     chosen = [Settings(norm=n, epochs=e, **SMALL) for n, e in (("none", 1), ("layer", 3))]
-    record_runs(mnist.EXPERIMENT, chosen, [0, 1], out=tmp_path, device="cpu")
-    assert team.epochs == [3, 3, 1, 1]
+    record_runs(mnist.EXPERIMENT, chosen, [0, 1], out=tmp_path, device="cpu", jobs=2)
+    assert [settings.epochs for *_, settings, _, _ in begun] == [3, 3, 1, 1]
+
+
+def weights(out, *more):
+    one = ["--norm", "layer", "--optimizer", "sgd", "--scale", "1", "--epochs", "1", "--seeds", "0"]
+    return main(["replay", "weights", *one, "--threads", "1", "--out", str(out), *more])
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ([], "at the speed of the book's own CPU runs they take 0:00:01 (h:mm:ss)"),
+        (["--learning-rate", "0.05"], "the bar says within a minute how long the CPU takes"),
+        (["--device", "cpu"], None),  # it was asked for
+    ],
+)
+def test_what_it_means_that_there_is_no_gpu_is_said_once(tmp_path, capsys, monkeypatch, more, says):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert weights(tmp_path, *more) == 0
+    text = capsys.readouterr().out
+    assert text.count("No GPU was found: ") == (says is not None)
+    assert says is None or says in text
 
 
 @pytest.mark.parametrize("epochs", [1, 3])

@@ -107,7 +107,8 @@ def test_the_recorded_command_asks_for_the_run_and_nothing_else(experiment, draw
     assert read.threads == how.pop("threads")
     if not experiments.find(experiment).steps:
         del how["step"]
-    assert read.options == how | {"again": False}
+    alone = {"jobs": 1, "engine": "loky", "scheduler": None}
+    assert read.options == how | alone | {"again": False}
 
 
 @pytest.mark.parametrize("experiment", [n for n in EXPERIMENTS if experiments.find(n).grids])

@@ -137,26 +137,22 @@ def handlers():
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-@pytest.mark.parametrize("rank", [None, "0", "1"])
-def test_a_signal_ends_with_its_status_and_one_rank_says_what_is_kept(
-    handlers, rank, number, monkeypatch, capsys
-):
-    monkeypatch.delenv("RANK", raising=False)
-    if rank is not None:
-        monkeypatch.setenv("RANK", rank)
+def test_a_signal_ends_with_its_status_and_says_what_is_kept(handlers, number, monkeypatch, capsys):
     monkeypatch.setattr(runner, "record_runs", lambda *_, **__: os.kill(os.getpid(), number))
     before = handlers()
     assert main(["replay", "weights", "--device", "cpu"]) == 128 + number
     text = capsys.readouterr()
     assert text.out == ""
-    assert ("Checkpoints are kept: the same command goes on from there" in text.err) == (
-        rank != "1"
-    )
-    if number != signal.SIGINT and rank != "1":
+    assert "Checkpoints are kept: the same command goes on from there" in text.err
+    if number != signal.SIGINT:
         assert f"Stopped by {number.name}." in text.err
-    # A rank is ended with SIGTERM, and by then is not to be stopped on its way out.
-    ignored = dict.fromkeys((signal.SIGINT, signal.SIGTERM), signal.SIG_IGN)
-    assert handlers() == (before | ignored if rank else before)
+    assert handlers() == before
+
+
+def test_torchrun_is_refused_since_each_of_its_processes_would_train_all_runs(monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert main(["replay", "weights", "--device", "cpu"]) == 1
+    assert "without torchrun; --jobs N" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None], ids=["nohup", "a program's"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook import _feedback, exercises
+from lnbook import exercises
 from lnbook.exercises import Function, Text, Value
 
 NAMES = exercises.names()
@@ -135,33 +135,6 @@ def test_each_number_of_an_answer_may_be_off_by_the_tolerance_and_no_more(name):
             assert exercise.fault(answer + sign * 1.1 * exercise.tolerance * unit)
             if np.array_equal(answer, answer.round()):
                 assert exercise.fault(answer + sign * unit)
-
-
-def between(a, b):
-    """The numbers half the way from one result to another, where they stand in the same places."""
-    if isinstance(a, tuple):
-        same = isinstance(b, tuple) and len(a) == len(b)
-        return tuple(map(between, a, b)) if same else a
-    return (np.asarray(a) + b) / 2 if np.shape(a) == np.shape(b) else a
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong", "sentence"),
-    [case for case in misconceptions(Function) if case.values[0] in NUMERIC],
-)
-def test_a_function_half_the_way_to_a_misconception_is_not_right(name, wrong, sentence):
-    exercise = exercises.find(name)
-    rights, wrongs = exercise.run(exercise.reference), exercise.run(wrong)
-    results = [
-        right.result if run.error else between(right.result, run.result)
-        for right, run in zip(rights, wrongs, strict=True)
-    ]
-    if all(
-        _feedback.agree(new, right.result, 0) for new, right in zip(results, rights, strict=True)
-    ):
-        pytest.skip("it has another shape, or fails, wherever it differs")
-    left = iter(results)
-    assert exercise.fault(lambda *args: next(left))
 
 
 @pytest.mark.parametrize("name", NUMERIC)

@@ -100,15 +100,6 @@ def test_card_escapes_what_the_author_wrote():
     assert {"<b>&", describe(3, 1.0)} <= {text for *_, text in Page(source).elements}
 
 
-def test_a_sentence_keeps_the_room_of_the_texts_with_most_lines():
-    few, most, least = "it is " * 60, "unnormalized " * 25, "short"
-    assert len(few) > len(most)
-    assert page.lines(few, 40) < page.lines(most, 40)
-    assert most in page.room([few, least, most])
-    assert least not in page.room([few, least, most])
-    assert page.room([least, least]) == ""
-
-
 def test_page_is_drawn_without_the_template_that_it_would_lose():
     observed = []
 
@@ -153,21 +144,14 @@ def test_numbers_name_axes_and_traces_and_leave_ornaments_out():
 
 
 def test_where_figures_differ_and_the_sentence_would_not_it_names_the_controls():
-    controls = {"row": choice("Row", {"first": 0, "last": 1}), "eps": slider("eps", (1, 2, 4)),
-                "idle": choice("Idle", {"yes": 0, "no": 1})}  # fmt: skip
+    controls = {"eps": slider("eps", (1, 2, 4)), "idle": choice("Idle", {"yes": 0, "no": 1})}
     states = [
-        {"panels": [row * (eps > 1)], "text": "Large." if eps == 4 and row else "Small."}
-        for row in (0, 1)
+        {"panels": [eps], "text": "Large." if eps == 4 else "Small."}
         for eps in (1, 2, 4)
-        for _ in (0, 1)
+        for _ in range(2)
     ]
     texts = [state["text"] for state in page.make_alt_texts_unique(states, controls)]
-    assert texts[::2] == [
-        "Small. (Row: first; eps: 1)", "Small. (Row: first; eps: 2)",
-        "Small. (Row: first; eps: 4)", "Small. (Row: last; eps: 1)",
-        "Small. (Row: last; eps: 2)", "Large.",
-    ]  # fmt: skip
-    same = [{"panels": [1], "text": "So it is."} for _ in range(2)]
-    assert [s["text"] for s in page.make_alt_texts_unique(same, {"row": controls["row"]})] == [
-        "So it is."
-    ] * 2
+    assert texts[::2] == ["Small. (eps: 1)", "Small. (eps: 2)", "Large."]
+    same = [{"panels": [1], "text": "So it is."}] * 2
+    controls.pop("eps")
+    assert page.make_alt_texts_unique(same, controls) == same

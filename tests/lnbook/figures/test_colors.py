@@ -2,7 +2,6 @@
 
 import importlib
 import itertools
-import re
 from pathlib import Path
 
 import numpy as np
@@ -146,43 +145,6 @@ def test_looks_that_stand_together_have_colors_of_the_module_and_differ(rows):
 
 
 # One module owns them.
-
-COLOR = re.compile(
-    r"#[0-9a-f]{6}\b|#[0-9a-f]{3}\b(?!;? *\w)|rgba?\(\s*(\d+),\s*(\d+),\s*(\d+)", re.I
-)
-OF_THE_PAGE = ("--pst-", "--mystnb-")  # the theme's own: links, code
-FOLDERS = ("book/lnbook", "lnlib", "lnlab", "book/_static", "book/_ext", "book/_templates")
-
-
-def neutral(match):
-    """Whether a color is a gray, as a page's furniture is."""
-    text = match.group()
-    if text.startswith("#"):
-        digits = text[1:] if len(text) == 7 else "".join(2 * c for c in text[1:])
-        parts = [int(digits[i : i + 2], 16) for i in (0, 2, 4)]
-    else:
-        parts = [int(part) for part in match.groups()]
-    return max(parts) - min(parts) <= 26
-
-
-def sources():
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in (".py", ".js", ".css", ".html", ".svg") and path.name != "colors.py":
-                yield path
-
-
-def test_no_other_file_has_a_color_of_its_own():
-    strays = [
-        f"{path.relative_to(ROOT)}:{number}: {result.group()}"
-        for path in sources()
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
-        if not any(name in line for name in OF_THE_PAGE)
-        for result in COLOR.finditer(line)
-        if not neutral(result)
-        and result.group() not in (COLORS["layer"],) * (path.suffix == ".svg")
-    ]
-    assert not strays
 
 
 def test_a_dark_page_has_another_color_for_each_and_for_its_faded_form():

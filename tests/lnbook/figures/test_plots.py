@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lnbook.figures import plots
-from lnbook.figures.plots import LINE, WIDEST, _apart, band, difference, label_ends, spread
+from lnbook.figures.plots import LINE, WIDEST, _apart, label_ends
 
 
 def panel(names, ends=None, **layout):
@@ -80,33 +80,6 @@ def test_names_never_cover_each_other_and_stay_in_the_panel(here, broken):
 
 
 # Bands, differences and verdicts.
-
-
-def test_a_band_goes_from_the_lowest_to_the_highest_seed_around_their_mean():
-    low, middle, high = spread(np.array([[1.0, 5.0], [2.0, -1.0], [6.0, 2.0]]))
-    assert (low.tolist(), middle.tolist(), high.tolist()) == ([1, -1], [3, 2], [6, 5])
-    figure = go.Figure()
-    band(figure, [0, 1], (low, middle, high), ("seeds", "#123456", "dot"), "%{y}")
-    edges = [(t.name, list(t.y), t.fill) for t in figure.data]
-    assert edges == [
-        ("seeds, lower edge", [1, -1], None),
-        ("seeds, upper edge", [6, 5], "tonexty"),
-        ("seeds", [3, 2], None),
-    ]
-    band(figure, [0, 1], (middle, middle, middle), ("one", "#123456", "dot"), "%{y}")
-    assert [t.name for t in figure.data[3:]] == ["one"]  # of one seed there is no band
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([-1.25], "−1.25"),
-        ([0.5, -2.0, 3.0], "+0.50 (−2.00 to +3.00)"),
-        ([1.0, 2.0, 9.0, 1.0, 2.0], "+3.00 (+1.00 to +9.00)"),
-    ],
-)
-def test_a_difference_is_a_mean_and_of_several_seeds_its_bounds(values, expected):
-    assert difference(np.array(values)) == expected
 
 
 def test_labels_of_a_table_are_badges_corrected_for_its_rows_of_ten_seeds():

@@ -15,7 +15,6 @@ from lnbook.widgets.sphere import Sphere, cloud
 from lnbook.widgets.transformer import TransformerWidget
 
 WIDGETS = {widget.name: widget for widget in base.widgets()}
-EXAMPLES = {"element": '<div class="{}" id="x">', "several": '<div class="{} more">'}
 
 
 @pytest.mark.parametrize("name", WIDGETS)
@@ -35,17 +34,6 @@ def test_a_widget_brings_every_script_of_its_folder_and_its_look(name, tmp_path)
     assert {path.name for path in (tmp_path / name).iterdir()} == {
         f"{name}.js", f"{name}.css", *web.data,
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", WIDGETS)
-def test_a_page_has_a_widget_if_it_has_its_element(name):
-    web = WIDGETS[name]
-    element = web.element or f"ln-{name.replace('_', '-')}"
-    assert re.search(rf"\.{element}\b", web.book())  # by which the scripts find it
-    for wanted, page in ((True, EXAMPLES["element"]), (True, EXAMPLES["several"])):
-        assert web.on(page.format(element)) == wanted
-    others = (f"{element}-live", f"no-{element}", "x")
-    assert not any(web.on(EXAMPLES["element"].format(other)) for other in others)
 
 
 MADE = {

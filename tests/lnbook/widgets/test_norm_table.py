@@ -103,16 +103,6 @@ def test_a_cell_without_a_number_spoils_what_norm_would_spoil():
         assert r.warning.startswith("Example 1, feature 3 holds “oops”, where a number")
 
 
-def test_a_batch_of_one_is_said_to_return_the_bias():
-    r = make().read(state_of(TABLE[:1], norm="batch norm", bias=("2",) * 6))
-    np.testing.assert_array_equal(r.y, np.full((1, 6), 2.0))
-    assert r.warning.startswith("The batch has one example: ")
-    assert (
-        r.text
-        == "Example 1, feature 1 shares its mean 2.47 with no other number; 6 means in total."
-    )
-
-
 @given(st.floats(-1e300, 1e300))
 def test_what_is_written_reads_back_as_the_number_rounded(v):
     assert typed(exact(v)) == v
@@ -147,19 +137,6 @@ def test_html_holds_the_start_as_plain_tables():
     assert all(a.get("scope") in ("row", "col") for a in parsed.find("th"))
     ids = [a["id"] for _, a, _ in parsed.elements if "id" in a]
     assert len(ids) == len(set(ids))
-
-
-def test_text_form_is_the_same_every_time():
-    assert repr(make()) == repr(make())
-    assert "batch norm at inference" not in repr(make(running=None))
-    lines = repr(make(start="batch norm")).splitlines()
-    assert lines[0] == "Type here (4 examples × 6 features)"
-    assert lines[-1] == (
-        "Example 2, feature 3 shares its mean 20.16 with the same feature of the 3 other examples; "
-        "6 means in total."
-    )
-    means = next(line for line in lines if line.startswith("mean μ")).split()[2:]
-    assert all(rounds(t, v) for t, v in zip(means, TABLE.mean(0), strict=True))
 
 
 # The live widget.

@@ -13,7 +13,6 @@ from lnbook.widgets.replay.attention import (
     unpacked,
 )
 from lnlab import records
-from lnlab.experiments.attentive_reader import HEURISTICS
 
 EPOCHS = [0, 0.5, 1, 2]
 ASKED = [
@@ -119,13 +118,3 @@ def test_a_page_and_a_notebook_are_handed_the_same(handed):
 def test_the_book_s_file_has_the_first_seed_in_less_than_100_kilobytes(book):
     assert AttentionReplay().packed == packed([run for run in book if run["seed"] == 0])
     assert len(WEB.data["packed.js"]()) < 100_000
-
-
-def test_attention_adds_up_and_every_answer_of_the_book_is_a_name_of_its_passage(book):
-    for run in book:
-        sums = run["arrays"]["attention"].astype(float).sum(-1)
-        np.testing.assert_allclose(sums, 1, atol=5e-3)  # in half precision
-        for one in questions(run):
-            assert one.answer in one.passage
-            assert "@blank" in one.query
-    assert all(f"val_{name}_error" in book[0]["curves"] for name in HEURISTICS)

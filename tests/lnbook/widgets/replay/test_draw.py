@@ -1,12 +1,8 @@
 """The painter's Python half: what a page and a notebook are handed to draw."""
 
-import base64
-
 import numpy as np
-import pytest
 
 from lnbook.widgets.replay.draw import DrawReplay, packed, unpacked
-from lnlab import records
 
 EPOCHS = [0, 0.5, 1, 2, 3]
 
@@ -33,11 +29,6 @@ def three():
     return [made(), made("none"), made("none", "chosen")]
 
 
-@pytest.fixture(scope="module")
-def book():
-    return [run for run in records.read_all("draw") if "canvas" in run["arrays"]]
-
-
 def test_what_is_packed_comes_back_as_the_records_have_it():
     header, shades, windows = unpacked(packed(three()))
     layer, plain, chosen = three()
@@ -54,16 +45,6 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
         for kind, name in enumerate(("read_window", "write_window", "dream_window")):
             expected = np.clip(arrays[name][..., :4].astype(float), -512, 511.99)
             np.testing.assert_allclose(windows[k, :, kind], expected, atol=0.51 / 64)
-
-
-def test_with_layer_norm_each_canvas_of_the_book_ends_nearest_its_own_digit(book):
-    header, shades, _ = unpacked(packed(book))
-    own = [np.unpackbits(np.frombuffer(base64.b64decode(text), "u1")) for text in header["bits"]]
-    (layer,) = (k for k, arm in enumerate(header["arms"]) if arm["color"] == "layer")
-    last = shades[layer, -1, 0, :, -1].reshape(len(own), -1) / 15
-    apart = np.abs(last[:, None] - np.array(own)).mean(-1)
-    assert apart.argmin(1).tolist() == list(range(len(own)))
-    assert apart.diagonal().max() < 0.1
 
 
 def test_a_page_and_a_notebook_are_handed_the_same(handed):

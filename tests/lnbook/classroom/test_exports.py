@@ -16,7 +16,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from lnbook.__main__ import main
-from lnbook.classroom import chapters, exports, glossary, quizzes
+from lnbook.classroom import exports, glossary, quizzes
 from lnbook.widgets.quiz import choose, order
 from lnbook.widgets.quiz.texts import markup
 
@@ -178,20 +178,8 @@ def test_the_back_of_a_card_has_formulas_for_anki_and_no_mark_of_the_book():
     assert "<i>What normalization costs: operations, memory, time</i>" in backs["memory-bound"]
 
 
-def test_works_cited_together_stand_in_one_pair_of_brackets():
-    cited = "{cite:p}`Glorot2010,He2015`"
-    assert glossary.renderer()(cited) == "(Glorot and Bengio 2010; He et al. 2015)"
-    assert chapters.plain(cited) == "(Glorot, 2010; He, 2015)"
-    assert chapters.plain("{cite:t}`Zhang2019b`") == "(Zhang, 2019b)"
-
-
 def test_one_command_writes_them(tmp_path, capsys):
     assert main(["export", "--out", str(tmp_path / "out")]) == 0
     text = capsys.readouterr().out.split()
     assert [Path(path).name for path in text] == list(exports.FILES)
     assert all(Path(path).stat().st_size > 10_000 for path in text)
-
-
-def test_the_page_links_to_each_of_them():
-    page = (BOOK / "glossary.md").read_text("utf-8")
-    assert set(re.findall(r'<a href="([^"]+)" download>', page)) == set(exports.FILES)

@@ -11,7 +11,6 @@ import pytest
 
 from lnbook import exercises
 from lnbook.classroom import chapters, checks, homework
-from lnbook.classroom import grade as grading
 from lnbook.classroom.grade import Row, Where, grade, table
 from lnbook.classroom.submissions import find_submissions, read, restore
 from tests.cases import submissions
@@ -157,22 +156,6 @@ def test_no_text_of_a_student_is_a_formula_or_further_cells(start):
     assert ";" not in lines[1]  # separates cells where a comma is the decimal sign
 
 
-@pytest.mark.slow
-def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course, monkeypatch):
-    monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
-    with grading.nbgrader.gradebook(course["folder"]) as gradebook:
-        result = gradebook.find_grade("undo-check", "introduction", "homework", "wrong")
-        result.manual_score = 0.5
-        gradebook.db.commit()
-        try:
-            graded = grade(course["folder"] / "submitted", where=LIMITS)
-        finally:
-            result.manual_score = None
-            gradebook.db.commit()
-    (total,) = [total for total in graded.totals if total.student == "wrong"]
-    assert total.points == 1.5
-
-
 # Submissions as programs and people lay them out.
 
 
@@ -219,16 +202,6 @@ def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):
         os.utime(path, (1e9 - age, 1e9 - age))
     ((submission,), _) = find_submissions(tmp_path, "homework", {"introduction": []})
     assert str(submission.notebooks["introduction"].path) == "introduction-2.ipynb"
-
-
-def test_another_homework_of_the_course_is_not_taken_for_this_one(tmp_path):
-    path = tmp_path / "ada" / "second" / "introduction.ipynb"
-    path.parent.mkdir(parents=True)
-    path.write_text("{}", "utf-8")
-    ((submission,), _) = find_submissions(
-        tmp_path, "first", {"introduction": []}, others=["second"]
-    )
-    assert submission.notebooks == {}
 
 
 @pytest.fixture(scope="module")
@@ -304,3 +277,13 @@ def test_a_check_made_of_data_says_what_the_exercise_says(name):
             assert checks.fault(whole, wrong) == text
             assert checks.fault(opened, wrong) == text
     assert "expected" not in opened
+
+
+def test_another_homework_of_the_course_is_not_taken_for_this_one(tmp_path):
+    path = tmp_path / "ada" / "second" / "introduction.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}", "utf-8")
+    ((submission,), _) = find_submissions(
+        tmp_path, "first", {"introduction": []}, others=["second"]
+    )
+    assert submission.notebooks == {}

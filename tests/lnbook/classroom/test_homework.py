@@ -1,25 +1,19 @@
 """Homework from the exercises, as nbgrader makes it: no solution, numbers by seed, all it needs."""
 
-import ast
 import json
 import re
-import shlex
 
 import nbformat
 import pytest
 
 from lnbook import exercises
-from lnbook.__main__ import _parser, main
+from lnbook.__main__ import main
 from lnbook.classroom import chapters, checks, homework, nbgrader
 from lnbook.exercises import Function
 
 TASKS = {t.name: t for chapter in exercises.chapters() for t in chapters.tasks(chapter).values()}
 DRAWN = [name for name in TASKS if homework.varies(name)]
 SEEDS = (1, 2)
-
-
-def test_most_exercises_have_inputs_of_their_own_for_a_class():
-    assert 2 * len(DRAWN) > len(TASKS)  # so says book/teaching.md
 
 
 def read(path):
@@ -115,7 +109,7 @@ def test_a_seed_can_be_changed_until_work_is_handed_in_and_after(tmp_path):
         homework.make(["layer_norm_from_scratch"], tmp_path)
 
 
-# These train for seconds; test_solutions.py lets them.
+# These train for seconds; the notebooks run them.
 @pytest.mark.parametrize("name", sorted(TASKS.keys() - {"unseen", "why-post-norm-stalls"}))
 def test_a_solution_stands_on_the_cell_above_alone_and_passes_with_another_seed(name):
     task = TASKS[name]
@@ -126,24 +120,6 @@ def test_a_solution_stands_on_the_cell_above_alone_and_passes_with_another_seed(
     for one in homework.select([name]):  # with what it stands on, if that is another exercise
         exec(one.solution, names)
     assert exercises.fault(name, eval(task.answer, names), seed=5) is None
-
-
-def test_an_exercise_brings_along_the_one_it_stands_on():
-    assert [task.name for task in homework.select(["padding-safe"])] == [
-        "normalize",
-        "padding-safe",
-    ]
-    alone = [len(homework.select([name])) for name in TASKS if name != "padding-safe"]
-    assert set(alone) == {1}
-
-
-def test_a_first_cell_imports_and_computes_nothing_of_another_exercise(everything):
-    for given, _ in pairs(everything):
-        (first,) = [c for c in given.cells if c.metadata.nbgrader.grade_id == "setup"]
-        solved = {n for task in TASKS.values() for n in task.binds if task.name in DRAWN}
-        made = set().union(*map(chapters.bound, ast.parse(first.source).body))
-        assert {"np", "lnlib", "checks"} <= made
-        assert not solved & made - {"normalize", "layer_norm"}, first.source
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -173,13 +149,6 @@ def test_one_command_makes_it_and_says_what_to_do_next(tmp_path, capsys):
     assert check == 'checks.check("undo", undo)'
 
 
-def test_the_list_names_every_exercise_once(capsys):
-    assert main(["homework", "--list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert sorted(line.split()[1] for line in lines) == sorted(exercises.names())
-    assert {line.split()[1] for line in lines if line.endswith("by seed")} == set(DRAWN)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -193,21 +162,4 @@ def test_a_wrong_argument_is_one_sentence_and_writes_nothing(tmp_path, capsys, a
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_command_printed_for_grading_is_one_that_grade_accepts(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(nbgrader, "run", lambda *arguments: "")
-    assert main(["homework", "two-lines", "--out", str(tmp_path / "my course")]) == 0
-    words = shlex.split(capsys.readouterr().out.splitlines()[-1])
-    assert words[:3] == ["python", "-m", "lnbook"]
-    given = _parser().parse_args(words[3:])
-    assert given.folder == str(tmp_path / "my course" / "submitted")
-    assert given.container or given.trust
-
-
-def test_without_nbgrader_the_command_says_how_to_get_it(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(nbgrader.importlib.util, "find_spec", lambda name: None)
-    assert main(["homework", "introduction", "--out", str(tmp_path / "out")]) == 1
-    assert 'pip install -e ".[teach]"' in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -66,45 +66,47 @@ def test_a_submission_that_has_run_does_not_run_again(two):
     assert ran == []
 
 
+def replace_spaces(folder):
+    path = folder / "submitted" / "ada.ipynb"
+    path.write_text(path.read_text("utf-8").replace("mean, var", "mean,  var"), "utf-8")
+
+
+def add_a_file(folder):
+    (folder / "submitted" / "ada").mkdir()
+    notebook = folder / "submitted" / "ada.ipynb"
+    notebook.rename(folder / "submitted" / "ada" / "introduction.ipynb")
+    (folder / "submitted" / "ada" / "helper.py").write_text("x = 1")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("change", ["seed", "notebook", "file", "limits", "library", "torch"])
+@pytest.mark.parametrize(
+    ("change", "where", "times"),
+    [
+        (lambda folder: make(folder, submissions.SEED + 1), Where(), 2),
+        (replace_spaces, Where(), 1),
+        (add_a_file, Where(), 1),
+        (lambda folder: None, Where(seconds=61), 2),
+    ],
+    ids=["seed", "notebook", "file", "limits"],
+)
 def test_a_submission_runs_again_when_what_its_grade_depends_on_has_changed(
-    two, change, monkeypatch
+    two, change, where, times
 ):
     folder, ran = two
-    where, times = Where(), 2
-    if change == "seed":
-        make(folder, submissions.SEED + 1)
-    elif change == "notebook":
-        path = folder / "submitted" / "ada.ipynb"
-        path.write_text(path.read_text("utf-8").replace("mean, var", "mean,  var"), "utf-8")
-        times = 1
-    elif change == "file":
-        (folder / "submitted" / "ada").mkdir()
-        (folder / "submitted" / "ada.ipynb").rename(
-            folder / "submitted" / "ada" / "introduction.ipynb"
-        )
-        (folder / "submitted" / "ada" / "helper.py").write_text("x = 1")
-        times = 1
-    elif change == "limits":
-        where = Where(seconds=61)
-    elif change == "torch":
-        version = importlib.metadata.version
-        monkeypatch.setattr(
-            importlib.metadata, "version", lambda n: "9" if n == "torch" else version(n)
-        )
-    else:
-        before = runner.stripped
-
-        def newer(room):
-            book = before(room)
-            with (book / "lnlib" / "__init__.py").open("a") as file:
-                file.write("\n# newer")
-            return book
-
-        monkeypatch.setattr(runner, "stripped", newer)
+    change(folder)
     grade(folder / "submitted", where=where)
     assert len(ran) == times
+
+
+@pytest.mark.slow
+def test_a_submission_runs_again_with_another_version_of_a_package(two, monkeypatch):
+    folder, ran = two
+    version = importlib.metadata.version
+    monkeypatch.setattr(
+        importlib.metadata, "version", lambda n: "9" if n == "torch" else version(n)
+    )
+    grade(folder / "submitted")
+    assert len(ran) == 2
 
 
 @pytest.mark.slow
@@ -177,16 +179,6 @@ def test_in_a_container_a_submission_has_no_network_and_sees_no_other(
     mounted = [part for part in ran.split() if ":/" in part]
     assert len(mounted) == 2
     assert not any(str(folder) in part for part in mounted)
-
-
-@pytest.mark.slow
-@posix
-def test_an_image_that_cannot_be_had_ends_the_grading_before_any_submission(two, containers):
-    folder, ran = two
-    containers("docker", status=1)
-    with pytest.raises(ValueError, match=r"--container must be an image .* got class: denied"):
-        grade(folder / "submitted", where=Where(container="class"))
-    assert ran == []
 
 
 @posix

@@ -12,8 +12,8 @@ from lnbook.chapters.claims import chart
 from lnbook.chapters.claims.chart import KINDS, ClaimChart
 from lnbook.figures.table import badge, mark
 from lnlab import claims, comparison
-from lnlab.claims import ClaimResult, Finding, numbers
-from lnlab.comparison import NOT_RECORDED, Evidence
+from lnlab.claims import ClaimResult, Finding
+from lnlab.comparison import Evidence
 
 BOOK = Path(lnbook.__file__).parents[1]
 
@@ -107,20 +107,6 @@ def test_a_share_beyond_the_scale_stays_within_the_strip():
 
 
 # Beside what other pages say.
-
-
-def test_the_paper_page_asks_for_every_number_and_gets_not_yet_recorded_where_there_is_none(
-    tmp_path,
-):
-    cited = re.findall(
-        r"^<!-- here: ([\w-]+) -->$", (BOOK / "equations.md").read_text("utf-8"), re.M
-    )
-    assert set(cited) == {*numbers.OF, "figure-6"}
-    for name in numbers.OF:
-        rows = numbers.rows(name, claims.Records(tmp_path))
-        assert {row.cells[-1] for row in rows} <= {NOT_RECORDED, "not among the tasks"}
-        assert all(len(row.cells) == 5 for row in rows)
-        assert {numbers.seeds(row.experiment, claims.Records(tmp_path)) for row in rows} == {0}
 
 
 def test_the_sentence_counts_the_claims_and_what_was_tested(weighed):

@@ -76,14 +76,6 @@ def test_the_blocks_are_those_of_autograd(norm, whose):
     assert result["length"] == pytest.approx(lengths[1] / lengths[0], rel=1e-9)
 
 
-def test_the_circle_holds_the_whole_way():
-    for length, rate in itertools.product((0.5, 1, 2), (0.1, 0.3, 1)):
-        way, angles = circle.draw_circle(length, rate)
-        tips, _, turns = spiral(length, rate)
-        assert np.abs(tips).max() < way.layout.xaxis.range[1]
-        np.testing.assert_allclose(angles.data[0].y, turns, atol=0.006)
-
-
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("family", figures.FAMILIES.values())
 @pytest.mark.parametrize(("scale", "scaled"), [(1, "inputs"), (4, "inputs"), (4, "weights")])
@@ -110,3 +102,11 @@ def test_the_metric_is_the_second_derivative_of_the_divergence(norm, family, sca
     zero = torch.tensor(0.0, dtype=torch.float64)
     exact = torch.autograd.functional.hessian(kl, zero).item() / 2
     assert figures.gain(norm, family, scale, scaled, "exact") == pytest.approx(exact, rel=1e-9)
+
+
+def test_the_circle_holds_the_whole_way():
+    for length, rate in itertools.product((0.5, 1, 2), (0.1, 0.3, 1)):
+        way, angles = circle.draw_circle(length, rate)
+        tips, _, turns = spiral(length, rate)
+        assert np.abs(tips).max() < way.layout.xaxis.range[1]
+        np.testing.assert_allclose(angles.data[0].y, turns, atol=0.006)

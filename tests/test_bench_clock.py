@@ -1,7 +1,6 @@
 """How the bench takes a time, by a clock that is set by hand, and what a row makes of it."""
 
 import pytest
-import torch
 
 from bench import table
 
@@ -40,27 +39,6 @@ def test_a_time_is_the_milliseconds_of_one_call_of_several(clock, times):
     expected = {1: 2.0, 4: 5.0}[times]
     assert table.milliseconds(call, times=times) == pytest.approx(expected)
     assert call.count == times
-
-
-def test_on_a_gpu_the_time_is_that_between_its_events(monkeypatch):
-    log = []
-
-    class Event:
-        def __init__(self, enable_timing):
-            assert enable_timing
-
-        def record(self):
-            log.append(self)
-
-        def synchronize(self):
-            log.append("waits")
-
-        def elapsed_time(self, end):
-            assert log == [self, "call", "call", "call", end, "waits"]
-            return 12.0  # milliseconds
-
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    assert table.milliseconds(lambda: log.append("call"), "cuda", times=3) == pytest.approx(4.0)
 
 
 def test_the_median_counts_without_the_first_call_and_not_the_mean_or_the_fastest(clock):

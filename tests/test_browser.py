@@ -7,11 +7,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from tests.book import conftest
 from tools import browser
 
 ROOT = Path(__file__).parents[1]
@@ -137,40 +135,3 @@ def test_a_browser_off_the_path_is_found(monkeypatch, tmp_path, base, place):
     assert results == [str(tmp_path / base / place)]
     (tmp_path / base / place).chmod(0o644)
     assert list(browser.find_browsers(tmp_path, tmp_path / "home" / "me")) == []
-
-
-EVERY = pytest.mark.every_browser
-NOT_IN = pytest.mark.not_in("firefox", reason="it cannot")
-
-
-@pytest.mark.parametrize(
-    ("requested", "firefox_path", "mark", "runs"),
-    [
-        ("", True, EVERY, ["chromium", "firefox, slow"]),
-        ("", False, EVERY, ["chromium"]),
-        ("", True, NOT_IN, ["chromium"]),
-        ("firefox webkit", False, EVERY, ["firefox", "webkit"]),
-        ("chromium firefox", True, NOT_IN, ["chromium", "firefox: it cannot"]),
-    ],
-)
-def test_a_page_test_runs_in_the_browsers_asked_for(
-    monkeypatch, requested, firefox_path, mark, runs
-):
-    monkeypatch.setenv("BROWSERS", requested)
-    monkeypatch.setattr(conftest, "FIREFOX", firefox_path)
-    marked = {mark.name: mark.mark}
-    test = SimpleNamespace(
-        get_closest_marker=marked.get,
-        iter_markers=lambda name: filter(None, [marked.get(name)]),
-    )
-    result = conftest.in_browsers(SimpleNamespace(definition=test))
-    names = {"slow": "firefox, slow", "skip": "firefox: it cannot"}
-    assert [names[one.marks[0].name] if one.marks else one.values[0] for one in result] == runs
-    reasons = [mark.kwargs["reason"] for one in result for mark in one.marks if mark.name == "skip"]
-    assert set(reasons) <= {"firefox: it cannot"}
-
-
-def test_a_browser_that_is_not_known_is_refused(monkeypatch):
-    monkeypatch.setenv("BROWSERS", "chromium opera")
-    with pytest.raises(pytest.UsageError, match=r"opera.*chromium.*firefox.*webkit"):
-        conftest.in_browsers(None)

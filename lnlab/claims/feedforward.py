@@ -90,7 +90,7 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
                 d = np.array([_mean_over_training(b, name) / _mean_over_training(a, name) - 1
                               for a, b in pairs])  # fmt: skip
                 runs = tuple(run for pair in pairs for run in pair)
-                what = f"{description}, {arm_name(norm_name)} against no norm"
+                what = f"{description}, {arm_name(norm_name)} versus no norm"
                 results.append(
                     Finding(what, d, "of that without a norm", d, runs, norm_name == norm)
                 )
@@ -211,7 +211,7 @@ def faster_than_batch_norm(size: int) -> Evaluator:
                 *arms,
                 lambda run, n=name: curve(run, n),
                 _mnist_updates,
-                f"{description}, layer norm against batch norm",
+                f"{description}, layer norm versus batch norm",
             )
             for name, description in (("train_nll", "training NLL"), ("test_error", "test error"))
         )
@@ -285,7 +285,7 @@ def one_by_one(records: Records) -> list[Finding]:
         other = by_seed(records.select("mnist", norm=norm, batch_size=size, data="mnist"))
         if len(layer.keys() & other.keys()) < 2:
             continue
-        what = f"test error at the end, batches of 1, against {arm_name(norm)} with {size}"
+        what = f"test error at the end, batches of 1, versus {arm_name(norm)} with {size}"
         arms = Arm(other, RATE, {}), Arm(layer, RATE, {})
         results.append(mnist_end(arms, "test_error", "points", what, factor=100,
                                 counts=norm == "batch"))  # fmt: skip
@@ -319,7 +319,7 @@ def _test_end(group: RunGroup, what: str, plain: str) -> Finding:
     name, unit, factor = {"error": ("test_error", "points", 100), "NLL": ("test_nll", "nats", 1)}[
         what
     ]
-    text = f"test {what} at the end against {arm_name(plain)}"
+    text = f"test {what} at the end versus {arm_name(plain)}"
     return final_metric_difference(group, name, unit, text, "batch", plain, factor=factor,
                                    plateau_score=lambda run: curve(run, name))  # fmt: skip
 
@@ -385,7 +385,7 @@ def _rates_of_digits(records: Records) -> list[Finding]:
         if len(seeds) > 1:
             a, b = (np.array([best[norm][seed] for seed in seeds]) for norm in ("layer", "none"))
             typical = [f"{np.exp(np.log(rates).mean()):.2g}" for rates in (a, b)]
-            what = f"digits, {cell.upper()}: best rate {typical[0]} against {typical[1]}"
+            what = f"digits, {cell.upper()}: best rate {typical[0]} versus {typical[1]}"
             results.append(Finding(what, np.log10(b / a), "powers of ten", None, tuple(runs)))
     return results
 
@@ -431,7 +431,7 @@ def deep(records: Records) -> list[Finding]:
         rates = [*map(_format_schedule, best)]
         what = (
             f"{depth} blocks, {STARTS[initialization]}: lowest validation loss, "
-            f"{placement}-norm at rate {rates[0]} against no norm at {rates[1]}"
+            f"{placement}-norm at rate {rates[0]} versus no norm at {rates[1]}"
         )
         counts = (depth, placement) == (24, "pre") and not any(
             finding.counts for finding in results

@@ -245,7 +245,7 @@ def own_best(records: Records) -> list[Finding]:
         values = smoothed(values) if smooth else values
         return float(task.updates(run)[known][values.argmin()]) if known.any() else np.nan
 
-    what = "updates to its own best score, against the baseline's"
+    what = "updates to its own best score, compared with the baseline's"
     return [
         trained.at_best_of_validation(
             group, functools.partial(updates_at_best, smooth=smooth), "updates",
@@ -332,7 +332,7 @@ def reader_error(*others: str) -> Evaluator:
 
 
 _READER_ENDS = {"error": ("val_error", "points", 100), "NLL": ("val_nll", "nats", 1)}
-_READER_END = "{} on validation at the end, against {}"
+_READER_END = "{} on validation at the end, versus {}"
 
 
 def _reader_end(group: RunGroup, what: str, plain: str) -> Finding:
@@ -367,7 +367,7 @@ def _gain_change(group: RunGroup, norm: str, description: str) -> Finding:
     seeds = sorted(set.intersection(*(set(arm.runs) for arm in used)))
     ends = np.array([[end("val_error")(arm.runs[seed]) for seed in seeds] for arm in used])
     layer, batch = np.abs(ends[::2] - ends[1::2])
-    text = f"change of the error on validation by the initial gain, against {description}"
+    text = f"change of the error on validation by the initial gain, versus {description}"
     return Finding(
         trained.describe(group, text), 100 * (layer - batch), "points", None,
         tuple(arm.runs[seed] for arm in used for seed in seeds),
@@ -438,7 +438,7 @@ def draw_bound(records: Records) -> list[Finding]:
         name, what = "test_bound_of_all", "bound of all test images at the end"
         findings = [final_metric_difference(group, name, "nats", what)]
         if group.has(TUNED_INIT, LAYER):
-            what = f"the same, against {trained.arm_name(TUNED_INIT)}"
+            what = f"the same, versus {trained.arm_name(TUNED_INIT)}"
             tuned = final_metric_difference(group, name, "nats", what, plain=TUNED_INIT)
             findings += secondary([tuned])
         results += secondary(findings) if results else findings

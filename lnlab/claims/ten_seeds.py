@@ -43,7 +43,7 @@ def early_stopping(records: Records) -> list[Finding]:
         for value, name in ((end("turn_1"), "angle of an update in layer 1, last quarter"),
                             (roughness, "unevenness of the training NLL, last half")):  # fmt: skip
             growing, constant = (np.array([value(pair[k]) for pair in pairs]) for k in (0, 1))
-            what = f"{norm} norm: {name}, growing against fixed weight norm"
+            what = f"{norm} norm: {name}, growing versus fixed weight norm"
             d = growing / constant - 1
             results.append(Finding(what, d, "of that with fixed norm", d, used, untestable=reason))
     return results
@@ -63,7 +63,7 @@ def figure_6_gains(size: int) -> Callable[[Records], list[Finding]]:
         for rival in ("none", "batch"):
             arms = mnist_arms(records, rival, "layer", size)
             for name, label, unit, factor in _MEASURES if arms else ():
-                what = f"batches of {size}: {label} at the end, against {arm_name(rival)}"
+                what = f"batches of {size}: {label} at the end, versus {arm_name(rival)}"
                 results.append(mnist_end(arms, name, unit, what, factor=factor))
         return results
 

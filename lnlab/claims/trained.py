@@ -22,7 +22,7 @@ from lnlab.experiments._task import LAYER, NO_NORM, TUNED_INIT, curve, describe_
 Value = Callable[[Record], float]
 Evaluator = Callable[[Records], list[Finding]]
 RECURRENT = ("order_embeddings", "attentive_reader", "skip_thoughts", "draw", "handwriting")
-RATIO = "of its updates"
+RATIO = "of the updates"
 #: From the name of an arm to its name in words; other names are in words already.
 ARM_NAMES = {
     NO_NORM: "no norm",
@@ -122,7 +122,7 @@ def steps_to_target_ratio(
     """
     task = TASKS[group.experiment]
     metric = metric or task.score_name
-    score, text = task.scores[metric], f"{metric}, {arm_name(other)} against {arm_name(plain)}"
+    score, text = task.scores[metric], f"{metric}, {arm_name(other)} versus {arm_name(plain)}"
     arms = group.arms[plain], group.arms[other]
     return to_targets(*arms, score, task.updates, describe(group, text), at_most, counts)
 
@@ -257,7 +257,7 @@ def best_rates(
             rates.setdefault(name, []).append(min(scores, key=scores.__getitem__))
     a, b = (np.array(rates[name]) for name in (other, plain))
     typical = [f"{np.exp(np.log(values).mean()):.2g}" for values in (a, b)]
-    text = f"{group.experiment.replace('_', ' ')}: best rate {typical[0]} against {typical[1]}"
+    text = f"{group.experiment.replace('_', ' ')}: best rate {typical[0]} versus {typical[1]}"
     reason = task.no_plateau(group.arms[plain], group.arms[other])
     return Finding(describe(group, text), np.log10(b / a), "powers of ten", None, tuple(used),
                    untestable=reason)  # fmt: skip

@@ -187,8 +187,8 @@ def to_targets(a, b, of, axis, limit=1.0, counts=True):
     runs, why = [*a.values(), *b.values()], reason([a], of, axis)
     if why:
         nothing = [NAN] * len(common(a, b))
-        return [Answer(nothing, "of its updates", None, counts, untestable=why, runs=runs)]
-    return [Answer([r - limit for r in row], "of its updates", [r - 1 for r in row], counts,
+        return [Answer(nothing, "of the updates", None, counts, untestable=why, runs=runs)]
+    return [Answer([r - limit for r in row], "of the updates", [r - 1 for r in row], counts,
                    runs=runs) for row in ratios(a, b, of, axis)]  # fmt: skip
 
 

@@ -265,7 +265,7 @@ def test_what_speaks_against_table_1_speaks_for_the_puzzles_of_the_chapter():
 
 
 def test_json_tells_what_was_never_reached_from_what_is_no_number():
-    finding = Finding("x", np.array([-0.5, np.inf, -np.inf, np.nan]), "of its updates")
+    finding = Finding("x", np.array([-0.5, np.inf, -np.inf, np.nan]), "of the updates")
     claim = Claim("a", "6.4", "b", "C.", "d", "e", "", ("draw",), lambda records: [finding])
     (result,) = claims.as_json([ClaimResult(claim, (finding,), {})])["claims"]
     assert result["findings"][0]["differences"] == [

@@ -74,12 +74,12 @@ def long_and_small(runs):
         used = [run for of in arms for run in of.values()]
         why = reason([arms[0], arms[2]], score, updates)
         if why:
-            results.append(Answer([NAN] * len(seeds), "of its updates", untestable=why, runs=used))
+            results.append(Answer([NAN] * len(seeds), "of the updates", untestable=why, runs=used))
             continue
         ours, theirs = (ratios(*arms[k : k + 2], score, updates) for k in (0, 2))
         for a, b in zip(ours, theirs, strict=True):
             d = [y - x for x, y in zip(a, b, strict=True)]
-            results.append(Answer(d, "of its updates", d, runs=used))
+            results.append(Answer(d, "of the updates", d, runs=used))
     for cell in ("lstm", "gru", "rnn"):
         used, arms = [], {}
         for run in matching(runs, "sequence", cell=cell, held_out=False):

@@ -1,6 +1,9 @@
 """How the bench takes a time, by a clock that is set by hand, and what a row makes of it."""
 
+from unittest import mock
+
 import pytest
+import torch
 
 from bench import table
 
@@ -39,6 +42,18 @@ def test_a_time_is_the_milliseconds_of_one_call_of_several(clock, times):
     expected = {1: 2.0, 4: 5.0}[times]
     assert table.milliseconds(call, times=times) == pytest.approx(expected)
     assert call.count == times
+
+
+def test_on_a_gpu_the_time_is_that_between_its_events(monkeypatch):
+    made = mock.Mock()
+    made.start.elapsed_time.return_value = 12.0  # milliseconds
+    events = iter([made.start, made.end])
+    monkeypatch.setattr(torch.cuda, "Event", lambda enable_timing: next(events))
+    assert table.milliseconds(made.call, "cuda", times=3) == pytest.approx(4.0)
+    assert [name for name, *_ in made.mock_calls] == [
+        "start.record", "call", "call", "call", "end.record", "end.synchronize",
+        "start.elapsed_time",
+    ]  # fmt: skip
 
 
 def test_the_median_counts_without_the_first_call_and_not_the_mean_or_the_fastest(clock):

@@ -4,6 +4,8 @@ Every part is asked for its rows with times that are given, so that a ratio the 
 time of another pass or a missing division is seen.
 """
 
+import itertools
+import types
 from unittest import mock
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, transformer
+from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, table, transformer
 from tests.cases.bench import FakeMedians, check, find_row
 
 
@@ -304,3 +306,25 @@ def test_norms_are_held_against_the_same_loop_without_them(monkeypatch):
         for row in (r for r in result if r["what"].endswith(f", {which}")):
             key = row["what"].partition(",")[0].split()[-1], row["path"]
             check(row, made.ms[k][key, 0], made.ms[k][key, 1])
+
+
+def test_peak_memory_stands_in_the_rows_of_its_pass_shape_and_threads(monkeypatch):
+    sizes = {"torch": 10.04, "as called": 30.06, "plain": 500.0}
+
+    def run(command, **_):
+        (name,) = [n for n in sizes if repr(n) in command[-1]]
+        return types.SimpleNamespace(stdout=str(sizes[name]))
+
+    monkeypatch.setattr(rnn.subprocess, "run", run)
+    monkeypatch.setattr(rnn, "paths", lambda kind, device: ["plain"])
+    monkeypatch.setattr(rnn, "Path", lambda name: types.SimpleNamespace(exists=lambda: True))
+    here, shape = torch.get_num_threads(), rnn.text(rnn.SHAPES[0])
+    results = [
+        table.row(f"LN-LSTM {which}", size, "lnlib.nn, as called", 1.0, threads=count)
+        for which, size, count in itertools.product(rnn.PASSES, (shape, "2×2×2"), (here, here + 1))
+    ]
+    rnn.memory(results, "cpu")
+    (measured,) = [r for r in results if "peak_mib" in r]
+    expected = ("LN-LSTM forward + backward", shape, here)
+    assert (measured["what"], measured["shape"], measured["threads"]) == expected
+    assert (measured["peak_mib"], measured["instead_peak_mib"]) == (30.1, 10.0)

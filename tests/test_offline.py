@@ -32,8 +32,10 @@ def test_only_this_machine_is_local(host, local):
     ("family", "kind", "method", "arguments"),
     [
         (socket.AF_INET, STREAM, "connect", [("192.0.2.1", 80)]),
+        (socket.AF_INET, STREAM, "connect_ex", [("192.0.2.1", 80)]),
         (socket.AF_INET6, STREAM, "connect", [("2001:db8::1", 80, 0, 0)]),
         (socket.AF_INET, DATAGRAM, "sendto", [b"x", ("192.0.2.1", 80)]),
+        (socket.AF_INET, DATAGRAM, "sendto", [b"x", 0, ("192.0.2.1", 80)]),
         (socket.AF_INET, DATAGRAM, "sendmsg", [[b"x"], [], 0, ("192.0.2.1", 80)]),
     ],
 )

@@ -6,6 +6,7 @@ the files that they name come from there: the book runs them in the clone.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -147,6 +148,15 @@ def test_all_that_is_imported_and_found_by_its_place_is_that_of_the_wheel(elsewh
     paths = done.stdout.split()
     assert len(paths) > 200
     assert [path for path in paths if not path.startswith(str(folder))] == []
+
+
+def test_every_chapter_that_opens_files_is_run_whole():
+    for path in (ROOT / "book").glob("*.ipynb"):
+        cells = nbformat.read(path, as_version=4).cells
+        code = [cell.source for cell in cells if cell.cell_type == "code"]
+        # The first cell looks for the library beside the notebook.
+        opens = re.search(r"\b(open|Path)\(|read_text|listdir", "\n".join(code[1:]))
+        assert not opens or path.stem in WHOLE, path.stem
 
 
 @pytest.mark.slow

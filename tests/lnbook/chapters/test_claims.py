@@ -12,7 +12,6 @@ from lnbook.chapters.claims import chart
 from lnbook.chapters.claims.chart import KINDS, ClaimChart
 from lnbook.figures.table import badge, mark
 from lnlab import claims, comparison
-from lnlab.claims import ClaimResult, Finding
 from lnlab.comparison import Evidence
 
 BOOK = Path(lnbook.__file__).parents[1]
@@ -32,13 +31,6 @@ def page(weighed):
 def lines(page):
     """Each line of the chart: its attributes, and what it holds."""
     return re.findall(r'<details class="ln-claim"([^>]*)>(.*?)</details>', page, re.S)
-
-
-def one(*shares, name="table-2", **finding):
-    """A claim with one finding."""
-    claim = next(c for c in claims.PAPER if c.name == name)
-    d = np.array(shares, float)
-    return ClaimResult(claim, (Finding("x", d, "of it", d, **finding),), {})
 
 
 def ordered(weighed):
@@ -98,12 +90,6 @@ def test_choices_show_each_line_under_all_and_under_its_own_part_and_evidence(we
         assert values
         for value in values:  # the rule of the style sheet that hides the others
             assert f'[name="ln-of-paper-{group}"][value="{value}"]:checked) [data-{group}]' in page
-
-
-def test_a_share_beyond_the_scale_stays_within_the_strip():
-    body = ClaimChart([one(30.0, 40.0)], "A").to_html()
-    places = [float(v) for v in re.findall(r'(?:cx|x1|x2)="([\d.]+)%"', body)]
-    assert 0 <= min(places) <= max(places) <= 100
 
 
 # Beside what other pages say.

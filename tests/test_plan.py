@@ -72,7 +72,7 @@ def test_what_is_missing_is_recorded_seed_by_seed_into_its_own_folder(
     weights = planned[0].experiment
     book = planned[0].grid
     object.__setattr__(
-        weights, "planned", (Grid((70, 80), book.overrides), Grid((0,), book.overrides))
+        weights, "planned", (Grid((0,), book.overrides), Grid((70, 80), book.overrides))
     )
     plan.main(["--record", "--out", str(tmp_path)])
     assert calls == [

@@ -22,7 +22,7 @@ from lnlab.arguments import BOOK, OUT, parser
 from lnlab.datasets import BUNDLED, fetch
 from lnlib import _install
 
-# Import names of the packages that the extra [nn] installs.
+# Import names of the packages that lnlab needs.
 EXTRA = ("torch", "sklearn", "scipy", "pooch", "requests", "filelock", "tqdm", "joblib")
 # Signals that end a job: time limits of schedulers, `kill`, a terminal that is closed.
 STOP_SIGNALS = ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGHUP")
@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
             raise
-        reason = f"{error.name} is not installed; install it with: {_install.command()}"
+        reason = f"{error.name} is not installed; install it with: {_install.command('lnlab')}"
     finally:
         messages.finish()
     messages.warn(f"lnlab {args.command}: {reason}")

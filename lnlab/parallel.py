@@ -72,7 +72,7 @@ def _dask(scheduler: str | None) -> Iterator[None]:
         from distributed import Client
     except ModuleNotFoundError as error:
         raise ValueError(
-            "--engine dask needs Dask; install it with: pip install 'lnlib[cluster]'"
+            "--engine dask needs Dask; install it with: pip install distributed"
         ) from error
     if not scheduler:
         raise ValueError(

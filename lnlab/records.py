@@ -42,12 +42,12 @@ def installed() -> Path:
     """Return the folder of the book's records.
 
     Raises:
-        FileNotFoundError: If lnlib was installed without them, from the pages of the built book.
+        FileNotFoundError: If lnlab was installed without them, from the pages of the built book.
     """
     if not folder().is_dir():
         raise FileNotFoundError(
-            "this copy of lnlib was installed without the book's recorded runs, which this needs; "
-            "install it from a clone of the book: pip install -e '.[live]' in its folder"
+            "this copy of lnlab was installed without the book's recorded runs, which this needs; "
+            "install it from a clone of the book: tools/setup.sh live in its folder"
         )
     return folder()
 

@@ -11,29 +11,29 @@ import shlex
 from pathlib import Path
 
 
-def command(extra: str = "nn") -> str:
-    """Return the command that installs an extra: from the clone, or package by package without one.
+def command(distribution: str = "lnlib") -> str:
+    """Return the command that installs what a distribution needs, from the clone if there is one.
 
     Args:
-        extra: As in ``pyproject.toml``.
+        distribution: ``lnlib``, with PyTorch, or ``lnlab``.
     """
     clone = Path(__file__).parent.parent
     if (clone / "pyproject.toml").is_file():
-        return shlex.join(["pip", "install", "-e", f"{clone}[{extra}]"])
-    return shlex.join(["pip", "install", *_packages(extra)])
+        folders = [
+            f"{clone}[nn]",
+            *([str(clone / distribution)] if distribution != "lnlib" else []),
+        ]
+        return shlex.join(["pip", "install", *(w for folder in folders for w in ("-e", folder))])
+    return shlex.join(["pip", "install", *_packages(distribution)])
 
 
-def _packages(extra: str) -> list[str]:
-    """Return the requirements of an extra of the installed package, those it builds on included."""
+def _packages(distribution: str) -> list[str]:
+    """Return the requirements of an installed distribution, those of lnlib[nn] included."""
     packages = []
-    for line in importlib.metadata.requires("lnlib") or []:
+    for line in importlib.metadata.requires(distribution) or []:
         requirement, _, marker = line.partition(";")
-        if f"extra == '{extra}'" not in marker.replace('"', "'"):
-            continue
-        name, _, others = requirement.strip().partition("[")
-        if name == "lnlib":
-            for nested_extra in others.rstrip("]").split(","):
-                packages += _packages(nested_extra)
-        else:
+        if requirement.startswith("lnlib["):
+            packages += _packages("lnlib")
+        elif not marker or marker.replace('"', "'").strip() == "extra == 'nn'":
             packages.append(requirement.strip())
     return packages

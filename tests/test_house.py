@@ -67,13 +67,19 @@ def test_what_a_page_shows_is_imported_without_what_draws_it():
 def test_the_version_is_the_same_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert lnlib.__version__ == PROJECT["version"] == citation["version"]
+    for folder in ("lnlab", "book"):
+        project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+        assert project["version"] == lnlib.__version__
 
 
 def requirements():
     """From package name to its range, over all extras."""
-    extras = PROJECT["optional-dependencies"]
-    lines = PROJECT["dependencies"] + [r for extra in extras.values() for r in extra]
-    return dict(split(line) for line in lines if not line.startswith("lnlib["))
+    lines = []
+    for folder in ("", "lnlab", "book"):
+        project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+        extras = project["optional-dependencies"].values()
+        lines += project["dependencies"] + [line for extra in extras for line in extra]
+    return dict(split(line) for line in lines if not re.match(r"lnlib|lnlab|lnbook", line))
 
 
 def split(line):
@@ -123,6 +129,9 @@ def bare(tmp_path):
     """A folder with the project's lists and a PATH with the system's small tools alone."""
     for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
+    for folder in ("lnlab", "book"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(ROOT / folder / "pyproject.toml", tmp_path / folder)
     shutil.copytree(ROOT / "tools", tmp_path / "tools")
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -204,7 +213,7 @@ def test_a_python_may_be_named_by_its_version(commands):
 def test_the_versions_are_the_pinned_ones_or_an_end_of_the_ranges(commands, env, words):
     last = commands("nn", **env)[-1].split()
     assert set(words.split()) <= set(last)
-    assert last[-2:] == ["--editable", ".[nn]"]
+    assert last[-4:] == ["--editable", ".[nn]", "--editable", "./lnlab"]
     assert ("constraints.txt" in last) == (not env)
     assert commands("nn", **env) == []  # once
     assert commands("nn", RESOLUTION="lowest" if env != {"RESOLUTION": "lowest"} else "newest")
@@ -220,6 +229,9 @@ def test_the_versions_are_the_pinned_ones_or_an_end_of_the_ranges(commands, env,
 def test_what_a_wider_extra_brought_is_not_installed_again(commands, first, then, installs):
     assert commands(first)
     lines = commands(then)
-    assert any(line.endswith(f"--editable .[{then}]") for line in lines) == installs
+    assert (
+        any(line.endswith((f"--editable ./book[{then}]", "--editable ./lnlab")) for line in lines)
+        == installs
+    )
     fetched = [line for line in lines if "plotly_bundle" in line]
     assert len(fetched) == (installs and then != "live")  # what pages load, for what builds them

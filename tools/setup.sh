@@ -1,7 +1,7 @@
 #!/bin/sh
 # Make .venv with what the given extra needs: `tools/setup.sh book`. A second run re-uses it.
 # With RESOLUTION=lowest or newest: not the versions of constraints.txt but those at the ends of
-# the ranges in pyproject.toml.
+# the ranges in the three pyproject.toml files.
 # Each thing that can be missing on a fresh machine ends in one sentence.
 set -u
 extra=${1:?usage: tools/setup.sh EXTRA}
@@ -20,7 +20,7 @@ case $extra in # the extras that bring this one, too
     book) wider="$extra slides pdf dev test" ;;
     *) wider="$extra book live slides pdf teach dev test" ;;
 esac
-want="$RESOLUTION $(cat pyproject.toml constraints.txt | cksum)"
+want="$RESOLUTION $(cat pyproject.toml lnlab/pyproject.toml book/pyproject.toml constraints.txt | cksum)"
 for name in $wider; do
     stamp="$venv/.installed-$name"
     [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && exit 0
@@ -45,15 +45,20 @@ fi
 echo "Setting up $venv for '$extra' (a few minutes the first time) ..."
 log="$venv/setup.log"
 pip() { "$venv/bin/python" -m pip install --disable-pip-version-check --quiet "$@"; }
+# lnlib, lnlab and lnbook are three distributions; recording runs needs no lnbook.
+case $extra in
+    nn) set -- --editable ".[nn]" --editable ./lnlab ;;
+    *) set -- --editable ".[nn]" --editable ./lnlab --editable "./book[$extra]" ;;
+esac
 packages() {
     if [ -z "$ends" ]; then
-        pip --constraint constraints.txt --editable ".[$extra]"
+        pip --constraint constraints.txt "$@"
     else
         pip uv && "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" \
-            --resolution "$ends" --only-binary :all: --editable ".[$extra]"
+            --resolution "$ends" --only-binary :all: "$@"
     fi
 }
-if ! packages >"$log" 2>&1; then
+if ! packages "$@" >"$log" 2>&1; then
     tail -n 15 "$log" >&2
     if grep -qi "no space left" "$log"; then
         stop "the disk is full; make room and try again"
@@ -62,7 +67,7 @@ if ! packages >"$log" 2>&1; then
     fi
     stop "the packages could not be installed; the lines above and $log say why"
 fi
-case $extra in nn | pages | live | teach) ;; # these build no book
+case $extra in nn | live | teach) ;; # these build no book
 *) "$venv/bin/python" book/_ext/plotly_bundle.py ;;
 esac
 # Every kernel would warn at its start that it speaks plain TCP; it listens on this machine alone.

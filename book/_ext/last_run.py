@@ -128,7 +128,8 @@ class FillPlaceholders(SphinxPostTransform):
         entries = []
         files.append((ARCHIVE, "All of them in one archive (.zip)"))
         if readers_copy.has_library(self.app):
-            files.append((f"_downloads/{readers_copy.WHEEL}", "The library (.whl)"))
+            for name, wheel in readers_copy.WHEELS.items():
+                files.append((f"_downloads/{wheel}", f"The library: {name} (.whl)"))
         for uri, title in files:
             link = addnodes.download_reference(refuri=uri)
             link += nodes.Text(title)
@@ -194,8 +195,8 @@ def write_archive(app, exception):
                 source = Path(app.outdir, "_sources", f"{page}.ipynb")  # as the page offers it
                 archive.writestr(ZipInfo(source.name), source.read_bytes(), ZIP_DEFLATED)
             if readers_copy.has_library(app):
-                library = path.with_name(readers_copy.WHEEL)
-                archive.writestr(ZipInfo(library.name), library.read_bytes())
+                for wheel in map(path.with_name, readers_copy.WHEELS.values()):
+                    archive.writestr(ZipInfo(wheel.name), wheel.read_bytes())
 
 
 def item(text):

@@ -74,7 +74,7 @@ def package(name):
     """Find the folder of an installed package without importing it."""
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"The book needs {name}: pip install -e '.[book]'")
+        raise ModuleNotFoundError(f"The book needs {name}: tools/setup.sh book")
     return Path(spec.origin).parent
 
 

@@ -27,7 +27,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from reading_time import measures, minutes
-from setup_cell import CELL, FOLDED, setup_cell
+from setup_cell import CELL, DISTRIBUTIONS, FOLDED, in_repository, setup_cell
 
 from lnbook.classroom import chapters
 
@@ -36,7 +36,7 @@ BEGIN = (
     "*Runtime* › *Run all*. Until then a figure is some lines of text. After a restart of the "
     "kernel, do it again; the cell of an exercise also runs alone."
 )
-WHEEL = f"lnlib-{version('lnlib')}-py3-none-any.whl"
+WHEELS = {name: f"{name}-{version('lnlib')}-py3-none-any.whl" for name in DISTRIBUTIONS}
 DIRECTIVE = re.compile(
     r"^`{3,}\{((?:exercise|solution)-(?:start|end))\}.*\n(?::.*\n)*`{3,}\n*", re.M
 )
@@ -56,8 +56,8 @@ def copy(path, *, site="", library=None):
     Args:
         path: The stored chapter.
         site: The address of the built book, with a slash at its end, if it is public.
-        library: Address that the first code cell installs the library from; ``None`` leaves that
-            cell as it is stored.
+        library: What the first code cell installs the library from, by distribution; ``None``
+            leaves that cell as it is stored.
     """
     stored = json.loads(path.read_text("utf-8"))
     text = "\n".join("".join(c["source"]) for c in stored["cells"] if c["cell_type"] == "markdown")
@@ -272,24 +272,26 @@ def has_library(app):
     return Path(app.srcdir).parent.joinpath("pyproject.toml").exists()
 
 
-def build_wheel(root, folder):
-    """Build a wheel of the library without the recorded runs, which are fifteen times as large.
+def build_wheels(root, folder):
+    """Build the wheels of the library without the recorded runs, which are fifteen times as large.
 
     Args:
         root: The folder of the repository.
-        folder: Where the wheel is written.
+        folder: Where the wheels are written.
     """
-    with tempfile.TemporaryDirectory() as project_folder:
-        project = (root / "pyproject.toml").read_text("utf-8")
-        project = re.sub(r'^"book/runs" = .+\n', "", project, flags=re.M)
-        Path(project_folder, "pyproject.toml").write_text(project, "utf-8")
-        for name in ("README.md", "LICENSE"):
-            shutil.copy(root / name, project_folder)
+    with tempfile.TemporaryDirectory() as parent:
+        copied = Path(parent, "clone")
+        ignored = shutil.ignore_patterns("__pycache__")
         for name in ("lnlib", "lnlab", "book/lnbook"):
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(root / name, Path(project_folder, name), ignore=ignored)
-        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
-        subprocess.run(command, cwd=project_folder, check=True, capture_output=True)
+            shutil.copytree(root / name, copied / name, ignore=ignored)
+        for name in ("README.md", "LICENSE", "pyproject.toml", "book/pyproject.toml"):
+            shutil.copy(root / name, copied / name)
+        project = copied / "lnlab" / "pyproject.toml"
+        lines = project.read_text("utf-8").splitlines()
+        project.write_text("\n".join(line for line in lines if "book/runs" not in line), "utf-8")
+        for part in DISTRIBUTIONS.values():
+            command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+            subprocess.run(command, cwd=copied / part, check=True, capture_output=True)
 
 
 def write_downloads(app, exception):
@@ -297,14 +299,14 @@ def write_downloads(app, exception):
     if exception is not None or app.builder.format != "html":
         return
     site, out = app.config.html_baseurl, Path(app.outdir)
-    library = f"git+{app.config.ln_home}" if app.config.ln_home else ""
+    library = in_repository(app.config.ln_home)
     if site and not library:
-        library = f"{site}_downloads/{WHEEL}"
+        library = {name: f"{site}_downloads/{wheel}" for name, wheel in WHEELS.items()}
     for path in (out / "_sources").glob("*.ipynb"):
         copied = copy(Path(app.srcdir, path.name), site=site, library=library)
         path.write_text(to_json(copied), "utf-8")
     if has_library(app):
-        build_wheel(Path(app.srcdir).parent, out.resolve() / "_downloads")
+        build_wheels(Path(app.srcdir).parent, out.resolve() / "_downloads")
 
 
 def setup(app):

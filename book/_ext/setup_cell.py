@@ -13,23 +13,37 @@ import subprocess
 import sys
 from pathlib import Path
 
-SOURCE = "{source}"  # of the library, where the book has a public address
+SOURCES = {sources}  # of the library, where the book has a public address
 if importlib.util.find_spec("lnbook") is None:
-    found = [*(path.absolute().as_uri() for path in Path().glob("lnlib-*.whl")), SOURCE]
-    if not found[0]:
-        message = "download lnlib-*.whl from the page 'About this book', save it in the folder of "
-        raise ModuleNotFoundError(message + "this notebook, and run this cell again")
-    wanted = f"lnlib[live] @ {{found[0]}}"
-    print(f"Installing {{wanted}}: a few minutes, once.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", wanted], check=True)
+    for name in ("lnlib", "lnlab", "lnbook"):
+        for path in Path().glob(f"{{name}}-*.whl"):
+            SOURCES[name] = path.absolute().as_uri()
+    if len(SOURCES) < 3:
+        message = "download the three files lnlib, lnlab and lnbook (.whl) from the page 'About "
+        message += "this book', save them in the folder of this notebook, and run this cell again"
+        raise ModuleNotFoundError(message)
+    wanted = [f"{{name}} @ {{source}}" for name, source in SOURCES.items()]
+    wanted = [text.replace("lnbook @", "lnbook[live] @") for text in wanted]
+    print("Installing the book's library: a few minutes, once.")
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", *wanted], check=True)
     importlib.invalidate_caches()"""
+# From the distributions of the library to their folders in the repository.
+DISTRIBUTIONS = {"lnlib": "", "lnlab": "lnlab", "lnbook": "book"}
 
 
-def setup_cell(source):
+def setup_cell(sources):
     """Return the code with which a chapter begins.
 
     Args:
-        source: Where it installs the library from where that is missing, as pip takes it after
-            ``lnlib @``; nothing where the book has no public address.
+        sources: From the names of the distributions to what pip installs them from, after the @;
+            empty where the book has no public address.
     """
-    return SETUP.format(source=source)
+    return SETUP.format(sources="{" + ", ".join(f'"{k}": "{v}"' for k, v in sources.items()) + "}")
+
+
+def in_repository(address):
+    """Return what pip installs the library from, by distribution, if it is in this repository."""
+    folders = {
+        name: f"#subdirectory={folder}" * bool(folder) for name, folder in DISTRIBUTIONS.items()
+    }
+    return {name: f"git+{address}{folder}" for name, folder in folders.items()} if address else {}

@@ -238,8 +238,8 @@ def test_exercises_have_graded_hints(lesson):
 def test_a_chapter_that_is_opened_alone_begins_with_what_it_needs(notebook):
     first = code(notebook)[0]
     assert first.id == notebooks.CELL
-    source = re.search(r'^SOURCE = "(.*?)"', first.source, re.M)[1]
-    assert first.source == notebooks.setup_cell(source)
+    sources = json.loads(re.search(r"^SOURCES = (\{.*?\})", first.source, re.M)[1])
+    assert first.source == notebooks.setup_cell(sources)
 
 
 def test_code_that_a_page_does_not_show_is_folded_in_jupyterlab_notebook_and_colab(notebook):

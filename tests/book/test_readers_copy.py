@@ -175,7 +175,7 @@ def required(name, extras):
 
 
 def test_the_extra_live_is_enough_to_make_a_copy():
-    installed = required("lnlib", ["live"])
+    installed = required("lnbook", ["live"])
     missing = [
         module
         for module, distributions in packages_distributions().items()
@@ -206,15 +206,15 @@ def test_jupyterlab_is_told_of_root_and_of_a_missing_browser(monkeypatch, tmp_pa
 
 
 def test_the_built_book_offers_the_copies_and_the_library_without_records(built_book):
-    wheel = built_book / "_downloads" / readers_copy.WHEEL
-    assert wheel.stat().st_size < 1_500_000
-    with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
+    wheels = [built_book / "_downloads" / wheel for wheel in readers_copy.WHEELS.values()]
+    assert sum(wheel.stat().st_size for wheel in wheels) < 1_500_000
+    names = [name for wheel in wheels for name in zipfile.ZipFile(wheel).namelist()]
     assert {"lnlib/__init__.py", "lnbook/widgets/replay/draw/draw.js"} <= set(names)
     assert not [name for name in names if name.startswith("lnlab/recorded/")]
     with zipfile.ZipFile(built_book / "_downloads" / "chapters.zip") as archive:
-        assert archive.read(wheel.name) == wheel.read_bytes()
-        assert len(archive.namelist()) == len(CHAPTERS) + 1
+        for wheel in wheels:
+            assert archive.read(wheel.name) == wheel.read_bytes()
+        assert len(archive.namelist()) == len(CHAPTERS) + len(wheels)
     offered = json.loads((built_book / "_sources" / "introduction.ipynb").read_text("utf-8"))
     assert re.findall(MYST, prose(offered), re.M) == []
 
@@ -222,14 +222,14 @@ def test_the_built_book_offers_the_copies_and_the_library_without_records(built_
 @pytest.mark.slow
 def test_the_first_code_installs_the_library_that_lies_beside_it_without_a_network(tmp_path):
     root = BOOK.parent
-    readers_copy.build_wheel(root, tmp_path)
+    readers_copy.build_wheels(root, tmp_path)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "reader"], check=True)
     # A reader who has all that the library needs, but not the library.
     (site,) = (tmp_path / "reader").glob("lib/python*/site-packages")
     for path in Path(nbformat.__file__).parents[1].iterdir():
-        if not re.match(r"_?_?(editable|lnlib|lnbook)|distutils-precedence", path.name):
+        if not re.match(r"_?_?(editable|lnlib|lnlab|lnbook)|distutils-precedence", path.name):
             (site / path.name).symlink_to(path)
-    code = setup_cell("") + "\nimport lnlib, lnbook; print(lnlib.__file__)"
+    code = setup_cell({}) + "\nimport lnlib, lnbook; print(lnlib.__file__)"
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PIP_NO_INDEX": "1"}
     done = subprocess.run(
         [tmp_path / "reader" / "bin" / "python", "-c", code],

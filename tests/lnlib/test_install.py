@@ -12,27 +12,44 @@ import pytest
 from lnlib import _install
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
-def test_in_a_clone_the_command_names_the_clone_by_its_path():
-    pip, install, e, target = shlex.split(_install.command())
-    assert [pip, install, e] == ["pip", "install", "-e"]
-    folder, extra = re.fullmatch(r"(.*)\[(.*)\]", target).groups()
-    assert Path(folder).samefile(ROOT)
-    assert extra in EXTRAS
+def project(folder=""):
+    return tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
 
 
-@pytest.mark.parametrize("extra", ["nn", "pages", "live"])
-def test_without_a_clone_the_command_names_the_packages_themselves(extra, tmp_path, monkeypatch):
-    lines = [f"{need}; extra == '{name}'" for name, needs in EXTRAS.items() for need in needs]
+@pytest.mark.parametrize(("distribution", "folders"), [("lnlib", [""]), ("lnlab", ["", "lnlab"])])
+def test_in_a_clone_the_command_names_its_folders(distribution, folders):
+    pip, install, *words = shlex.split(_install.command(distribution))
+    assert [pip, install, *words[::2]] == ["pip", "install", *["-e"] * len(folders)]
+    for word, folder in zip(words[1::2], folders, strict=True):
+        assert Path(word.removesuffix("[nn]")).samefile(ROOT / folder)
+
+
+@pytest.mark.parametrize("distribution", ["lnlib", "lnlab"])
+def test_without_a_clone_the_command_names_the_packages_themselves(
+    distribution, tmp_path, monkeypatch
+):
+    projects = {"lnlib": project(), "lnlab": project("lnlab")}
+    lines = {
+        name: [
+            *of["dependencies"],
+            *(
+                f"{need}; extra == '{extra}'"
+                for extra, needs in of["optional-dependencies"].items()
+                for need in needs
+            ),
+        ]
+        for name, of in projects.items()
+    }
     monkeypatch.setattr(_install, "__file__", str(tmp_path / "lnlib" / "_install.py"))
-    monkeypatch.setattr(importlib.metadata, "requires", lambda name: ["numpy>=2.0", *lines])
-    pip, install, *packages = shlex.split(_install.command(extra))
+    monkeypatch.setattr(importlib.metadata, "requires", lines.get)
+    pip, install, *packages = shlex.split(_install.command(distribution))
     assert [pip, install] == ["pip", "install"]
-    built_on = {"nn": ["nn"], "pages": ["nn", "pages"], "live": ["nn", "pages", "live"]}[extra]
-    needs = {need for name in built_on for need in EXTRAS[name]}
-    assert set(packages) == {need for need in needs if not need.startswith("lnlib")}
+    needs = {*project()["dependencies"], *project()["optional-dependencies"]["nn"]}
+    if distribution == "lnlab":
+        needs |= {*project("lnlab")["dependencies"]} - {"lnlib[nn]"}
+    assert set(packages) == needs
 
 
 def test_no_text_says_to_install_lnlib_from_the_package_index():

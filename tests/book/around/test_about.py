@@ -35,13 +35,13 @@ def test_about_lists_every_chapter_with_its_run(built_book):
 def test_every_notebook_can_be_taken_and_the_library_with_it(built_book):
     html = (built_book / "about.html").read_text("utf-8")
     files = re.findall(r'<a class="reference download[^"]*" download="" href="([^"]+)">', html)
-    wheel = f"_downloads/{readers_copy.WHEEL}"
+    wheels = [f"_downloads/{wheel}" for wheel in readers_copy.WHEELS.values()]
     notebooks = [f"_sources/{name}.ipynb" for name in CHAPTERS]
-    assert files == [*notebooks, "_downloads/chapters.zip", wheel]
+    assert files == [*notebooks, "_downloads/chapters.zip", *wheels]
     with zipfile.ZipFile(built_book / "_downloads" / "chapters.zip") as archive:
         packed = {name: archive.read(name) for name in archive.namelist()}
     assert packed == {
-        path.rpartition("/")[2]: (built_book / path).read_bytes() for path in (*notebooks, wheel)
+        path.rpartition("/")[2]: (built_book / path).read_bytes() for path in (*notebooks, *wheels)
     }
 
 

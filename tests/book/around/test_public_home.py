@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.book.conftest import Book
-from tools.notebooks import repository_address, setup_cell
+from tools.notebooks import in_repository, repository_address, setup_cell
 
 REMOTE = "https://someone:hush-hush@github.com/some-one/their.book.git"
 HOME = "https://github.com/some-one/their.book"
@@ -57,7 +57,7 @@ ABOUT = "# About\n\n```{home}\n```\n\n```{versions}\n```\n\n```{notebooks}\n```"
 def built(tmp_path_factory, builder):
     """A book in a clone of a made-up repository; its chapter begins as ours do."""
     book = Book(tmp_path_factory.mktemp("public"), builder)
-    book.add("chapter", "# Chapter\n\nText.", setup_cell(""), run=False)
+    book.add("chapter", "# Chapter\n\nText.", setup_cell({}), run=False)
     path = book.folder / "book" / "chapter.ipynb"
     path.write_text(path.read_text("utf-8").replace('"cell-1"', '"cell-setup"', 1), "utf-8")
     (book.folder / "book" / "about.md").write_text(ABOUT)
@@ -99,8 +99,8 @@ def test_pages_lead_to_the_repository_to_binder_and_to_colab(built):
 def test_a_downloaded_chapter_knows_where_the_library_is(built):
     text = (built.folder / "_build" / "html" / "_sources" / "chapter.ipynb").read_text("utf-8")
     first = next(c for c in json.loads(text)["cells"] if c["cell_type"] == "code")
-    assert "".join(first["source"]) == setup_cell(f"git+{HOME}")
-    assert f'SOURCE = "git+{HOME}"' in "".join(first["source"])
+    assert "".join(first["source"]) == setup_cell(in_repository(HOME))
+    assert f'"lnbook": "git+{HOME}#subdirectory=book"' in "".join(first["source"])
 
 
 RUN = """
@@ -114,30 +114,34 @@ print(json.dumps(asked))
 """
 
 
-def run(source, there, folder):
-    code = RUN.format(there=there, cell=setup_cell(source))
+def run(sources, there, folder):
+    code = RUN.format(there=there, cell=setup_cell(sources))
     return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("beside", [False, True])
-@pytest.mark.parametrize("source", ["", f"git+{HOME}"])
+@pytest.mark.parametrize("address", ["", HOME])
 def test_the_first_cell_installs_the_library_that_lies_beside_it_or_the_public_one(
-    tmp_path, source, beside
+    tmp_path, address, beside
 ):
-    wheel = tmp_path / "lnlib-1.0-py3-none-any.whl"
+    wheels = [tmp_path / f"{name}-1.0-py3-none-any.whl" for name in ("lnlib", "lnlab", "lnbook")]
     if beside:
-        wheel.touch()
-    done = run(source, False, tmp_path)
-    if not beside and not source:
+        for wheel in wheels:
+            wheel.touch()
+    done = run(in_repository(address), False, tmp_path)
+    if not beside and not address:
         assert done.stdout == ""
-        assert "ModuleNotFoundError: download lnlib-*.whl" in done.stderr
+        assert "ModuleNotFoundError: download the three files" in done.stderr
         return
-    wanted = f"lnlib[live] @ {wheel.as_uri() if beside else source}"
+    folders = ("", "#subdirectory=lnlab", "#subdirectory=book")
+    where = [w.as_uri() for w in wheels] if beside else [f"git+{HOME}{f}" for f in folders]
+    names = ("lnlib", "lnlab", "lnbook[live]")
+    wanted = [f"{name} @ {source}" for name, source in zip(names, where, strict=True)]
     text, commands = done.stdout.splitlines()
-    assert text == f"Installing {wanted}: a few minutes, once."
-    assert json.loads(commands) == [[sys.executable, "-m", "pip", "install", "-q", wanted]]
+    assert "a few minutes" in text
+    assert json.loads(commands) == [[sys.executable, "-m", "pip", "install", "-q", *wanted]]
 
 
 def test_the_first_cell_does_nothing_where_the_library_is(tmp_path):
-    for source in ("", f"git+{HOME}"):
-        assert run(source, True, tmp_path).stdout == "[]\n"
+    for address in ("", HOME):
+        assert run(in_repository(address), True, tmp_path).stdout == "[]\n"

@@ -85,7 +85,7 @@ def reveal() -> Path:
     """Find reveal.js in the package that ships it, without importing the package."""
     result = importlib.util.find_spec("sphinx_revealjs")
     if result is None or result.origin is None:
-        raise ValueError("reveal.js is missing: pip install -e '.[slides]'")
+        raise ValueError("reveal.js is missing: run tools/setup.sh slides")
     return Path(result.origin).parent / "_static" / "revealjs"
 
 

@@ -107,14 +107,16 @@ def test_the_table_of_the_books_records_needs_no_torch(tmp_path):
 def test_without_the_extra_a_command_says_what_to_install(missing, command, monkeypatch, refused):
     monkeypatch.delenv("LNLIB_DATA", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
-    cure = f"install it with: {_install.command()}"
+    cure = f"install it with: {_install.command('lnlab')}"
     assert refused(command) == f"lnlab {command[0]}: {missing} is not installed; {cure}\n"
 
 
-def test_the_extra_is_that_of_the_project():
-    project = Path(__file__).parents[3] / "pyproject.toml"
-    listed = tomllib.loads(project.read_text())["project"]["optional-dependencies"]["nn"]
-    names = [re.match(r"[\w-]+", needed)[0] for needed in listed]
+def test_what_can_be_missing_are_the_dependencies_of_lnlab():
+    root = Path(__file__).parents[3]
+    lnlib, lnlab = (tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+                    for folder in (root, root / "lnlab"))  # fmt: skip
+    listed = {*lnlab["dependencies"], *lnlib["optional-dependencies"]["nn"]} - {"lnlib[nn]"}
+    names = {re.match(r"[\w-]+", needed)[0] for needed in listed}
     assert sorted(EXTRA) == sorted({"scikit-learn": "sklearn"}.get(n, n) for n in names)
 
 

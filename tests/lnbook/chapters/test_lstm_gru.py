@@ -176,3 +176,14 @@ def test_the_norm_of_one_pixel_is_that_of_pytorch_and_does_not_depend_on_the_ink
     assert np.allclose(first[1], second[1], atol=1e-3)  # not exactly: eps
     assert np.abs(first[2] - second[2]).max() > 0.1
     assert f"that of LN(Wₓx) is {second[1].std():.2f}" in ink.describe_ink(1.0)
+
+
+def test_a_right_cell_shows_no_error_and_a_mistake_shows_where_the_table_says():
+    right = figures.seen(cells.lstm_step, "nonzero")
+    assert not right.any()
+    rows = {row[0]: row[1:] for row in figures.mistakes().rows}
+    assert {row[0] for row in rows.values()} == {"0"}
+    assert [name for name, row in rows.items() if row[1] == "0"] == [
+        "the normalized cell is carried to the next step"
+    ]
+    assert all("0" not in (row[2], row[3]) for row in rows.values())

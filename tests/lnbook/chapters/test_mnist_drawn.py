@@ -204,3 +204,14 @@ def test_the_error_of_a_batch_mean_is_one_over_the_root_of_the_batch_size():
         assert set(drawn["layer norm"][0].y) == {0}
         assert over_sizes.layout.shapes[0].x0 == size
         assert f"by {result.std():.2f} σ" in batch_means.describe_batch_means(size)
+
+
+def test_sliders_stop_in_the_middle_of_the_first_epoch_and_after_each():
+    epochs = [*(k / 10 for k in range(11)), 2.0, 3.0]
+    runs = []
+    for run in RECORDS[False]:
+        curves = {name: list(np.interp(epochs, EPOCHS, values))
+                  for name, values in run["curves"].items()}  # fmt: skip
+        runs.append(run | {"curves": curves | {"epoch": epochs}})
+    assert figure_6.stops(Runs(runs)) == [0.0, 0.5, 1.0, 2.0, 3.0]
+    assert rates.rate_stops(Runs(runs)) == [0.5, 1.0, 2.0, 3.0]

@@ -1,4 +1,4 @@
-"""What the models of the table use, counted by year."""
+"""What the models in the table use, counted by year."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ QUESTIONS = {
         "rms": ("RMS norm", COLORS["rms"], "/"),
         "other": ("another kind", COLORS["gray"], "."),
     },
-    "place": {
+    "placement": {
         "pre": ("pre", COLORS["first"], ""),
         "post": ("post", COLORS["second"], "/"),
         "output": ("output only", COLORS["third"], "x"),
         "sandwich": ("sandwich", COLORS["fourth"], "-"),
         "other": ("another kind", COLORS["gray"], "."),
     },
-    "learned": {
+    "gain and bias": {
         "both": ("gain and bias", COLORS["first"], ""),
         "gain": ("gain only", COLORS["second"], "/"),
         "neither": ("neither", COLORS["third"], "x"),
@@ -57,8 +57,8 @@ def qk_norm(model: Model) -> str:
 
 ANSWERS = {
     "norm": lambda m: m.norm,
-    "place": lambda m: m.place,
-    "learned": learned,
+    "placement": lambda m: m.place,
+    "gain and bias": learned,
     "QK norm": qk_norm,
 }
 
@@ -129,7 +129,7 @@ def describe_by_year(question: str, data: str) -> str:
 
 
 def _describe_selection(data: str) -> str:
-    return "All models of the table." if data == "any" else "Language models only."
+    return "All models in the table." if data == "any" else "Language models only."
 
 
 BY_YEAR = Picture(

@@ -95,10 +95,10 @@ LINES = (
           "RMS norm or layer norm, whichever is faster on your hardware.",
           "rms_norm#why-do-language-models-use-rmsnorm", weights="new", data="text"),
     _line("Norm",
-          "Layer norm, like the image transformers in the table.",
+          "Layer norm, as in the image transformers in the table.",
           "#normalization-in-well-known-models", weights="new", data="image"),
     _line("Norm",
-          "Group norm. The output of batch norm would depend on the rest of a small batch.",
+          "Group norm. With so few examples, the batch statistics of batch norm are noisy.",
           "normalization_axes#dependence-on-the-batch",
           weights="new", data="conv", sequence="one", batch="small"),
     _line("Norm",
@@ -117,8 +117,9 @@ LINES = (
           "normalization_axes#streaming-causal-models-and-time-series",
           weights="new", data="conv", sequence="streamed"),
     _line("Norm",
-          "Try both. On digits read row by row, LayerNormLSTM and LayerNormGRU needed fewer "
-          "updates than nn.LSTM and nn.GRU; pixel by pixel, they ended with a higher error.",
+          "Try the cell with and without layer norm. On digits read row by row, LayerNormLSTM and "
+          "LayerNormGRU needed fewer updates than nn.LSTM and nn.GRU; pixel by pixel, they ended "
+          "with a higher error.",
           "lstm_gru#training-results-digits-row-by-row-and-pixel-by-pixel",
           weights="new", data="rnn"),
     _line("Norm",
@@ -139,7 +140,8 @@ LINES = (
           "The features of one row; for batch norm, one feature over the batch.",
           "normalization_axes#one-formula-for-all-norms", data="table"),
     _line("Axes",
-          "Channels come first in images, so specify the axes.",
+          "For group norm, the channels of a group and all positions of one image; for batch norm, "
+          "one channel over all images and positions. The modules expect the channels on axis 1.",
           "normalization_axes#axes-of-sequences-and-images", data="conv", sequence="one"),
     _line("Axes",
           "The channels at each position. A mean over height and width, or over time, would "
@@ -157,8 +159,9 @@ LINES = (
           "Pre-norm with a final norm, the common choice at every depth.",
           "pre_norm_post_norm#what-is-established", weights="new", data=TRANSFORMER, depth="few"),
     _line("Placement",
-          "Pre-norm with a final norm, and output matrices initialized 1/√(2N) times as large for "
-          "N blocks (residual scaling), which keeps the residual stream small at any depth.",
+          "Pre-norm with a final norm, and with the last matrix of each sublayer multiplied by "
+          "1/√(2N) at initialization, where N is the number of blocks (residual scaling). This "
+          "keeps the residual stream small at any depth.",
           "residual_scaling#what-share-of-the-residual-stream-does-a-block-contribute",
           weights="new", data=TRANSFORMER, depth="many"),
     _line("Placement",
@@ -190,7 +193,8 @@ LINES = (
           "layer_norm_from_scratch#numerical-precision-of-the-variance", precision="float32"),
     _line("dtype",
           "Statistics in float32, then cast back, as PyTorch's own norms do. Under autocast "
-          "on a GPU, layer norm and group norm return float32.",
+          "on a GPU, layer norm and group norm return float32, and so does RMS norm since PyTorch "
+          "2.12.",
           "mixed_precision#which-dtype-does-a-normalization-layer-return-under-autocast",
           precision="bfloat16"),
     _line("dtype",
@@ -199,19 +203,19 @@ LINES = (
 
     _line("Gain, bias",
           "Those in the checkpoint. Their names differ in Keras, Flax, and early BERT "
-          "files. Some models store the gain as 1 + w.",
+          "files. Some models store w and use 1 + w as the gain.",
           "export#names-and-eps-in-other-frameworks",
           weights="loaded"),
     _line("Gain, bias",
-          "A gain initialized to 1 and no bias, like most language models in the table since "
+          "A gain initialized to 1 and no bias, as in most language models in the table since "
           "2023.",
           "#normalization-in-well-known-models", weights="new", data="text"),
     _line("Gain, bias",
           "One gain and one bias per channel, initialized to 1 and 0.",
           "normalization_axes#learnable-gain-and-bias", weights="new", data="conv table"),
     _line("Gain, bias",
-          "One gain and one bias per channel, initialized to 1 and 0. In a diffusion transformer "
-          "both are computed from time step and class (adaLN-Zero).",
+          "One gain and one bias per channel, initialized to 1 and 0. In a diffusion "
+          "transformer, both are computed from the time step and the class (adaLN-Zero).",
           "conditional_normalization#adaln-zero-in-pytorch-gate-and-zero-initialization",
           weights="new", data="image"),
     _line("Gain, bias",

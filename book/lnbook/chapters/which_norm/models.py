@@ -116,7 +116,7 @@ GROUPS = {
         "any",
     ),
     "place": Group(
-        "Place",
+        "Placement",
         {
             "any": "any",
             "pre": "pre",
@@ -190,7 +190,7 @@ class ModelTable:
 
 # What is typed is looked for in every line, chosen or not; a page and a live notebook need no more.
 SEARCH = (
-    '<p class="ln-search"><label>Find <input type="search" placeholder="name, norm, place"'
+    '<p class="ln-search"><label>Find <input type="search" placeholder="name, norm, placement"'
     ' autocomplete="off" oninput="{code}"/></label></p>'
 ).format(
     code="const card = this.closest('.ln-pick'), words = this.value.toLowerCase().trim();"

@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from lnlab.datasets import Dataset
 from lnlab.run import Run
 
+EVAL_BATCH_SIZE = 2000  # examples per batch in the evaluation
+
 
 class Classification(Run):
     """A run that trains a classifier; a subclass adds ``model`` and ``optimizer``.
@@ -100,7 +102,7 @@ class Classification(Run):
 
     def _evaluate(self, x: torch.Tensor, y: torch.Tensor) -> tuple[float, float]:
         nll, errors = 0.0, 0
-        for part, labels in zip(x.split(2000), y.split(2000), strict=True):
+        for part, labels in zip(x.split(EVAL_BATCH_SIZE), y.split(EVAL_BATCH_SIZE), strict=True):
             logits = self.model(part)
             nll += F.cross_entropy(logits, labels, reduction="sum").double()
             errors += (logits.argmax(1) != labels).sum()

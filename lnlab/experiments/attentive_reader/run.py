@@ -17,6 +17,7 @@ from lnlab.experiments.attentive_reader import EXPERIMENT, Settings
 from lnlab.experiments.attentive_reader.model import Texts, model
 
 SPLITS = ("val", "test")
+EVAL_BATCH_SIZE = 128  # maximum number of questions per batch in the evaluation
 POOL = 16  # number of batches that are sorted by length together
 
 
@@ -334,7 +335,7 @@ class Run(run.Run):
         """Return the logits of the entities for all questions, shape ``(N, E)``."""
         order = np.argsort(questions.passage_length, kind="stable")
         result = torch.empty(len(order), len(ENTITIES), device=self.device)
-        for rows in np.array_split(order, -(-len(order) // 128)):
+        for rows in np.array_split(order, -(-len(order) // EVAL_BATCH_SIZE)):
             logits, _ = self.model(*batch(questions.take(rows), self.device)[:3])
             result[torch.from_numpy(rows)] = logits
         return result

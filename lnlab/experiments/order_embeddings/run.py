@@ -20,6 +20,7 @@ from lnlab.experiments.order_embeddings import CUTS, EXPERIMENT, Settings, updat
 from lnlib.nn import LayerNormGRU
 
 SPLITS = ("val", "test")
+EVAL_BATCH_SIZE = 250  # captions per batch in the evaluation
 
 
 def words(caption: str) -> list[str]:
@@ -349,7 +350,7 @@ class Run(run.Run):
         # Sorted by length for less padding; few at a time, so that they fit into the cache.
         order = sorted(range(len(captions)), key=lambda k: len(captions[k]))
         result = torch.empty(len(captions), len(images), device=images.device)
-        for part in torch.tensor(order).split(250):
+        for part in torch.tensor(order).split(EVAL_BATCH_SIZE):
             vectors = self.model.captions([captions[k] for k in part])
             for rows, few in zip(part.split(8), vectors.split(8), strict=True):
                 result[rows] = penalty(few, image_vectors)

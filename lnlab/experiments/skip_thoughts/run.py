@@ -21,6 +21,7 @@ from lnlab.experiments.skip_thoughts import EXPERIMENT, TASKS, Material, Setting
 from lnlab.experiments.skip_thoughts.model import END, UNKNOWN, model
 from lnlab.experiments.skip_thoughts.tasks import cross_validate, pair_features
 
+EVAL_BATCH_SIZE = 100  # sentences per batch in the evaluation of the loss
 HELD_OUT = 20  # every 20th chapter is held out
 SHOWN, NEAREST = 500, 5  # number of sentences of the map, and of neighbors of each
 DIRECTIONS = 4  # number of principal directions of the map
@@ -249,7 +250,7 @@ class Run(run.Run):
     def val_nll(self) -> float:
         """Return the mean loss per word of the neighbors of held-out sentences, in nats."""
         total = count = 0
-        for part in np.array_split(self.probes, -(-len(self.probes) // 100)):
+        for part in np.array_split(self.probes, -(-len(self.probes) // EVAL_BATCH_SIZE)):
             around = self.val.around(part)
             size = sum(len(sentence) for sentences in around[1:] for sentence in sentences)
             total += float(self.model(*around)) * size

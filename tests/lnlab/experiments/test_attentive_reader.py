@@ -343,18 +343,22 @@ def test_each_setting_that_is_not_the_default_gives_another_run(cloze):
 # Measures.
 
 
-def test_errors_on_passages_longer_than_those_of_training_are_told_apart(cloze):
+def test_errors_on_passages_longer_than_those_of_training_are_told_apart(cloze, monkeypatch):
+    monkeypatch.setattr(reading, "EVAL_BATCH_SIZE", 5)  # of 12 questions
     run = Run(Settings(**SMALL | {"longest": 15, "norm": "batch"}), cloze, seed=0)
     assert run.longest == 15
     *_, last = train(run, epochs=1, first_epoch_points=1)
     split = run.splits["val"]
     run.model.eval()
     with torch.inference_mode():
-        wrong = run.logits(split).argmax(1).numpy() != split.answer
+        logits = run.model(*reading.batch(split, "cpu")[:3])[0]
+    wrong = logits.argmax(1).numpy() != split.answer
     longer = split.passage_length > 15
     assert 0 < longer.sum() < len(longer)
     assert last["val_longer_error"] == pytest.approx(wrong[longer].mean())
     assert last["val_error"] == pytest.approx(wrong.mean())
+    nll = torch.nn.functional.cross_entropy(logits, torch.from_numpy(split.answer))
+    assert last["val_nll"] == pytest.approx(float(nll))
     assert int(run.model.passage.directions[0].known) == 15
 
 

@@ -102,6 +102,13 @@ def test_maps_tell_what_goes_into_the_norm_and_what_comes_out_and_where_the_pict
 
 def test_validation_cases_are_the_last_of_training_and_none_of_those_trained_on(data):
     run = Run(Settings(**SMALL), data)
+    run.model.eval()
+    with torch.no_grad():
+        result = run.measure()
+        for split, x, y in (("val", run.x_val, run.y_val), ("test", run.x_test, run.y_test)):
+            logits = run.model(x)
+            assert result[f"{split}_nll"] == pytest.approx(float(F.cross_entropy(logits, y)))
+            assert result[f"{split}_error"] == float((logits.argmax(1) != y).float().mean())
     np.testing.assert_array_equal(run.x_val.numpy(), data.x_train[58:])
     assert run.cases == {"train": 48, "test": 20, "val": 12}
     with pytest.raises(ValueError, match=r"at most 70 together, .* got 71; choose fewer"):

@@ -172,8 +172,7 @@ def test_the_likelihood_is_that_of_a_mixture_of_bivariate_gaussians_and_a_bernou
     a, b = log_x.exp(), log_y.exp()
     covariance = torch.stack((a * a, rho * a * b, rho * a * b, b * b), 2).unflatten(2, (2, 2))
     mixture = MixtureSameFamily(
-        Categorical(logits=weight),
-        MultivariateNormal(torch.stack((mean_x, mean_y), 2), covariance),
+        Categorical(logits=weight), MultivariateNormal(torch.stack((mean_x, mean_y), 2), covariance)
     )
     p = lift.sigmoid()[:, 0]
     lifted = torch.where(points[:, 2] == 1, p, 1 - p).log()
@@ -276,6 +275,27 @@ def test_an_update_is_adams_along_the_shortened_gradient(double):
 
 
 # What is measured.
+
+
+def test_loss_and_distance_of_the_window_are_means_over_the_points_of_all_lines(monkeypatch):
+    monkeypatch.setattr("lnlab.experiments.handwriting.run.EVAL_BATCH_SIZE", 3)
+    run = Run(Settings(**SMALL | {"length": 40}), LINES)
+    perturb(run.model, 0.3, seed=1)
+    pieces = sorted(run.pieces["val_new"], key=lambda piece: len(piece.strokes))
+    assert len(pieces) == 4
+    assert len(pieces[0].strokes) < len(pieces[2].strokes)  # shorter lines of a part are padded
+    total, noise = np.zeros(3), np.random.default_rng(0)
+    with torch.no_grad():
+        for piece in pieces:
+            alone = run.batch([piece], noise)
+            texts, phi = run.model(alone.points[:-1], alone.text)
+            loss, phi = models.nll(texts, alone.points[1:]), phi[:, 0].double().numpy()
+            at = phi @ np.arange(phi.shape[1]) / phi.sum(1).clip(1e-9)
+            distance = abs(at - piece.characters[1:]).sum()
+            total += float(loss.double().sum()), distance, len(piece.strokes) - 1
+        result = run.measure()
+    assert result["val_new_nll"] == pytest.approx(total[0] / total[2], rel=1e-5)
+    assert result["val_new_window_distance"] == pytest.approx(total[1] / total[2], rel=1e-5)
 
 
 @pytest.mark.parametrize("unknown", [0, -1], ids=["in the first part", "in the last part"])

@@ -16,6 +16,7 @@ import torch
 from lnlab import datasets, records
 from lnlab import training as train
 from lnlab.datasets import Dataset
+from lnlab.experiments import _classification
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.noise import run as noise
 from lnlab.experiments.sequence import run as sequence
@@ -39,6 +40,12 @@ TINY = cases("digits", 1)
 
 
 pytestmark = pytest.mark.usefixtures("double")
+
+
+@pytest.fixture(autouse=True)
+def _parts(monkeypatch):
+    """Test cases are evaluated in parts of 4, 4 and 3."""
+    monkeypatch.setattr(_classification, "EVAL_BATCH_SIZE", 4)
 
 
 def normalized(a, dim, eps, divisor=0):
@@ -152,18 +159,12 @@ class ByHand:
 
     def __init__(self, experiment, s, data, seed):
         self.experiment, self.s, self.seed = experiment, s, seed
-        x, y, x_test, y_test = (
-            torch.from_numpy(a) for a in (data.x_train, data.y_train, data.x_test, data.y_test)
-        )
+        arrays = (data.x_train, data.y_train, data.x_test, data.y_test)
+        x, y, self.x_test, self.y_test = map(torch.from_numpy, arrays)
         if getattr(s, "held_out", False):
             out = torch.arange(len(x)) % 5 == 4
-            x, y, x_test, y_test = x[~out], y[~out], x[out], y[out]
-        self.x, self.y, self.x_test, self.y_test = (
-            x[: s.train_cases],
-            y[: s.train_cases],
-            x_test,
-            y_test,
-        )
+            x, y, self.x_test, self.y_test = x[~out], y[~out], x[out], y[out]
+        self.x, self.y = x[: s.train_cases], y[: s.train_cases]
         make = Cells if experiment == "sequence" else Layers
         generator = torch.Generator().manual_seed(seed)
         self.net = make(s, x.shape[1], int(data.y_train.max()) + 1, generator)
@@ -175,11 +176,7 @@ class ByHand:
 
     def update(self, x, y):
         s, loss = self.s, nll_of(self.net(x, True), y).mean()
-        grads = torch.autograd.grad(loss, self.net.params, allow_unused=True)
-        grads = [
-            torch.zeros_like(p) if g is None else g
-            for p, g in zip(self.net.params, grads, strict=True)
-        ]
+        grads = torch.autograd.grad(loss, self.net.params, materialize_grads=True)
         self.norms.append(math.sqrt(sum(float(g.square().sum()) for g in grads)))
         if getattr(s, "clip", None) is not None:
             grads = [g * min(1.0, s.clip / (self.norms[-1] + 1e-6)) for g in grads]
@@ -240,12 +237,10 @@ class ByHand:
         g = torch.stack(rows)
         variance = g.var(0, correction=1).sum()
         signal = float(g.mean(0).square().sum() - variance / len(g))
-        results = {"gradient_noise": math.nan, "gradient_length": math.nan}
+        noise_ratio, length = math.nan, math.nan
         if signal > 0:
-            results = {
-                "gradient_noise": float(variance) / signal,
-                "gradient_length": math.sqrt(signal),
-            }
+            noise_ratio, length = float(variance) / signal, math.sqrt(signal)
+        results = {"gradient_noise": noise_ratio, "gradient_length": length}
         if s.norm == "batch":
             W = self.hidden[0].detach()
             cases = min(s.statistics_cases, len(self.x)) // B * B
@@ -266,10 +261,8 @@ class ByHand:
         return results
 
     def points(self):
-        per_epoch, result = (
-            len(self.x) // self.s.batch_size,
-            [{"epoch": 0.0, "batch_nll": math.nan}],
-        )
+        per_epoch = len(self.x) // self.s.batch_size
+        result = [{"epoch": 0.0, "batch_nll": math.nan}]
         result[0] |= self.measure()
         for epoch in range(self.s.epochs):
             K = self.s.first_epoch_points if epoch == 0 else 1
@@ -294,13 +287,8 @@ def run(experiment, s, data=TINY, seed=3):
 
 LAYERS = {"hidden": (6, 5), "data": "digits", "learning_rate": 0.02}
 ADAM = {"learning_rate": 0.05, "adam_betas": (0.6, 0.8), "adam_eps": 0.02}
-COUNTED = {
-    "batch_size": 3,
-    "epochs": 2,
-    "train_cases": 22,
-    "measured_cases": 3,
-    "first_epoch_points": 3,
-}
+COUNTED = {"batch_size": 3, "epochs": 2, "train_cases": 22, "measured_cases": 3,
+           "first_epoch_points": 3}  # fmt: skip
 OF_LAYERS = {**COUNTED, **ADAM, "hidden": (4, 7, 3), "initialization": "he"}
 OF_BATCH = {"eps": 0.3, "variance": "biased", "momentum": 0.37}
 # Each value that is not the default, with what it needs to act; a field may have several.

@@ -46,10 +46,8 @@ def test_layer_norm_keeps_what_pytorch_saves_for_the_gradient():
         lambda tensor: saved.append(tensor.numel()), lambda nothing: nothing
     ):
         F.layer_norm(x, (5,), *parameters)
-    saved_without_params = sum(
-        numbers for numbers in saved if numbers != 5
-    )  # gain and bias are 5 each
-    assert saved_without_params == costs.num_saved("layer", 6, 5) == 6 * 5 + 2 * 6
+    of_data = sum(numbers for numbers in saved if numbers != 5)  # gain and bias are 5 each
+    assert of_data == costs.num_saved("layer", 6, 5) == 6 * 5 + 2 * 6
     assert costs.num_saved("batch", 6, 5) == 6 * 5 + 2 * 5
     assert costs.num_saved("rms", 6, 5) == 6 * 5 + 6
 

@@ -10,78 +10,28 @@ import pytest
 
 from lnlab import claims, comparison
 from lnlab import records as record
-from lnlab.claims import Finding, numbers, trained
-from lnlab.claims.finding import Claim, ClaimResult, Records
+from lnlab.claims import Finding, Records, feedforward, numbers, trained
+from lnlab.claims.finding import Claim, ClaimResult
 from lnlab.claims.scale import relative
 from lnlab.cli import main
-from lnlab.experiments import find
+from tests.cases import toy_records
+from tests.cases.oracle import has_default_settings
+from tests.cases.toy_records import EPOCHS, POINTS, InMemory, make
 
 ROOT = Path(__file__).parents[3]
-EPOCHS = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
-POINTS = len(EPOCHS)
-SEEDS = range(3)
 NOT_YET = f"{comparison.UNTESTABLE}: {comparison.NOT_RECORDED}"
 OF = {claim.name: claim for claim in (*claims.PAPER, *claims.TUTORIALS)}
-# All curves on which the claims of these experiments rest, and which way is better.
-CURVES = {
-    "attentive_reader": {"val_error": 1, "val_nll": 1, "test_error": 1},
-    "skip_thoughts": {"val_nll": 1, "mr": -1, "cr": -1, "subj": -1, "caption_pairs": -1},
-    "draw": {"val_bound": 1, "test_bound": 1, "test_bound_of_all": 1},
-    "handwriting": {"val_new_nll": 1, "test_new_nll": 1, "val_seen_nll": 1, "batch_nll": 1},
-    "convnet": {"val_error": 1, "val_nll": 1, "test_error": 1, "test_nll": 1},
-}
+TRAINED = ("attentive_reader", "skip_thoughts", "draw", "handwriting", "convnet")
 
 
-class Made(Records):
-    """Records that need not have been, of no folder."""
-
-    def __init__(self, runs):
-        self._read = {}
-        for name in (*trained.TASKS, "mnist", "sequence", "weights"):
-            self._read[f"{name}-*"] = [(None, run) for run in runs if run["experiment"] == name]
-
-    def files(self, runs):
-        return {}
-
-
-CASES = ("train", "train_images", "train_questions")
-
-
-def made(experiment, arm, seed, better=0.0, *, curves=(), **other):
-    """A run of an arm; ``better`` lowers what is to be low and lets it fall sooner."""
-    about = find(experiment)
-    given = dict(trained.TASKS[experiment].arms[arm]) | other
-    settings = about.settings(**{"learning_rate": 0.1} | given).as_dict()
-    falls = [5.0, 4.5, 3.5, 3.0, 2.5, *[2.0] * 6] if better <= 0 else [5.0, *[2.0] * 10]
-    low = [value - better - seed / 100 for value in falls]
-    reported = {name: [sign * value / 10 for value in low]
-            for name, sign in CURVES.get(experiment, {}).items()}  # fmt: skip
-    reported |= {"epoch": EPOCHS, "wall_s": [3 * e for e in EPOCHS]} | dict(curves)
-    if experiment == "skip_thoughts":
-        reported |= {
-            f"bag_{task}": [-1.0] * POINTS for task in ("mr", "cr", "subj", "caption_pairs")
-        }
-    return {"experiment": experiment, "settings": settings, "seed": seed, "curves": reported,
-            "data": {"cases": dict.fromkeys(CASES, 640)},
-            "provenance": {"device": "CPU: made up"}}  # fmt: skip
-
-
-def book(experiment, better, **other):
-    """All arms of an experiment, seed by seed; layer norm better by as much."""
-    return [
-        made(experiment, arm, seed, better[seed] if arm == "layer" else 0.0, **other)
-        for arm in trained.TASKS[experiment].arms
-        for seed in range(len(better))
-    ]
+def book(experiment, *seeds):
+    """The default runs of all arms with these seeds; layer norm is better."""
+    return [run for run in toy_records.of_arms("better", experiment)
+            if run["seed"] in seeds and has_default_settings(run)]  # fmt: skip
 
 
 def verdict(name, runs):
-    return claims.evaluate(None, [OF[name]])[0] if runs is None else _weigh(name, Made(runs))
-
-
-def _weigh(name, records):
-    findings = tuple(OF[name].evaluate(records))
-    return ClaimResult(OF[name], findings, {})
+    return ClaimResult(OF[name], tuple(OF[name].evaluate(InMemory(runs))), {})
 
 
 @pytest.mark.parametrize(
@@ -90,29 +40,28 @@ def _weigh(name, records):
 def test_without_runs_or_with_one_seed_a_claim_is_not_yet_recorded(name):
     assert str(verdict(name, []).label) == NOT_YET
     (experiment,) = OF[name].experiments
-    if experiment in CURVES:
-        assert str(verdict(name, book(experiment, (1.0,))).label) == NOT_YET
+    if experiment in TRAINED:
+        assert str(verdict(name, book(experiment, 1)).label) == NOT_YET
 
 
 def test_a_rival_without_runs_is_not_recorded_yet_and_the_others_do_not_stand_for_it():
-    runs = book("attentive_reader", (1.0, 1.1, 0.9))
-    assert str(verdict("reader-better", runs).label) == "3 of 3 seeds"
+    runs = book("attentive_reader", 1, 2)
+    assert str(verdict("reader-better", runs).label) == "2 of 2 seeds"
     without = [run for run in runs if run["settings"]["norm"] != "batch_everywhere"]
     result = verdict("reader-better", without)
     assert result.label.reason == f"1 of 3 measures: {comparison.NOT_RECORDED}"
-    assert result.seeds == "3 seeds"
+    assert result.seeds == "2 seeds"
     (missing,) = (one for one in result.findings if one.untestable)
     assert claims.interval(missing) == "no runs"
-    assert str(verdict("reader-gain", without).label) == "3 of 3 seeds"
+    assert str(verdict("reader-gain", without).label) == "2 of 2 seeds"
 
 
 def test_two_runs_of_one_seed_are_refused():
-    runs = [run | {"experiment": "mnist", "settings": {
-        "norm": norm, "batch_size": size, "learning_rate": 1e-3, "data": "mnist", "epochs": 8}}
-        for norm in ("layer", "batch") for size in (128, 4)
-        for run in book("draw", (1.0, 1.0))[:2]]  # fmt: skip
+    curves = dict.fromkeys(("epoch", "train_nll", "test_error"), EPOCHS)
+    runs = [make("mnist", seed, curves, norm=norm, batch_size=4)
+            for norm in ("layer", "batch") for seed in (0, 1, 0)]  # fmt: skip
     with pytest.raises(ValueError, match="must differ in the seed, got two with seed 0"):
-        verdict("faster-at-4", [*runs, *runs])
+        verdict("faster-at-4", runs)
 
 
 def test_the_seeds_of_a_claim_are_those_of_the_findings_that_decide():
@@ -127,18 +76,18 @@ def test_the_seeds_of_a_claim_are_those_of_the_findings_that_decide():
     assert seeds((1, exact), (3, secondary)) == ""
 
 
-def gains(changes, *norms):
+def gains(changes):
     """Runs of three seeds whose final error depends on norm and initial gain."""
     return [
-        made("attentive_reader", "layer", seed, norm=norm, gain=gain, curves={
-            "val_error": [0.9, *[0.5 - (gain == 1) * changes[norm] - seed / 1000] * (POINTS - 1)]})
-        for norm in norms for gain in (1.0, 0.1) for seed in SEEDS
+        make("attentive_reader", seed, {"epoch": EPOCHS, "val_error": [0.9, *[end] * (POINTS - 1)]},
+             norm=norm, gain=gain)
+        for norm in changes for gain in (1.0, 0.1) for seed in range(3)
+        for end in [0.5 - (gain == 1) * changes[norm] - seed / 1000]
     ]  # fmt: skip
 
 
 def test_sensitivity_to_the_initial_gain_needs_both_gains_of_both_norms():
-    norms = "layer", "batch", "batch_everywhere"
-    runs = gains({"layer": 0.1, "batch": 0.3, "batch_everywhere": -0.05}, *norms)
+    runs = gains({"layer": 0.1, "batch": 0.3, "batch_everywhere": -0.05})
     layer = [run for run in runs if run["settings"]["norm"] == "layer"]
     for some in ([], layer, [r for r in runs if r in layer or r["settings"]["gain"] == 0.1]):
         assert str(verdict("reader-scale", some).label) == NOT_YET
@@ -192,22 +141,19 @@ def test_a_seed_without_a_number_is_told_and_not_counted(differences, reported):
     assert claims.interval(finding) == reported
 
 
-def test_runs_that_exploded_are_missing_in_claims_and_in_the_papers_tables():
-    runs = book("draw", (1.0, 1.1, 0.9))
-    reported, cells = [], []
-    for run in (run for run in runs if run["settings"]["norm"] == "layer"):
+def test_runs_that_exploded_are_missing_in_the_papers_tables():
+    runs, cells = book("draw", 1, 2, 3), []
+    best = [run for run in runs if run["settings"]["norm"] == "layer"
+            and run["settings"]["learning_rate"] == toy_records.HIGH]  # fmt: skip
+    alone = f"{best[-1]['curves']['test_bound_of_all'][-1]:.2f}"
+    for run in best:
         run["curves"]["test_bound_of_all"] = [None] * POINTS
-        reported.append(claims.interval(verdict("draw-bound", runs).counting[0]))
-        cells.append(numbers.rows("figure-4", Made(runs))[0].cells[-1])
-    assert [text.partition(" of ")[0] for text in reported] == [
-        f"no number in {k}" for k in (1, 2, 3)
-    ]
-    alone = f"{runs[-1]['curves']['test_bound'][-1]:.2f}"
+        cells.append(numbers.rows("figure-4", InMemory(runs))[0].cells[-1])
     assert cells[1:] == [f"{alone}, 1 of 3 seeds", "no number"]
 
 
 def test_a_baseline_that_exploded_at_once_has_no_targets():
-    runs = book("attentive_reader", (1.0, 1.1, 0.9))
+    runs = book("attentive_reader", 1, 2, 3)
     for run in (run for run in runs if run["settings"]["norm"] == "none"):
         run["curves"]["val_error"] = [None] * POINTS
     one = verdict("reader-faster", runs)
@@ -237,6 +183,43 @@ def test_units_and_length_of_training_are_told_as_shares_of_the_papers(
     assert relative([run]) == reported
 
 
+def test_runs_of_unequal_length_are_told_from_the_shortest_share_to_the_longest():
+    runs = [
+        {"experiment": "mnist", "settings": {"hidden": [1000, 1000]}, "curves": {"epoch": [0, end]}}
+        for end in (60, 20, 60)
+    ]
+    scale = "100% of the paper's units, {} of its epochs, the same data"
+    assert relative(runs) == scale.format("33 to 100%")
+    assert relative(runs[::2]) == scale.format("100%")
+
+
+def test_batch_sizes_are_compared_after_the_epochs_that_all_runs_have():
+    """What the longer runs do later, here to diverge, changes nothing."""
+
+    def runs(norm, size, ends):
+        for seed, end in enumerate(ends):
+            curve = [3.0, 2.0, *[end] * 9]
+            more = {128: 4, 4: 0}[size]
+            yield {
+                "experiment": "mnist", "seed": seed, "provenance": {"device": "CPU: made up"},
+                "settings": {"norm": norm, "batch_size": size, "epochs": 10 + more, "data": "mnist",
+                             "hidden": [1000, 1000], "learning_rate": 1e-3},
+                "curves": {"epoch": [*range(11 + more)],
+                           "train_nll": [*curve, *[90.0 * len(norm)] * more],
+                           "test_error": [*curve, *[90.0 * len(norm)] * more]},
+            }  # fmt: skip
+
+    made_up = Records.from_runs("mnist", [
+        *runs("layer", 128, (1.0, 1.0)), *runs("layer", 4, (1.1, 1.2)),
+        *runs("batch", 128, (1.0, 1.0)), *runs("batch", 4, (1.5, 1.5)),
+    ])  # fmt: skip
+    nll, error = feedforward.robust(made_up)
+    np.testing.assert_allclose(nll.differences, [-0.4, -0.3])
+    np.testing.assert_allclose(error.differences, [-40, -30])
+    assert "10 epochs" in nll.what
+    assert {run["curves"]["epoch"][-1] for run in nll.compared} == {10}
+
+
 def test_every_claim_has_its_own_name_a_section_of_the_paper_and_a_page_that_exists():
     anchors = set(
         re.findall(r"^\(paper-section-([\d-]+)\)=", (ROOT / "book/equations.md").read_text(), re.M)
@@ -255,13 +238,6 @@ def test_every_claim_has_its_own_name_a_section_of_the_paper_and_a_page_that_exi
             "transformer",
         }
         assert claim.statement.endswith(".")
-
-
-def test_what_speaks_against_table_1_speaks_for_the_puzzles_of_the_chapter():
-    refuted = {"all-rescaling", "curvature", "feature-shifting"}
-    for name in ("table-1", "case-rescaling", *refuted):
-        label = _weigh(name, Made([])).label.text
-        assert label == (comparison.FAILS if name in refuted else comparison.HOLDS)
 
 
 def test_json_tells_what_was_never_reached_from_what_is_no_number():
@@ -287,12 +263,3 @@ def test_the_command_weighs_a_folder_and_says_what_to_run(tmp_path, capsys, monk
     assert "python -m lnlab replay draw" in text
     assert main(["claims", "--runs", str(tmp_path / "gone")]) == 1
     assert capsys.readouterr().err.startswith("lnlab claims: --runs must be a folder with records")
-
-
-def test_the_size_of_runs_that_were_cut_is_that_of_the_shortest():
-    with_it = {one.claim.name: one for one in claims.evaluate(None, [OF["robust"]])}
-    (finding, *_) = with_it["robust"].counting
-    assert max(run["curves"]["epoch"][-1] for run in finding.runs) == 60
-    assert "20 epochs" in finding.what
-    assert "33% of its epochs" in with_it["robust"].evidence
-    assert {run["curves"]["epoch"][-1] for run in finding.compared} == {20}

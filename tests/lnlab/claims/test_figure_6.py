@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lnlab.claims import figure_6
+from lnlab.claims import Records, figure_6
 
 NORMS = ("batch", "layer", "none")
 
@@ -15,17 +15,8 @@ def run(norm, seed, epochs=60, size=128, rate=1e-3, error=0.02):
             "curves": {"train_nll": curve, "test_nll": curve, "test_error": curve}}  # fmt: skip
 
 
-class Made:
-    def __init__(self, runs):
-        self.runs = runs
-
-    def select(self, experiment, **given):
-        assert experiment == "mnist"
-        return [run for run in self.runs if given.items() <= run["settings"].items()]
-
-
 def table(runs):
-    heads, *rows = figure_6.table(Made(runs))
+    heads, *rows = figure_6.table(Records.from_runs("mnist", runs))
     assert heads[1:] == ["batch norm", "layer norm", "no normalization"]
     return rows
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lnlab import datasets, messages
+from lnlab import datasets
 from lnlab.cli import main
 
 
@@ -14,11 +14,8 @@ from lnlab.cli import main
         ("replya mnist", "replay"),
         ("replay minst", "mnist"),
         ("replay Order-Embeddings", "order_embeddings"),
-        ("data minst", "mnist"),
         ("replay mnist --norm layr", "layer"),
-        ("replay mnist --norm none Batch", "batch"),
         ("replay sequence --cell GRU", "gru"),
-        ("replay convnet --scale papr", "paper"),
     ],
 )
 def test_a_word_that_is_near_is_suggested(typed, meant, refused):
@@ -28,12 +25,6 @@ def test_a_word_that_is_near_is_suggested(typed, meant, refused):
 @pytest.mark.parametrize("typed", ["train", "data letters", "replay mnist --norm -", "table 6.6"])
 def test_a_word_that_is_near_to_nothing_is_only_refused(typed, refused):
     assert "did you mean" not in refused(typed.split())
-
-
-def test_a_data_set_that_is_loaded_by_a_wrong_name_is_suggested_as_well():
-    with pytest.raises(ValueError, match=r"got 'minst'; did you mean 'mnist'\?"):
-        datasets.load("minst")
-    assert messages.suggestion("x", []) == ""
 
 
 def test_the_help_of_data_names_each_set(capsys):

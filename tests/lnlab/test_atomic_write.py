@@ -2,7 +2,6 @@
 
 import errno
 import os
-import socket
 import time
 
 import pytest
@@ -83,7 +82,6 @@ def test_a_break_in_the_middle_leaves_no_part(tmp_path, monkeypatch):
         (f"a.pt.{ENDED}.part", 3600, False),
         ("a.json.part", 90_000, False),
         ("a.json.x.part", 90_000, False),
-        (f"a.json.{ENDED}", 90_000, False),
         ("a.json", 90_000, False),
     ],
 )
@@ -96,19 +94,12 @@ def test_sweep_takes_what_an_ended_process_left(tmp_path, name, seconds, goes):
     assert left.exists() != goes
 
 
-@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])
-def test_what_is_no_file_is_refused_by_name(tmp_path, kind, monkeypatch):
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_file_is_refused_by_name(tmp_path, kind):
     path = tmp_path / "x"
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "socket":
-        monkeypatch.chdir(tmp_path)  # a long path is too long for one
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind("x")
-    elif kind == "device":
-        path.symlink_to(os.devnull)
-    else:
-        path.mkdir()
+    make = {"pipe": os.mkfifo, "device": lambda path: path.symlink_to(os.devnull),
+            "folder": os.mkdir}  # fmt: skip
+    make[kind](path)
     with pytest.raises(ValueError, match=f"{path}: must be a file, is a {kind}"):
         atomic_write.check_regular(path)
 

@@ -82,5 +82,3 @@ def test_a_bar_that_is_not_shown_counts_nothing_and_fails_nowhere():
     bar.start_run()
     bar.skip(3)
     bar.update(2)
-    bar.update(1)
-    bar.close()

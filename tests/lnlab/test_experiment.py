@@ -96,7 +96,7 @@ def test_a_type_decides_which_values_are_valid_and_normalizes_them(type_):
     assert not any(field_spec(type_).is_valid(value) for value in INVALID.get(type_, ()))
 
 
-@pytest.mark.parametrize("type_", [int, float, str, tuple[int, ...], int | str, list])
+@pytest.mark.parametrize("type_", [int, tuple[int, ...], int | str, list])
 def test_a_type_without_bounds_is_refused(type_):
     with pytest.raises(TypeError, match=r"must be a Literal, bool, or one of .* such as Count"):
         field_spec(type_)
@@ -114,13 +114,9 @@ def test_the_error_names_the_setting_the_allowed_values_and_the_value():
 
 
 def test_the_help_of_a_setting_comes_from_the_most_derived_docstring():
-    assert (
-        config.field_help(Settings)["data"] == "One of two, the first of which is there, as len is."
-    )
-    assert config.field_help(Settings)["rate"] == "None is looked up."
-    assert config.field_help(Further) == config.field_help(Settings) | {
-        "width": "Of a further one."
-    }
+    text = config.field_help(Settings)
+    assert text["data"] == "One of two, the first of which is there, as len is."
+    assert config.field_help(Further) == text | {"width": "Of a further one."}
 
 
 def test_a_setting_without_help_is_refused():
@@ -141,10 +137,7 @@ def test_a_setting_without_help_is_refused():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"key": "{norm}"},
-            "settings must have all fields that the description names, norm are missing",
-        ),
+        ({"key": "{norm}"}, "settings must have all fields that .* names, norm are missing"),
         ({"sweep_axes": {"size": (1,)}}, "names, size are missing"),
         ({"defaults": {"seeds": 2, "lr": 1}}, "names, lr are missing"),
         ({"on_gpu": {"steps": 2}}, "names, steps are missing"),
@@ -174,12 +167,8 @@ def test_a_measure_per_layer_has_the_unit_of_its_pattern():
 def test_the_name_of_a_record_has_the_key_and_the_settings_that_are_not_defaults():
     experiment = make_experiment()
     assert experiment.stem(Settings(width=2, rate=3), 7) == "made-w2-3-seed7"
-    non_default = Settings(
-        width=2, rate=0.5, data="there", wide=True, epochs=9, first_epoch_points=4
-    )
-    assert (
-        experiment.stem(non_default, 0) == "made-there-w2-0.5-wide-True-first-epoch-points-4-seed0"
-    )
+    other = Settings(width=2, rate=0.5, data="there", wide=True, epochs=9, first_epoch_points=4)
+    assert experiment.stem(other, 0) == "made-there-w2-0.5-wide-True-first-epoch-points-4-seed0"
 
 
 def test_the_values_of_an_axis_may_depend_on_those_before_unless_they_are_given():

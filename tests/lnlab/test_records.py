@@ -52,44 +52,21 @@ def changed(*path, to=None):
     return bad
 
 
-def test_a_record_survives_writing_and_reading(tmp_path):
-    records.write(GOOD, tmp_path / "deep" / "run.json")
-    assert records.read(tmp_path / "deep" / "run.json") == GOOD
-
-
-@pytest.mark.parametrize(
-    "path",
-    [*((key,) for key in sorted(GOOD.keys() - {"format"})),
-     *(("provenance", key) for key in sorted(GOOD["provenance"]))],
-    ids=".".join,
-)  # fmt: skip
-def test_a_missing_part_is_refused_by_name(path):
-    with pytest.raises(records.BadRecord, match=f"'{path[-1]}' is a required property"):
-        records.check(changed(*path))
-
-
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (changed("data", "sha256", to="xyz"), r"\$.data.sha256 does not fit"),
-        (changed("seed", to="0"), r"\$.seed does not fit"),
+        (changed("seed"), "'seed' is a required property"),
+        (changed("provenance", "threads"), "'threads' is a required property"),
         (changed("curves", "train_nll", to=[1.0]), "curves must be of one length"),
-        (changed("provenance", "segments", to=[{}, {}]), "is a required property"),
-        (changed("provenance", "segments", to=[]), r"\$.provenance.segments does not fit"),
         (changed("curves", "x", to="step"), "the axis 'step' is not among the curves"),
-        (changed("curves", "train_nll", to=["low", 1]), r"curves.train_nll\[0\] does not fit"),
         (changed("curves", "train_nll", to=[1, "low"]), r"curves.train_nll\[1\] does not fit"),
-        (changed("curves", "train_nll", to=[1, True]), r"curves.train_nll\[1\] does not fit"),
         ([1, 2], "does not fit"),
-        (changed("data", "cases", to={}), r"\$.data.cases does not fit"),
-        (changed("data", "cases", to={"train": -1}), r"\$.data.cases.train does not fit"),
         (changed("units", "train_nll"), "units must name epoch, train_nll, got epoch"),
         (changed("units", to=GOOD["units"] | {"nothing": "m"}), "units must name .*, nothing"),
-        (changed("arrays", to={"a": np.zeros((3, 1))}), r"a row for each of the 2 points, got .*3"),
         (changed("arrays", to={"a": np.zeros((1, 3))}), r"a row for each of the 2 points, got .*1"),
         (changed("arrays", to={"epoch": np.zeros((2, 1))}), "got epoch of both"),
-        (changed("arrays", to={"../a": np.zeros((2, 1))}), r"\$.arrays does not fit"),
         (changed("arrays", to={"a": np.array([None, 1])}), r"\$.arrays.a.dtype does not fit"),
+        (changed("format", to=3), r"written in format 3.* update lnlib"),
     ],
 )
 def test_what_does_not_fit_is_named(bad, message):
@@ -97,25 +74,12 @@ def test_what_does_not_fit_is_named(bad, message):
         records.check(bad)
 
 
-def test_a_newer_format_says_to_update():
-    with pytest.raises(records.BadRecord, match=r"written in format 3.* update lnlib"):
-        records.check(changed("format", to=3))
-
-
 @pytest.mark.parametrize(
     "content",
-    [
-        b"",
-        b"{",
-        b"\xff\xfe",
-        b'{"format": 2, "exp',
-        b"[" * 100_000,
-        b'{"seed":' * 100_000,
-        b'{"seed": NaN}',
-        b'{"seed": ' + b"9" * 5000 + b"}",
-    ],
+    [b"", b"\xff\xfe", b'{"format": 2, "exp', b'{"seed":' * 100_000, b'{"seed": NaN}',
+     b'{"seed": ' + b"9" * 5000 + b"}"],
     ids=lambda content: repr(content[:12]),
-)
+)  # fmt: skip
 def test_a_damaged_file_is_named(tmp_path, content):
     (tmp_path / "mnist").mkdir()
     for path in (tmp_path / "mnist" / "any.json", tmp_path / "mnist-x.json"):
@@ -153,30 +117,21 @@ def test_read_all_goes_by_what_a_record_says_and_not_by_the_name_of_its_file(tmp
 
 def test_a_record_that_lacks_a_setting_matches_no_filter_for_it(tmp_path):
     records.write(GOOD, tmp_path / "mnist-a.json")
-    records.write(changed("settings", "clip", to=[None]), tmp_path / "mnist-b.json")
-    stored = json.loads((tmp_path / "mnist-b.json").read_text())
-    stored["settings"]["clip"] = None
-    (tmp_path / "mnist-b.json").write_text(json.dumps(stored))
+    records.write(GOOD | {"settings": {"clip": None}}, tmp_path / "mnist-b.json")
     (result,) = records.read_all("mnist", tmp_path, clip=None)
     assert "clip" in result["settings"]
 
 
 def test_all_damaged_records_of_an_experiment_are_named_and_none_of_another(tmp_path):
     records.write(GOOD, tmp_path / "mnist-a.json")
-    for name in ("noise-x.json", "noise-y.json"):
-        (tmp_path / name).write_text("{")
+    (tmp_path / "noise-x.json").write_text("{")
     (tmp_path / "noise-z.json").write_text("{}")  # nor does it say of what it is
-    stored = json.loads((tmp_path / "mnist-a.json").read_text())
-    del stored["seed"]
-    (tmp_path / "w.json").write_text(json.dumps(stored | {"experiment": "weights"}))
+    (tmp_path / "w.json").write_text(json.dumps(changed("seed") | {"experiment": "weights"}))
     assert records.read_all("mnist", tmp_path) == [GOOD]
-    with pytest.raises(
-        records.BadRecord, match=r"(?s)noise-x.json: not .*noise-y.json: not "
-    ) as bad:
+    with pytest.raises(records.BadRecord) as bad:
         records.read_all("noise", tmp_path)
-    first, second, third = str(bad.value).splitlines()
-    assert "noise-z.json: $ does not fit: " in third
-    for sentence in (first, second, third):
+    for sentence, name in zip(str(bad.value).splitlines(), ("noise-x", "noise-z"), strict=True):
+        assert f"{name}.json: " in sentence
         assert sentence.endswith("; record the run again with --again, or delete the file")
     with pytest.raises(records.BadRecord, match=r"w.json: \$ does not fit: 'seed' is a required"):
         records.read_all("weights", tmp_path)
@@ -265,21 +220,20 @@ def test_the_same_arrays_are_the_same_file(tmp_path, monkeypatch):
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
+UNREADABLE = r"the arrays cannot be read \("
+
+
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda path: path.unlink(), r"the arrays cannot be read \(.*No such file"),
-        (lambda path: path.write_bytes(b""), r"the arrays cannot be read \("),
-        (lambda path: path.write_bytes(path.read_bytes()[:-30]), r"the arrays cannot be read \("),
-        (
-            lambda path: np.savez(path, strokes=KEPT["strokes"]),
-            r"the arrays cannot be read \(.*file",
-        ),
+        (lambda path: path.unlink(), f"{UNREADABLE}.*No such file"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-30]), UNREADABLE),
+        (lambda path: np.savez(path, strokes=KEPT["strokes"]), f"{UNREADABLE}.*file"),
         (lambda path: held(path, strokes=KEPT["strokes"] + 1), "strokes is not the array that"),
         (lambda path: held(path, seen=KEPT["seen"] + 0), "seen is not the array that run.json"),
-        (lambda path: held(path, seen=np.array([[None]])), r"the arrays cannot be read \(.*pickle"),
+        (lambda path: held(path, seen=np.array([[None]])), f"{UNREADABLE}.*pickle"),
     ],
-    ids=["gone", "empty", "cut", "lacks one", "other values", "other type", "an object"],
+    ids=["gone", "cut", "lacks one", "other values", "other type", "an object"],
 )
 def test_arrays_that_are_not_those_of_the_record_are_refused(tmp_path, harm, message):
     records.write(with_arrays(), tmp_path / "run.json")

@@ -25,10 +25,6 @@ def test_three_differences_are_resampled_in_all_27_ways(level):
     assert interval(differences, level=level) == pytest.approx(listed(differences, level))
 
 
-def test_at_95_percent_three_differences_give_their_range():
-    assert interval(np.array([2.0, -1.0, 0.5])) == (-1.0, 2.0)
-
-
 @pytest.mark.parametrize("n", [5, 12])
 def test_the_interval_is_that_of_scipy(n):
     differences = np.random.default_rng(n).exponential(size=n)
@@ -42,20 +38,14 @@ def test_the_interval_is_that_of_scipy(n):
     assert interval(differences) == pytest.approx(tuple(result), abs=0.02)
 
 
-def test_the_order_of_the_seeds_and_the_unit_do_not_matter():
-    differences = np.array([0.1, 0.7, 0.2, 0.4])
-    assert interval(differences[::-1]) == interval(differences)
-    assert interval(100 * differences - 3) == pytest.approx(
-        [100 * v - 3 for v in interval(differences)]
-    )
-
-
 @pytest.mark.parametrize(
     "differences", [[1.0], [[1.0, 2.0]], [1.0, np.nan], [1 + 1j, 2], ["a", "b"]]
 )
 def test_too_little_is_refused(differences):
     with pytest.raises(ValueError, match="differences must be two or more finite numbers"):
         interval(np.array(differences))
+    with pytest.raises(ValueError, match=r"level must lie between 0 and 1, such as 0.95, got 95"):
+        interval(np.array([1.0, 2.0]), level=95)
 
 
 @pytest.mark.parametrize("n", [3, 7])
@@ -65,16 +55,6 @@ def test_the_sum_of_large_differences_does_not_overflow(n, sign):
     d = np.linspace(-1, 2.9, n)
     assert interval(d.astype(np.float32)) == interval(d.astype(np.float32).astype(float))
     assert interval(2.0**1022 * d) == tuple(2.0**1022 * v for v in interval(d))
-
-
-def test_a_seed_may_stand_for_the_generator_it_starts():
-    d = np.random.default_rng(2).normal(size=9)
-    assert interval(d, rng=3) == interval(d, rng=np.random.default_rng(3)) != interval(d)
-
-
-def test_an_impossible_level_is_refused():
-    with pytest.raises(ValueError, match=r"level must lie between 0 and 1, such as 0.95, got 95"):
-        interval(np.array([1.0, 2.0]), level=95)
 
 
 def test_few_seeds_have_their_range_and_ten_an_interval():

@@ -59,22 +59,17 @@ def test_what_is_derived_is_joined_trimmed_shuffled_and_split():
     )  # fmt: skip
 
 
-def test_it_is_read_by_split_in_the_order_of_the_file():
+def test_it_is_derived_from_the_originals_and_read_by_split(tmp_path, register, monkeypatch):
     content = coco.join(*originals(), held_out=2)
-    result = coco._read(content)
-    for split in ("train", "val", "test"):
-        assert result.images[split] == [row for row in expected() if row["split"] == split]
-    assert result.sha256 == hashlib.sha256(content).hexdigest()
-    assert str(result) == "2 train + 2 val + 2 test images with 5 captions each and 8 boxes"
-
-
-def test_it_is_derived_from_the_originals(tmp_path, register):
-    content = coco.join(*originals())
+    monkeypatch.setattr(coco.join, "__kwdefaults__", {"held_out": 2})
     for name, original in zip(("captions_val2017.json", "val2017.txt"), originals(), strict=True):
         (tmp_path / name).write_bytes(original)
         register(f"{coco.NAME}/{name}", original)
     register(f"{coco.NAME}/coco_layout.jsonl", content)
-    assert coco.load(tmp_path).sha256 == hashlib.sha256(content).hexdigest()
+    result = coco.load(tmp_path)
+    for split in ("train", "val", "test"):
+        assert result.images[split] == [row for row in expected() if row["split"] == split]
+    assert result.sha256 == hashlib.sha256(content).hexdigest()
 
 
 def test_features_say_what_is_there_how_often_and_where_the_largest_is():
@@ -92,13 +87,8 @@ def test_features_say_what_is_there_how_often_and_where_the_largest_is():
     np.testing.assert_allclose(result[1], [*one, *[0] * 10, *other], rtol=1e-6)
 
 
-needs_coco = pytest.mark.needs_data(coco.NAME)
-
-
-@needs_coco
+@pytest.mark.needs_data(coco.NAME)
 def test_the_data_set_has_4952_images():
-    result = load(coco.NAME)
-    assert result.name == coco.NAME
-    assert str(result) == (
+    assert str(load(coco.NAME)) == (
         "3,952 train + 500 val + 500 test images with 5 captions each and 36,781 boxes"
     )

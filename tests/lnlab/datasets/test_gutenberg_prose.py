@@ -36,25 +36,22 @@ def test_an_e_book_becomes_its_chapters_sentences_without_contents_and_licence(m
     assert prose.to_sentences({"it": E_BOOK}, min_sentences=3).decode() == EXPECTED.decode()
 
 
-def test_a_file_is_read_by_book_and_chapter():
-    result = prose._read(EXPECTED + b"=== b | C | d. 1\nA.\n")
-    it, b = result.books
-    assert (it.key, it.author, b.chapters) == ("it", "A. Body, d. 1900", (("A.",),))
-    assert [len(chapter) for chapter in it.chapters] == [5, 3]
-    assert it.chapters[1] == ("One.", "Two?", "3 is more.")
-    assert str(result) == "9 sentences in 3 chapters of 2 books"
-
-
-def test_a_supplied_file_comes_before_a_derived_one(tmp_path, register, monkeypatch):
+def test_sentences_are_derived_and_read_by_book_and_chapter(tmp_path, register, monkeypatch):
     monkeypatch.setattr(prose, "AUTHORS", AUTHORS)
     monkeypatch.setattr(prose.to_sentences, "__kwdefaults__", {"min_sentences": 3})
-    first = b"=== it | A. Body | d. 1900\nOne.\n"
+    first = b"=== it | A. Body | d. 1900\nOne.\n=== b | C | d. 1\nA.\n"
     for name, content in (("it", E_BOOK), ("prose", first), ("prose_own", EXPECTED)):
         register(f"{prose.NAME}/{name}.txt", content)
     (tmp_path / "it.txt").write_bytes(E_BOOK)
-    assert prose.load(tmp_path).sha256 == hashlib.sha256(EXPECTED).hexdigest()
+    result = prose.load(tmp_path)
+    assert result.sha256 == hashlib.sha256(EXPECTED).hexdigest()
+    assert [len(chapter) for chapter in result.books[0].chapters] == [5, 3]
+    assert result.books[0].chapters[1] == ("One.", "Two?", "3 is more.")
+    # A supplied file comes before a derived one.
     (tmp_path / "prose.txt.xz").write_bytes(lzma.compress(first))
-    assert prose.load(tmp_path).books[0].chapters == (("One.",),)
+    it, b = prose.load(tmp_path).books
+    assert (it.key, it.author, it.chapters) == ("it", "A. Body, d. 1900", (("One.",),))
+    assert (b.key, b.chapters) == ("b", (("A.",),))
 
 
 @pytest.mark.needs_data("gutenberg_prose")

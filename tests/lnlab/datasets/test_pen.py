@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnlab.datasets.pen import Line, Lines, cut
+from lnlab.datasets.pen import Line, cut
 
 
 def line(lengths, text, known=True):
@@ -49,9 +49,3 @@ def test_where_characters_are_not_known_the_beginning_is_left_with_all_of_the_te
     (piece,) = cut(line([2, 4, 5, 1], "ab cd", known=False), 5)
     assert (piece.text, len(piece.strokes), piece.characters) == ("ab cd", 5, None)
     assert piece.strokes[0, 0] == 0
-
-
-def test_lines_say_how_much_there_is():
-    one = line([2, 1], "ab")
-    lines = Lines("any", {"train": (one, one), "val_new": (one,)}, 1.0, "0" * 64)
-    assert str(lines) == "2 train + 1 val_new lines of 9 points"

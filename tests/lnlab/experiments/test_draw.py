@@ -49,9 +49,6 @@ def numbers(*shape, seed=0):
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
-# Windows, by loops.
-
-
 def test_a_window_far_from_the_image_has_filters_still():
     where = painting.window(torch.tensor([[50.0, -50.0, -3.0, 0.0, 0.0]]), 3)
     for along in painting.filters(where, 3):

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from lnlab import checkpoint
-from lnlab.experiments.noise.run import CLOUD, NORMS, Run, Settings, forward
+from lnlab.experiments.noise.run import CLOUD, Run, Settings
 from lnlab.training import Diverged, train
 from lnlib.nn.baselines import BatchNorm
 
@@ -32,30 +32,6 @@ def measured(replay):
         return replay.measure()
 
 
-@pytest.mark.parametrize("norm", NORMS)
-def test_many_batches_at_once_are_one_batch_after_the_other(digits, norm):
-    replay = trained(digits, norm)
-    model = copy.deepcopy(replay.model).double().train()
-    x = replay.x[:20].double()
-    logits, _ = forward(model, x, batch_size=4)
-    expected = torch.cat([model(part) for part in x.split(4)])
-    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_measuring_changes_nothing(digits, norm):
-    replay, twin = trained(digits, norm), trained(digits, norm)
-    measured(replay)
-    assert not replay.model.training
-    for ours, theirs in zip(
-        replay.model.state_dict().values(), twin.model.state_dict().values(), strict=True
-    ):
-        assert torch.equal(ours, theirs)
-    batch = next(replay.batches(1))
-    replay.model.train(), twin.model.train()
-    assert torch.equal(replay.update(batch), twin.update(batch))
-
-
 @pytest.mark.parametrize("variance", ["biased", "unbiased"])
 def test_batch_norms_statistics_are_those_of_a_loop(digits, variance):
     replay = trained(digits, "batch", variance=variance, statistics_cases=402)
@@ -66,7 +42,6 @@ def test_batch_norms_statistics_are_those_of_a_loop(digits, variance):
     mean, std = a.mean((0, 1)), a.std((0, 1))
     miss = (a.mean(1) - mean) / std
     # float32 against float64; the cloud keeps three decimals.
-    assert result["miss_1"] == pytest.approx(np.sqrt((miss**2).mean()), rel=1e-4)
     running = replay.model[1].running_mean.double().numpy()
     expected = (running - mean) / std
     assert result["kept_miss_1"] == pytest.approx(np.sqrt((expected**2).mean()), rel=1e-4)
@@ -123,14 +98,6 @@ def test_layer_norms_statistics_are_those_of_each_case(digits):
         expected = (mean[k] - mean.mean()) / std.mean()
         assert result["mean_1"][k] == pytest.approx(expected, abs=6e-4)
         assert result["std_1"][k] == pytest.approx(std[k] / std.mean(), abs=6e-4)
-
-
-def test_a_case_moves_with_its_batch_under_batch_norm_alone(digits):
-    moved = measured(trained(digits, "batch"))
-    assert all(moved[f"moves_{i}"] > 0.3 for i in (1, 2, 3))
-    still = measured(trained(digits, "layer"))
-    assert all(still[f"moves_{i}"] < 1e-5 for i in (1, 2))  # rounding
-    assert not any(name.startswith("moves") for name in measured(trained(digits, "none")))
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,10 @@ from lnlab.experiments.sequence.run import CELLS, TUNED, Run, Settings, network
 from lnlab.training import train
 from tests.cases.points import without_time
 
-SMALL = {"hidden": 12, "batch_size": 48, "first_epoch_points": 2}
-
 
 def build(cell="lstm", norm="none", seed=0, features=64, **settings):
     chosen = Settings(cell=cell, norm=norm, **settings)
     return network(chosen, features, 10, generator=torch.Generator().manual_seed(seed))
-
-
-def run(digits, *, epochs=2, checkpoint=None, seed=0, **settings):
-    chosen = Settings(epochs=epochs, **(SMALL | settings))
-    replay = Run(chosen, digits, seed=seed)
-    return train(replay, epochs=epochs, first_epoch_points=2, checkpoint=checkpoint)
 
 
 @pytest.mark.parametrize(
@@ -48,22 +40,20 @@ def test_a_row_a_step_needs_a_square_image():
 
 
 def test_race_trains_both_norms_side_by_side(digits):
-    settings = {"cell": "gru", "epochs": 1, **SMALL}
-    results = list(sequence.train_norms(("layer", "none"), digits, device="cpu", **settings))
+    given = {"cell": "gru", "epochs": 1, "hidden": 12, "batch_size": 48, "first_epoch_points": 2}
+    results = list(sequence.train_norms(("layer", "none"), digits, device="cpu", **given))
     for norm in ("layer", "none"):
-        alone = run(digits, epochs=1, cell="gru", norm=norm)
-        assert without_time(points[norm] for points in results) == without_time(alone)
-
-
-def recorded(**settings):
-    return records.read_all("sequence", data="digits", **settings)
+        alone = Run(Settings(norm=norm, **given), digits, seed=0)
+        expected = without_time(train(alone, epochs=1, first_epoch_points=2))
+        assert without_time(points[norm] for points in results) == expected
 
 
 @pytest.mark.parametrize("kind", sorted(TUNED), ids="-".join)
 def test_no_learning_rate_of_the_sweep_does_clearly_better_than_the_tuned_one(kind):
     cell, norm, step = kind
     nll = {}
-    for r in recorded(held_out=True, cell=cell, norm=norm, step=step):
+    selected = {"data": "digits", "held_out": True, "cell": cell, "norm": norm, "step": step}
+    for r in records.read_all("sequence", **selected):
         nll.setdefault(r["settings"]["learning_rate"], []).append(r["curves"]["test_nll"][-5:])
     mean = {rate: np.mean(curves) for rate, curves in nll.items()}
     assert len(mean) >= 4

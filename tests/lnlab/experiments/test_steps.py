@@ -10,7 +10,7 @@ from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist import steps
 from lnlab.experiments.mnist.run import Run, Settings
 from lnlab.experiments.mnist.steps import compiled
-from lnlab.training import Diverged, train
+from lnlab.training import train
 from tests.cases.build import unoptimized
 from tests.cases.points import without_time
 
@@ -127,20 +127,6 @@ def test_a_run_that_stopped_goes_on_bit_for_bit(digits, built, tmp_path):
     assert run(2, tmp_path / "half.pt") == run(2)
 
 
-def test_a_checkpoint_of_another_step_is_refused(digits, built, tmp_path):
-    settings = Settings(batch_size=128, epochs=1, **SMALL)
-    list(train(Run(settings, digits), epochs=1, checkpoint=tmp_path / "c.pt"))
-    with pytest.raises(ValueError, match="belongs to other settings"):
-        list(train(Run(settings, digits, step="compiled"), epochs=2, checkpoint=tmp_path / "c.pt"))
-
-
-def test_what_is_no_number_is_told(digits, built):
-    _, ours = pair(digits, norm="layer", batch_size=32)
-    ours.x[:, 3] = float("nan")
-    with pytest.raises(Diverged):
-        list(train(ours, epochs=1))
-
-
 def test_tiny_moments_become_zero_and_others_still_compute_with_theirs(images, built):
     replay = Run(Settings(batch_size=4, data="mnist"), images, step="compiled")
     batch = next(replay.batches(0))
@@ -206,13 +192,9 @@ def test_without_the_library_the_step_says_so(monkeypatch, digits):
 @pytest.mark.slow
 def test_a_library_with_wrong_numbers_is_not_used(monkeypatch, tmp_path, built):
     source = compiled.SOURCE.read_text()
-    assert "T(call.beta1)" in source
-    (tmp_path / "step.cpp").write_text(source.replace("T(call.beta1)", "T(0.5)"))
-    wrong = compiled.Library(tmp_path / "step.cpp", compiled._check)
-    monkeypatch.setattr(compiled, "_library", wrong)
+    assert "keep1 * (g - m)" in source
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CXX", unoptimized(tmp_path))
-    assert compiled.available() or "numbers differ" in compiled.reason()
     (tmp_path / "step.cpp").write_text(source.replace("keep1 * (g - m)", "keep1 * (g + m)"))
     wrong = compiled.Library(tmp_path / "step.cpp", compiled._check)
     monkeypatch.setattr(compiled, "_library", wrong)

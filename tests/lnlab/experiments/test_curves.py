@@ -33,38 +33,17 @@ def test_a_curve_has_leveled_off_if_its_last_eighths_differ_by_less_than_2_perce
     assert _curves.no_plateau(AT, 5 - 3 * (5 - np.asarray(values, float))) == reason  # any unit
 
 
-def test_the_end_is_the_mean_of_the_last_quarter_and_of_three_points_at_least():
-    assert _curves.end_value(np.arange(20.0)) == np.mean([15, 16, 17, 18, 19])
-    assert _curves.end_value(np.arange(5.0)) == 3
-    assert _curves.end_value(np.array([1.0, math.nan, 3, math.nan, 5, 7])) == 5
-    assert _curves.end_value(np.array([math.nan, math.nan, 4.0])) == 4  # measured once
-    assert math.isnan(_curves.end_value(np.array([3.0, 2.0, math.nan])))  # diverged
-
-
-def test_targets_lie_on_the_way_from_the_initial_value_to_the_level_of_the_end():
-    values = np.array([9.0, 5.0, 1.5, 1.0, 0.5])
-    np.testing.assert_allclose(_curves.targets(values), [5, 3, 1.8])
-
-
 def test_steps_to_a_target_are_interpolated_on_the_smoothed_curve():
     at, values = np.array([0.0, 10, 20, 40, 80]), np.array([8.0, 8, 2, 2, 2])
     # Smoothed: 8, 6, 4, 2, 2.
-    assert _curves.steps_to_target(at, values, 7) == 5
-    assert _curves.steps_to_target(at, values, 3) == 30
-    assert _curves.steps_to_target(at, values, 2) == 40
-    assert _curves.steps_to_target(at, values, 8) == 0
-    assert _curves.steps_to_target(at, values, 1.9) == math.inf
+    for target, steps in ((8, 0), (7, 5), (3, 30), (2, 40), (1.9, math.inf)):
+        assert _curves.steps_to_target(at, values, target) == steps
     spike = np.array([8.0, 8, -1, 8, 8])  # one low point is not enough
     assert _curves.steps_to_target(at, spike, 4) == math.inf
-    exploded = np.array([8.0, 8, 5, math.nan, math.nan])
-    assert _curves.steps_to_target(at, exploded, 6.75) == pytest.approx(15)
-    assert _curves.steps_to_target(at, exploded, 4) == math.inf
 
 
 def test_the_ratio_tells_who_never_was_there():
     ratio = _curves.steps_to_target_ratio
-    assert ratio(30, 40) == 0.75
-    assert ratio(math.inf, 40) == math.inf
-    assert ratio(40, math.inf) == -math.inf
+    assert (ratio(30, 40), ratio(math.inf, 40), ratio(40, math.inf)) == (0.75, math.inf, -math.inf)
     assert math.isnan(ratio(math.inf, math.inf))
     assert math.isnan(ratio(3, 0))

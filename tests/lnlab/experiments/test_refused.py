@@ -23,20 +23,18 @@ SETTINGS = {
         ({"norm": "group", "channels": (4, 6, 8)}, "channels must be multiples of 4"),
     ],
     "draw": [
-        ({"norm": "none", "gain": 0.5}, "gain must be omitted where norm is none, .*, got 0.5"),
+        ({"norm": "none", "gain": 0.5}, "gain must be omitted where norm is none, .*, got 0.5")
     ],
     "handwriting": [
         ({"norm": "none", "gain": 0.5}, "gain must be omitted where norm is none, .*, got 0.5"),
         ({"input_scale": 2}, "input_scale must be omitted where start is usual, .*, got 2.0"),
     ],
     "mnist": [
-        ({"norm": "batch", "batch_size": 1}, "batch_size must be at least 2 where norm is batch, "),
+        ({"norm": "batch", "batch_size": 1}, "batch_size must be at least 2 where norm is batch, ")
     ],
-    "noise": [
-        ({"batch_size": 1}, "batch_size must be at least 2 where norm is batch, got 1"),
-    ],
+    "noise": [({"batch_size": 1}, "batch_size must be at least 2 where norm is batch, got 1")],
     "order_embeddings": [
-        ({"norm": "none", "gain": 0.5}, "gain must be omitted where norm is none, .*, got 0.5"),
+        ({"norm": "none", "gain": 0.5}, "gain must be omitted where norm is none, .*, got 0.5")
     ],
     "sequence": [
         ({"cell": "gru", "form": "carried"}, "form must be one of paper for gru, got 'carried'"),

@@ -1,6 +1,5 @@
 """The printed tables of every experiment on synthetic records: each number is the records' own."""
 
-import functools
 import importlib
 import re
 from statistics import fmean
@@ -12,33 +11,6 @@ from tests.cases import oracle, toy_records
 from tests.cases.oracle import parsed
 
 CASES = ("better", "worse", "later")
-FACTOR = {"order_embeddings": -1, "attentive_reader": 100, "convnet": 100}  # of the score, told
-
-
-@functools.cache
-def records(experiment, case):
-    return [*toy_records.of_arms(case, experiment)]
-
-
-@functools.cache
-def table(experiment, case):
-    """The table of the usual runs, cut into the rates and what arms are compared by."""
-    task = importlib.import_module(f"lnlab.experiments.{experiment}.results").TASK
-    default_runs = [run for run in records(experiment, case)
-             if oracle.has_default_settings(run) and _at_usual_rate(run)]  # fmt: skip
-    rates, *compared = re.split(
-        r"(?m)^  (?=.* and layer norm, each at its rate)", task.text(default_runs)
-    )
-    return rates, {part.partition(" and layer norm")[0]: part for part in compared}
-
-
-def _at_usual_rate(run):
-    return run["experiment"] != "landscape" or run["settings"]["learning_rate"] < 0.1
-
-
-def arm(experiment, case, name):
-    runs = [run for run in records(experiment, case) if _at_usual_rate(run)]
-    return oracle.arm(runs, experiment, name, "main")
 
 
 #: From words of a measure to its value in a run, where that is not a curve at the run's best.
@@ -79,37 +51,18 @@ def value(experiment, measure):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("experiment", toy_records.ARMS)
-def test_the_rates_are_told_with_the_mean_of_each_runs_lowest(experiment, case):
-    rates, _ = table(experiment, case)
-    for name, settings in toy_records.ARMS[experiment].items():
-        (line,) = re.findall(rf"(?m)^    {re.escape(name)} +(\d.*|-.*)$", rates)
-        of = [run for run in oracle.matching(records(experiment, case), experiment, **settings)
-              if oracle.has_default_settings(run) and _at_usual_rate(run)]  # fmt: skip
-        lows = {}
-        for run in of:
-            low = FACTOR.get(experiment, 1) * min(oracle.known(oracle.score(run)))
-            lows.setdefault(run["settings"]["learning_rate"], []).append(low)
-        most = max(map(len, lows.values()))
-        means = {rate: fmean(v) for rate, v in sorted(lows.items()) if len(v) == most}
-        reported = {float(r): (float(v), star) for r, v, star in
-                re.findall(r"([\d.]+): (-?[\d.]+)(\*?)", line)}  # fmt: skip
-        assert reported.keys() == means.keys()
-        np.testing.assert_allclose(
-            [v for v, _ in reported.values()], list(means.values()), rtol=1e-3
-        )
-        chosen = next(iter(arm(experiment, case, name).values()))["settings"]["learning_rate"]
-        assert [rate for rate, (_, star) in reported.items() if star] == [chosen]
-        assert line.endswith("(at the edge)")  # of two
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("experiment", toy_records.ARMS)
 def test_measures_are_those_of_the_pairs(experiment, case):
-    _, compared = table(experiment, case)
-    layer = arm(experiment, case, "layer")
+    task = importlib.import_module(f"lnlab.experiments.{experiment}.results").TASK
+    runs = [*toy_records.of_arms(case, experiment)]
+    if experiment == "landscape":  # without the runs at the rate of another comparison
+        runs = [run for run in runs if run["settings"]["learning_rate"] < 0.1]
+    default_runs = [run for run in runs if oracle.has_default_settings(run)]
+    _, *parts = re.split(r"(?m)^  (?=.* and layer norm, each at its rate)", task.text(default_runs))
+    compared = {part.partition(" and layer norm")[0]: part for part in parts}
+    layer, *others = (oracle.arm(runs, experiment, name, "main")
+                      for name in ("layer", *compared))  # fmt: skip
     assert compared.keys() == toy_records.ARMS[experiment].keys() - {"layer"}
-    for name, text in compared.items():
-        other = arm(experiment, case, name)
+    for text, other in zip(compared.values(), others, strict=True):
         seeds = oracle.common(layer, other)
         head, *lines = text.rstrip().split("\n")
         assert f"mean over {len(seeds)} seeds" in head

@@ -73,6 +73,8 @@ def book(**given):
 def test_a_rate_that_fewer_seeds_tried_does_not_count():
     result = TASK.at_best_rates([*book(), made(NO_NORM, 0.3, 0, [1, 1, 1, 1, 1])])
     assert (result[NO_NORM].rate, 0.3 in result[NO_NORM].rates) == (0.1, False)
+    # The lowest losses are 5 to 5.2, and 4, 8 and 8.
+    assert "0.1: -51*  0.2: -66.67  (at the edge)" in TASK.text(book())
 
 
 def test_points_are_after_so_many_updates_and_seconds():

@@ -13,15 +13,7 @@ import numpy as np
 from scipy import stats
 
 from lnlab import comparison
-from tests.cases.oracle import (
-    arm,
-    both_groups,
-    common,
-    known,
-    numbers,
-    score,
-    updates,
-)
+from tests.cases.oracle import arm, both_groups, common, known, numbers, score, updates
 
 NAN = math.nan
 

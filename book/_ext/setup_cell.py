@@ -15,15 +15,12 @@ from pathlib import Path
 
 SOURCES = {sources}  # of the library, where the book has a public address
 if importlib.util.find_spec("lnbook") is None:
-    for name in ("lnlib", "lnlab", "lnbook"):
-        for path in Path().glob(f"{{name}}-*.whl"):
-            SOURCES[name] = path.absolute().as_uri()
+    for path in Path().glob("ln[lb]*-*.whl"):
+        SOURCES[path.name.partition("-")[0]] = path.absolute().as_uri()
     if len(SOURCES) < 3:
-        message = "download the three files lnlib, lnlab and lnbook (.whl) from the page 'About "
-        message += "this book', save them in the folder of this notebook, and run this cell again"
-        raise ModuleNotFoundError(message)
-    wanted = [f"{{name}} @ {{source}}" for name, source in SOURCES.items()]
-    wanted = [text.replace("lnbook @", "lnbook[live] @") for text in wanted]
+        message = "download the three .whl files of the library from the page 'About this book' "
+        raise ModuleNotFoundError(message + "into this notebook's folder, and run this cell again")
+    wanted = [f"{{k}} @ {{v}}".replace("book @", "book[live] @") for k, v in SOURCES.items()]
     print("Installing the book's library: a few minutes, once.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", *wanted], check=True)
     importlib.invalidate_caches()"""

@@ -187,7 +187,7 @@ PAPER = (
           "norm.",
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",),
           recurrent.reader_error(NO_NORM, "batch norm in the LSTM", "batch norm everywhere"),
-          f"The long runs of batch norm have one seed so far. {_TWO_RATES}"),
+          f"Batch norm has gains of 0.1, and one seed at its second rate. {_TWO_RATES}"),
     Claim("reader-gain", "6.2", "the former model performed significantly better",
           "The attentive reader ends with a lower error rate if gains are initialized to 1 instead "
           "of 0.1.",
@@ -201,7 +201,7 @@ PAPER = (
           "Whether gains are initialized to 1 or to 0.1 matters less for layer norm than for batch "
           "norm.",
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",), recurrent.initial_gain,
-          "Batch norm has one seed so far, with either gain."),
+          "Batch norm with gains of 1 has one seed so far."),
     # Section 6.3.
     Claim("skip-time", "6.3", "there was no significant difference",
           f"An update takes at most {recurrent.SAME_TIME:.0%} longer with layer norm.",

@@ -67,7 +67,8 @@ def test_the_book_is_recorded_a_grid_at_a_time(recorded, tmp_path):
     grids = [(e.name, runs, list(seeds)) for e in map(experiments.find, NAMES)
              for runs, seeds in e.book()]  # fmt: skip
     assert [call[:3] for call in recorded] == grids
-    assert all(call[4] == how for call in recorded)
+    alone = {"jobs": 1, "engine": "loky", "scheduler": None}
+    assert all(call[4] == how | alone for call in recorded)
     assert {call[3] for call in recorded if call[0] != "mnist"} == {1}
     del recorded[:]
     assert main(["replay", BOOK, "--device", "cpu", "--threads", "2"]) == 0

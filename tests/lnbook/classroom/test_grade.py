@@ -11,6 +11,7 @@ import pytest
 
 from lnbook import exercises
 from lnbook.classroom import chapters, checks, homework
+from lnbook.classroom import grade as grading
 from lnbook.classroom.grade import Row, Where, grade, table
 from lnbook.classroom.submissions import find_submissions, read, restore
 from tests.cases import submissions
@@ -154,6 +155,22 @@ def test_no_text_of_a_student_is_a_formula_or_further_cells(start):
     (back,) = csv.DictReader(io.StringIO("\n".join(lines)))
     assert back["feedback"].startswith("'")
     assert ";" not in lines[1]  # separates cells where a comma is the decimal sign
+
+
+@pytest.mark.slow
+def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course, monkeypatch):
+    monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
+    with grading.nbgrader.gradebook(course["folder"]) as gradebook:
+        result = gradebook.find_grade("undo-check", "introduction", "homework", "wrong")
+        result.manual_score = 0.5
+        gradebook.db.commit()
+        try:
+            graded = grade(course["folder"] / "submitted", where=LIMITS)
+        finally:
+            result.manual_score = None
+            gradebook.db.commit()
+    (total,) = [total for total in graded.totals if total.student == "wrong"]
+    assert total.points == 1.5
 
 
 # Submissions as programs and people lay them out.

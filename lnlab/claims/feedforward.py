@@ -341,7 +341,10 @@ def border(name: str) -> Evaluator:
                 ratio = ends["border_on"] / ends["inner_on"]
                 if name == "deviation":
                     distance = np.abs(ends["border_deviation"] - 1)
-                    what = f"layer {layer}: a tenth minus the difference of the border's std"
+                    what = (
+                        f"layer {layer}: 10% minus the relative difference between border and "
+                        "interior std (below 0: they differ by more than a tenth)"
+                    )
                     results.append(Finding(what, 0.1 - distance, "of the interior's", None,
                                          tuple(arm.runs.values())))  # fmt: skip
                 else:

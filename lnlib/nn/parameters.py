@@ -37,8 +37,9 @@ def to_torch_names(state: Mapping[str, Tensor | np.ndarray], model: nn.Module) -
     3.15, Flax 0.12, Haiku 0.0.17, Transformers 5.24.
 
     Values are not changed. Take care of the rest yourself: ``eps`` (1e-3 in Keras, 1e-6 in Flax,
-    1e-12 in BERT, 1e-5 in PyTorch), a gain that is stored as ``1 + w``, and the weights of linear
-    layers, which are transposed in Keras, Flax and Haiku and are called ``kernel`` or ``w`` there.
+    1e-12 in BERT, 1e-5 in PyTorch), a gain ``1 + w`` of which only ``w`` is stored,
+    and the weights of linear layers, which are transposed in Keras, Flax and Haiku and are called
+    ``kernel`` or ``w`` there.
 
     Args:
         state: Maps names to tensors or arrays, not nested. ``/`` is read as a dot, and a final

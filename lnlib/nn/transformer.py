@@ -47,7 +47,8 @@ class Transformer(nn.Module):
             N(0, 1/width); ``pytorch``: as the layers of ``torch.nn`` start. Biases start at 0,
             except with ``pytorch``.
         residual_scaling: Whether the two matrices of a block that write into the residual stream
-            start 1/√(2 depth) times as large, as in GPT-2 (Radford et al., 2019, section 2.3).
+            are multiplied by 1/√(2 depth) at initialization, as in GPT-2 (Radford et al., 2019,
+            section 2.3).
         eps: Inside the root of every norm.
 
     Shape:

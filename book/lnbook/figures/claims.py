@@ -47,11 +47,19 @@ def findings(results: Sequence[ClaimResult], caption: str) -> Table:
 
 def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
     """Return :func:`findings` on an experiment, by some of its records."""
+    results = evaluate_records(experiment, records, *names)
+    ranges = [text for result in results if " to " in (text := result.label.text)]
     return findings(
-        evaluate_records(experiment, records, *names),
+        results,
         "The paper's claims, each with the measurements behind its label. Every network was "
         "trained at the best of the learning rates that were tried. With fewer than ten seeds the "
-        "label is a count and not a test.",
+        "label is a count and not a test."
+        + (
+            f" A label such as '{ranges[0]}' gives the lowest and the highest count among the "
+            "measurements."
+            if ranges
+            else ""
+        ),
     )
 
 
@@ -75,9 +83,9 @@ def targets(task: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Tab
         rows,
         f"Updates until the {task.score_name} has covered 50, 75, and 90% of the way from the "
         "initial value without normalization to the level where it plateaus: mean over seeds "
-        f"(lowest to highest). It was first measured after "
-        f"{', '.join(f'{at:,.0f}' for at in first[:-1])}, and {first[-1]:,.0f} updates, and is "
-        "interpolated linearly in between.",
+        "(lowest to highest). The first measurements are after "
+        f"{', '.join(f'{at:,.0f}' for at in first[:-1])}, and {first[-1]:,.0f} updates; values "
+        "between measurements are interpolated linearly.",
     )
 
 

@@ -146,7 +146,10 @@ class LearningCurves:
         _level(figure, 100, end)
         _level(figure, 50, end, "dot")
         figure.update_layout(
-            yaxis={"title": "% of the other; 50%: twice as fast", "range": [0, most]}
+            yaxis={
+                "title": f"% of the other's {axis} (50%: twice as fast)",
+                "range": [0, most],
+            }
         )
         return end
 
@@ -177,13 +180,14 @@ class LearningCurves:
             else:
                 quarter = len(where) // 4
                 texts.append(
-                    f"compared with {label}, in its first {where[quarter]:,.0f}: "
-                    f"{_part(means[quarter])}, in all {where[-1]:,.0f}: {_part(means[-1])}"
+                    f"{label[0].upper()}{label[1:]}: {_part(means[quarter])} of its first "
+                    f"{where[quarter]:,.0f} {axis} and {_part(means[-1])} of all {where[-1]:,.0f}"
                 )
-        first = f"{axis.capitalize()} that layer norm needs for the other's lowest {self.word}"
-        if shown == "lead":
-            unit = self._difference_unit
-            first = f"Layer norm, where the difference is largest and at the end, in {unit}"
+        if shown == "share":
+            first = f"{axis.capitalize()} that layer norm needs to match the lowest {self.word} of "
+            return f"{first}the other network. {'. '.join(texts)} ({count})."
+        unit = self._difference_unit
+        first = f"Layer norm, where the difference is largest and at the end, in {unit}"
         return f"{first}: {'; '.join(texts)} ({count})."
 
     def _number(self, value: float) -> str:

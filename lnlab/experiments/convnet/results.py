@@ -11,7 +11,7 @@ NLL = "validation NLL"
 TASK = Task(
     Settings,
     lowest("val_error"),
-    "error on validation",
+    "validation error",
     {
         NO_NORM: {"norm": "none", "initialization": "uniform"},
         TUNED_INIT: {"norm": "none", "initialization": "he"},

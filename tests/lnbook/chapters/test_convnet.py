@@ -51,6 +51,6 @@ def test_the_sentence_counts_the_layers_whose_interval_is_below_zero(book):
             for norm in runs.NORMS
         )  # fmt: skip
         assert (
-            f"{runs.DATASETS[data]}, {runs.CROPS[cut]}: no norm {plain}, batch norm {batch}, "
-            f"layer norm {layer}"
+            f"{runs.DATASETS[data]}, {runs.CROPS[cut]}: {plain} without a norm, {batch} with batch "
+            f"norm, {layer} with layer norm."
         ) in text

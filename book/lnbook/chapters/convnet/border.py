@@ -72,19 +72,20 @@ def _panel(runs: Runs, data: str, crop: int, shown: str) -> go.Figure:
 
 
 def describe_border(runs: Runs, shown: str) -> str:
-    """Count the layers in which border units are less often active, or vary less."""
-    what = {"on": "less often active", "deviation": "less variable"}[shown]
+    """Count the layers in which border units are active less often, or vary less."""
+    what = {"on": "are active less often", "deviation": "vary less"}[shown]
     texts = []
     for data, crop in runs.map_keys():
         counts = [
             sum(border_difference(runs, data, crop, norm, layer, shown)[2] < 0 for layer in LAYERS)
             for norm in NORMS
         ]
-        each = ", ".join(f"{STYLES[n][0]} {c}" for n, c in zip(NORMS, counts, strict=True))
-        texts.append(f"{DATASETS[data]}, {CROPS[crop]}: {each}")
+        networks = ["without a norm" if n == "none" else f"with {STYLES[n][0]}" for n in NORMS]
+        each = ", ".join(f"{c} {network}" for c, network in zip(counts, networks, strict=True))
+        texts.append(f"{DATASETS[data]}, {CROPS[crop]}: {each}.")
     return (
-        f"Number of layers, of three, in which border units are {what} than interior units, with "
-        f"the whole interval below 0: {'; '.join(texts)}."
+        f"Layers (of three) in which border units {what} than interior units, with the whole "
+        f"interval below 0. {' '.join(texts)}"
     )
 
 

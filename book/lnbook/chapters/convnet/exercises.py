@@ -99,7 +99,7 @@ EXERCISES = {
                 (x - x.mean(0)) / (x.var(0) + 1e-5)
             ),
         },
-        right="Now every unit has standard deviation 1, at the border as well. It needs a batch, "
-        "and a unit that never changes stays at 0.",
+        right="Now every unit has standard deviation 1, at the border as well. This norm needs a "
+        "batch, and a unit that never changes has output 0.",
     ),
 }

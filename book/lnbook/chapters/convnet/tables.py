@@ -77,10 +77,10 @@ def mnist_table(runs: Runs, task: Any) -> Table:
     return Table(
         [
             "Network",
-            "Rate best by error",
+            "Best learning rate by error",
             "Updates to 90% of the way",
             "Test error",
-            "Rate best by NLL",
+            "Best learning rate by NLL",
             "Test NLL",
         ],
         rows,

@@ -7,7 +7,9 @@ from lnbook.diagrams.flow import Box, Flow, Wire
 
 
 def _norm(column: float, cell_name: str) -> Box:
-    text = f"$h_t = σ(o) ⊙ tanh(LN(c; α, β))$, eq. 31: only the {cell_name} cell is normalized"
+    text = (
+        f"$h_t = σ(o) ⊙ tanh(LN(c; α, β))$, eq. 31: in the {cell_name}, only the cell is normalized"
+    )
     return Box("norm", column, 1.5, "LN", text, note="α, β", tone="layer")
 
 
@@ -25,7 +27,7 @@ FLOW = Flow(
             "block", 2.45, 1.5, "LSTM", "encoder: its state has 128 numbers",
             note="encoder", wide=40,
         ),
-        "norm_e": _norm(3.45, "encoder's"),
+        "norm_e": _norm(3.45, "encoder"),
         "z": Box(
             "weight", 4.4, 1.5, "z",
             "code: a sample of 20 numbers, the only input of the decoder. To generate a new digit, "
@@ -35,7 +37,7 @@ FLOW = Flow(
             "block", 5.4, 1.5, "LSTM", "decoder: its state has 128 numbers",
             note="decoder", wide=40,
         ),
-        "norm_d": _norm(6.4, "decoder's"),
+        "norm_d": _norm(6.4, "decoder"),
         "write": Box(
             "gate", 7.6, 1.5, "write", "write window: adds a patch of 25 numbers to the canvas",
             tone="ln-second", wide=32,

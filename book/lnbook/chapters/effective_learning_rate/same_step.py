@@ -79,7 +79,7 @@ def draw_step(scale: float, whose: str) -> list[go.Figure]:
             shapes=[cursor(scale)],
         )
     steps.update_layout(
-        title="Change of the outputs by the step (RMS)",
+        title="Change of the outputs caused by the step (RMS)",
         yaxis={
             "type": "log",
             "range": [-3.6, -0.4],
@@ -88,7 +88,7 @@ def draw_step(scale: float, whose: str) -> list[go.Figure]:
         },
     )
     scalings.update_layout(
-        title="Change by the rescaling itself (RMS)",
+        title="Change of the outputs caused by the rescaling (RMS)",
         yaxis={"range": [-0.1, _TOP], "zeroline": False},
     )
     return [label_ends(steps), label_ends(scalings)]
@@ -107,8 +107,9 @@ def describe_step(scale: float, whose: str) -> str:
     ratios = [f"{step(n, scale, whose) / step(n, 1, whose):.2f} ({NORMS[n][0]})" for n in NORMS]
     moved = [NORMS[n][0] for n in NORMS if scaling(n, scale, whose) >= 1e-12]
     return (
-        f"{name} are multiplied by {scale:g}. This alone changes the outputs with: "
-        f"{', '.join(moved)}. The change caused by the step is multiplied by {', '.join(ratios)}."
+        f"{name} are multiplied by {scale:g}. The rescaling by itself changes the outputs of the "
+        f"networks with {' and with '.join(moved)}. The change caused by the step is "
+        f"multiplied by {', '.join(ratios)}."
     )
 
 

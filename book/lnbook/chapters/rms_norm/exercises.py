@@ -52,9 +52,8 @@ EXERCISES = {
             "the bias still has a mean, and it is added to every token.": (
                 lambda W, b: (W - W.mean(axis=0), b)
             ),
-            "the weights still have a mean: it changes with the input.": (
-                lambda W, b: (W, b - b.mean())
-            ),
+            "the columns of `W` still have a mean, so the outputs have a mean that depends on the "
+            "input.": (lambda W, b: (W, b - b.mean())),
             "this also divides by the standard deviation. Only the mean can be moved into the "
             "weights; the scale depends on the token.": (
                 lambda W, b: ((W - W.mean(axis=0)) / W.std(axis=0), (b - b.mean()) / b.std())

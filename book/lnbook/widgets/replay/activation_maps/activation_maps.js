@@ -198,7 +198,7 @@ const lnActivationMaps = (() => {
       });
       const share = ends(data.ink, SIDE)[0] / 255;
       const cut = data.cut ? `, ${data.cut} pixels cropped on each side` : "";
-      $("ink").textContent = "fraction of images with a nonempty pixel";
+      $("ink").textContent = "fraction of images in which the pixel is not empty";
       picture.querySelector("canvas").setAttribute("aria-label",
         `Fraction of images of ${data.pictures}${cut} in which each pixel is not empty; at the border of `
         + `the uncropped images it is ${(100 * share).toFixed(0)} percent`);

@@ -14,8 +14,8 @@ class Paper(NamedTuple):
     Attributes:
         units: Number of units of a hidden layer or state.
         same_data: Whether the book uses the same data.
-        trained: The amount of training, if the paper gives it: its unit, the number, and a function
-            that returns the same number for a run.
+        trained: The amount of training, if the paper, its code or a figure gives it: its unit, the
+            number, and a function that returns the same number for a run.
     """
 
     units: int
@@ -31,9 +31,21 @@ def _passes(run: Record) -> float:
     return _updates(run) * run["settings"]["batch_size"] / run["data"]["cases"]["train"]
 
 
+def _caption_updates(run: Record) -> float:
+    cases, batch = run["data"]["cases"], run["settings"]["batch_size"]
+    rounds = cases["train_captions"] // cases["train_images"]
+    return run["curves"]["epoch"][-1] * rounds * (cases["train_images"] // batch)
+
+
+def _question_updates(run: Record) -> float:
+    questions, batch = run["data"]["cases"]["train_questions"], run["settings"]["batch_size"]
+    return run["curves"]["epoch"][-1] * (questions // batch)
+
+
 PAPER = {
-    "order_embeddings": Paper(1024, False),
-    "attentive_reader": Paper(240, False),
+    # 100 epochs of 113,287 images in batches of 128, in the code that the paper modified.
+    "order_embeddings": Paper(1024, False, ("code's updates", 88_500, _caption_updates)),
+    "attentive_reader": Paper(240, False, ("figure's updates", 800_000, _question_updates)),
     "skip_thoughts": Paper(2400, False, ("updates", 1_000_000, _updates)),
     "draw": Paper(256, True, ("epochs", 200, _passes)),
     "handwriting": Paper(400, False),

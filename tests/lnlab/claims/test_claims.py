@@ -183,6 +183,20 @@ def test_units_and_length_of_training_are_told_as_shares_of_the_papers(
     assert relative([run]) == reported
 
 
+def test_updates_are_shares_of_those_of_the_papers_code_and_figure():
+    captions = {"train_images": 1_280, "train_captions": 6_400}
+    for experiment, units, cases, epochs, reported in (
+        # 177 times 5 rounds of 10 batches are a tenth of 88,500.
+        ("order_embeddings", 512, captions, 177, "50% of the paper's units, 10% of its code's"),
+        # 20 times 400 batches are a hundredth of 800,000.
+        ("attentive_reader", 60, {"train_questions": 51_200}, 20,
+         "25% of the paper's units, 1% of its figure's"),
+    ):  # fmt: skip
+        run = {"experiment": experiment, "settings": {"hidden": units, "batch_size": 128},
+               "curves": {"epoch": [0, epochs]}, "data": {"cases": cases}}  # fmt: skip
+        assert relative([run]) == f"{reported} updates, other data"
+
+
 def test_runs_of_unequal_length_are_told_from_the_shortest_share_to_the_longest():
     runs = [
         {"experiment": "mnist", "settings": {"hidden": [1000, 1000]}, "curves": {"epoch": [0, end]}}

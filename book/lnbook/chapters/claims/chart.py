@@ -135,8 +135,11 @@ class ClaimChart:
             if self.file and suffix == ".html"
             else ""
         )
-        note = f'<p class="ln-count"> rows shown. {html.escape(self.sentence())}{file}</p>'
-        body = head + lines + '<p class="ln-none">No claim matches both filters.</p>' + note
+        totals = f'<p class="ln-totals">{html.escape(self.sentence())}</p>'
+        note = f'<p class="ln-count"> rows shown.{file}</p>'
+        body = (
+            totals + head + lines + '<p class="ln-none">No claim matches both filters.</p>' + note
+        )
         whole = card(self.name, self.title, groups, body)
         whole = whole.replace('class="ln-pick ', 'class="ln-pick ln-claims ', 1)
         whole = f"<style>{self._empty(groups)}</style>{whole}"

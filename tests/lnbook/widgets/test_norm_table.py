@@ -252,3 +252,13 @@ def test_live_paste_new_and_start(widget):
     widget.control("Start values").click()
     assert [float(f) for f in widget.fields] == TABLE.ravel().tolist()
     assert_shows(widget, norms.layer_norm(TABLE))
+
+
+def test_a_batch_of_one_is_said_to_return_the_bias():
+    r = make().read(state_of(TABLE[:1], norm="batch norm", bias=("2",) * 6))
+    np.testing.assert_array_equal(r.y, np.full((1, 6), 2.0))
+    assert r.warning.startswith("The batch has one example: ")
+    assert (
+        r.text
+        == "Example 1, feature 1 shares its mean 2.47 with no other number; 6 means in total."
+    )

@@ -271,3 +271,11 @@ def test_the_nearest_wrong_number_explains():
         (False, "Three."),
         (False, "Neither."),
     ]
+
+
+def test_long_texts_are_wrapped():
+    long = choose("word " * 40, {"a": "word " * 40, "b": "."}, right="a")
+    lines = repr(Quiz(long, title="Long")).splitlines()
+    assert lines[0] == "Long (1 question)"
+    assert max(map(len, lines)) <= texts.LINE_WIDTH
+    assert sum(line.count("word") for line in lines) == 80

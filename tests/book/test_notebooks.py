@@ -284,3 +284,12 @@ def printed(cell):
 def test_no_machine_is_named(notebook):
     text = json.dumps(notebook)
     assert not re.search(r"/work/|/root/|/home/|/tmp/", text)
+
+
+def test_the_path_of_one_hour_takes_an_hour():
+    source = (ROOT / "book" / "chapters.md").read_text("utf-8")
+    path = re.search(r"^\*\*If you have one hour,\*\* (.*)$", source, re.M)[1]
+    names = re.findall(r"\((\w+\.ipynb)\)", path)
+    pages = [json.loads((ROOT / "book" / name).read_text("utf-8")) for name in names]
+    assert len(pages) == 5
+    assert 50 <= sum(minutes(measures(page))[0] for page in pages) <= 60

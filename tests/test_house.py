@@ -124,6 +124,31 @@ def test_the_ends_of_the_ranges_are_tested_on_every_python():
     assert matrix["python"] == re.findall(r"Python :: (3\.\d+)", classifiers)
 
 
+def test_each_end_has_an_environment_made_anew_and_what_fails_is_named(tmp_path):
+    (tmp_path / "make").write_text("""#!/bin/sh
+        echo "$@" >>asked
+        mkdir -p "${2#VENV=}/new" _build/html
+        case "$*" in *lowest*) exit 2 ;; esac
+    """)
+    (tmp_path / "make").chmod(0o755)
+    for left in (".venv-lowest/old", ".venv-newest/old", "_build/kept"):
+        (tmp_path / left).mkdir(parents=True)
+    done = subprocess.run(
+        [ROOT / "tools" / "versions.sh"],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+    ends = ("lowest", "newest")
+    commands = [f"test VENV=.venv-{end} RESOLUTION={end}" for end in ends]
+    assert (tmp_path / "asked").read_text().splitlines() == commands
+    for folder, held in ((".venv-lowest", "new"), (".venv-newest", "new"), ("_build", "kept")):
+        assert [path.name for path in (tmp_path / folder).iterdir()] == [held]
+    assert done.returncode == 1
+    assert done.stderr == "versions: the tests failed with these versions: lowest\n"
+
+
 @pytest.fixture
 def bare(tmp_path):
     """A folder with the project's lists and a PATH with the system's small tools alone."""

@@ -89,7 +89,7 @@ def elsewhere(wheels, tmp_path_factory):
 @pytest.mark.parametrize("name", WHOLE)
 def test_chapter_prints_the_same_in_a_folder_that_is_not_the_clone(elsewhere, name):
     folder, env = elsewhere
-    extensions = ("book/_ext/repository_address.py", "book/_ext/setup_cell.py")
+    extensions = ("book/_ext/git_remote.py", "book/_ext/setup_cell.py")
     for part in ("tools/notebooks.py", *extensions):
         (folder / part).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / part, folder / part)

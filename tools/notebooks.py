@@ -27,8 +27,8 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
-import repository_address  # noqa: E402
-from setup_cell import CELL, FOLDED, in_repository, setup_cell  # noqa: E402
+import git_remote  # noqa: E402
+from setup_cell import CELL, FOLDED, setup_cell, sources_in_repository  # noqa: E402
 
 NOT_SHOWN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
@@ -90,8 +90,7 @@ def _plain(output: nbformat.NotebookNode) -> str | None:
 def opened_alone(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Make the first code cell install the library, folded, and return the notebook."""
     cells = [cell for cell in notebook.cells if cell.id != CELL]
-    home = repository_address.home(ROOT)
-    code = setup_cell(in_repository(home))
+    code = setup_cell(sources_in_repository(git_remote.repository_url(ROOT)))
     cell = nbformat.v4.new_code_cell(code, id=CELL, execution_count=1)  # it is the first
     cell.metadata = FOLDED | {"tags": ["remove-cell"]}
     first = next(k for k, existing in enumerate(cells) if existing.cell_type == "code")

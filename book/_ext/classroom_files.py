@@ -1,4 +1,4 @@
-"""Sphinx extension: the quizzes and the glossary as files, beside the pages that link to them."""
+"""Sphinx extension: export the quizzes and the glossary as files for download."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from lnbook.classroom import exports
 PAGE = "glossary"
 
 
-def write(app, exception):
+def write_exports(app, exception):
     """Write the files, if the book has the page that links to them."""
     page = Path(app.outdir, f"{PAGE}.html")
     if exception is None and app.builder.format == "html" and page.exists():
@@ -15,6 +15,6 @@ def write(app, exception):
 
 
 def setup(app):
-    """Write when the pages stand."""
-    app.connect("build-finished", write)
+    """Connect the event handler."""
+    app.connect("build-finished", write_exports)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

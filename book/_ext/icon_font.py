@@ -1,7 +1,7 @@
-"""Sphinx extension: the icon font holds the dozen icons that the book shows, not two thousand.
+"""Sphinx extension: reduce the icon fonts (Font Awesome, 156 KB) to the icons that pages use.
 
-Each page would load 156 KB of Font Awesome for them. An icon is shown by an element with a class
-such as ``fa-bars``, whose character the theme's style sheet has, or by a style sheet itself.
+An icon is used by an element with a class such as ``fa-bars``, which the style sheet of the theme
+maps to a character, or directly by a style sheet.
 """
 
 import logging
@@ -16,23 +16,23 @@ RULE = re.compile(r"[^{}]+\{[^{}]*\}")
 CHARACTER = re.compile(r"\\([ef][0-9a-f]{3})\b")
 
 
-def characters(static, pages):
-    """Return the icons' characters, as numbers, that pages, scripts and style sheets show."""
+def used_code_points(static, pages):
+    """Return the code points of the icons that pages, scripts and style sheets use."""
     texts = [path.read_text("utf-8") for path in [*pages, *static.rglob("*.js")]]
-    named = {name for text in texts for name in CLASS.findall(text)}
-    results = set()
+    used_classes = {name for text in texts for name in CLASS.findall(text)}
+    code_points = set()
     for sheet in static.rglob("*.css"):
         for rule in RULE.findall(sheet.read_text("utf-8")):
             classes = set(CLASS.findall(rule.partition("{")[0]))
-            if not classes or classes & named:
-                results |= {int(code, 16) for code in CHARACTER.findall(rule)}
-    return results
+            if not classes or classes & used_classes:
+                code_points |= {int(code, 16) for code in CHARACTER.findall(rule)}
+    return code_points
 
 
-def reduce(static, pages):
-    """Leave in the icon fonts what is shown."""
-    logging.getLogger("fontTools").setLevel(logging.WARNING)  # it names each table
-    used = characters(static, pages)
+def subset_fonts(static, pages):
+    """Remove the unused icons from the icon fonts."""
+    logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs each table
+    used = used_code_points(static, pages)
     for path in sorted(static.glob(FONTS)):
         options = subset.Options(flavor="woff2", notdef_outline=True, layout_features=[])
         font = subset.load_font(path, options)
@@ -42,13 +42,13 @@ def reduce(static, pages):
         subset.save_font(font, path, options)
 
 
-def finish(app, exception):
-    """Reduce the fonts when all pages stand."""
+def on_build_finished(app, exception):
+    """Reduce the fonts after all pages have been written."""
     if exception is None and app.builder.format == "html":
-        reduce(Path(app.outdir, "_static"), sorted(Path(app.outdir).glob("*.html")))
+        subset_fonts(Path(app.outdir, "_static"), sorted(Path(app.outdir).glob("*.html")))
 
 
 def setup(app):
-    """Connect it, after what is not used has left the build."""
-    app.connect("build-finished", finish, priority=600)
+    """Connect the event handler, after unused files have been removed."""
+    app.connect("build-finished", on_build_finished, priority=600)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,24 +1,24 @@
-"""Sphinx extension: in the page of models ``<!-- all models -->`` becomes a section a model."""
+"""Sphinx extension: replace ``<!-- all models -->`` by a section per model with its sources."""
 
 from lnbook.chapters.which_norm.models import MODELS, sources
 
-MARK = "<!-- all models -->"
+PLACEHOLDER = "<!-- all models -->"
 
 
 def section(model):
-    """Write a model's sources as MyST."""
-    read = f"<p>{model.year}; read on {model.read}:</p>"
-    body = f'<div class="ln-sources">{read}{sources(model)}</div>'
+    """Return the section of a model as MyST."""
+    dates = f"<p>{model.year}; read on {model.read}:</p>"
+    body = f'<div class="ln-sources">{dates}{sources(model)}</div>'
     return f"({model.anchor})=\n## {model.model}\n\n{body}\n"
 
 
-def fill(app, docname, source):
-    """Put the sections in."""
-    if MARK in source[0]:
-        source[0] = source[0].replace(MARK, "\n".join(map(section, MODELS)))
+def insert_sections(app, docname, source):
+    """Replace the placeholder in the source of a page."""
+    if PLACEHOLDER in source[0]:
+        source[0] = source[0].replace(PLACEHOLDER, "\n".join(map(section, MODELS)))
 
 
 def setup(app):
-    """Fill the page as it is read."""
-    app.connect("source-read", fill)
+    """Connect the event handler."""
+    app.connect("source-read", insert_sections)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,10 +1,10 @@
-"""Sphinx extension: what a page loads, in which order, and what the built book is made of.
+"""Sphinx extension: which scripts and style sheets a page loads, and in which order.
 
-- A page loads a script or a style sheet only if its body has something that needs it.
-- No script keeps a page waiting: all are deferred, those of its figures come first.
-- Neither script nor style sheet stands in a page itself, where the content security policy of a
-  host may forbid it.
-- What no page asks for leaves the build: source maps, other languages, fonts for old browsers.
+- A page loads a script or a style sheet only if its body contains something that needs it.
+- All scripts are deferred; those of the page's figures come first.
+- Inline scripts, styles and event handlers are moved into files, because a content security policy
+  may forbid them.
+- Files that no page uses are removed: source maps, translations, fonts for old browsers.
 """
 
 import html
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from lnbook.widgets import base
 
-# From the start of a file's name to what a page's body has if it needs the file.
-NEEDED_BY = {
+# From the prefix of a file name to a text in the body of the pages that need the file.
+REQUIRED_TEXT = {
     "clipboard.min.js": '<div class="highlight',
     "copybutton.": '<div class="highlight',
     "design-tabs.js": 'class="sd-',
@@ -25,143 +25,148 @@ NEEDED_BY = {
     "sphinx-design.": 'class="sd-',
     "togglebutton.": "dropdown",
 }
-SEARCH_OF_SPHINX = ("sphinx_highlight.js", "searchtools.js", "language_data.js")
-# Set on every page by Jupyter Book, and read by nothing that this book loads.
-UNREAD = re.compile(r"DOCUMENTATION_OPTIONS\.pagename = '[^']*';")
-OPTIONS, SETTINGS, MATHJAX = "documentation_options.js", "settings.js", "mathjax/settings.js"
-# A template has them in their place; Jupyter Book would add them to every page.
-PLACED = ("first/", "search/")
-UNUSED = (
-    *SEARCH_OF_SPHINX,
+SPHINX_SEARCH = ("sphinx_highlight.js", "searchtools.js", "language_data.js")
+# Set by Jupyter Book on every page; no script of this book reads it.
+UNUSED_SETTING = re.compile(r"DOCUMENTATION_OPTIONS\.pagename = '[^']*';")
+OPTIONS, SETTINGS = "documentation_options.js", "settings.js"
+MATHJAX_SETTINGS = "mathjax/settings.js"
+# Templates include these; Jupyter Book would add all scripts of _static to every page.
+IN_TEMPLATES = ("first/", "search/")
+UNUSED_FILES = (
+    *SPHINX_SEARCH,
     "**/*.map",
     "locales",
-    "mathjax/**/all-packages.js",  # what the others hold, once more
+    "mathjax/**/all-packages.js",  # a copy of the other extensions
     "scripts/fontawesome.js*",
     "styles/theme.css",
     "vendor/fontawesome/webfonts/*.ttf",
 )
-SHEET = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
-TAG = re.compile(r"""(<[a-zA-Z][\w-]*)(\s(?:"[^"]*"|'[^']*'|[^<>"'])*>)""")
-HANDLER = re.compile(r'\son([a-z]+)="([^"]*)"')
+STYLE_ELEMENT = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
+START_TAG = re.compile(r"""(<[a-zA-Z][\w-]*)(\s(?:"[^"]*"|'[^']*'|[^<>"'])*>)""")
+EVENT_HANDLER = re.compile(r'\son([a-z]+)="([^"]*)"')
 LISTEN = """document.querySelector('[data-listens="{}"]').addEventListener("{}", function (event) {{
   {}
 }});"""
 SOURCE_MAP = re.compile(r"\n?(?://|/\*)# sourceMappingURL=\S+(?: ?\*/)?\s*\Z")
 
 
-def name_of(asset):
-    """Return the name of a script or style sheet within ``_static``; nothing of an inline one."""
+def asset_name(asset):
+    """Return the path of a script or style sheet in ``_static``, or "" if it is inline."""
     return str(asset.filename or "").removeprefix("_static/")
 
 
-def needed(asset, body):
-    """Say whether a page loads a script or style sheet."""
-    if name_of(asset).startswith(SEARCH_OF_SPHINX):
+def is_needed(asset, body):
+    """Return whether a page with this body needs a script or style sheet."""
+    if asset_name(asset).startswith(SPHINX_SEARCH):
         return False
-    results = [part for start, part in NEEDED_BY.items() if name_of(asset).startswith(start)]
-    return all(part in body for part in results)
+    return all(
+        text in body
+        for prefix, text in REQUIRED_TEXT.items()
+        if asset_name(asset).startswith(prefix)
+    )
 
 
-def choose(app, pagename, templatename, context, doctree):
-    """Leave out what a page does not need; defer the rest, the scripts of its figures first."""
+def select_assets(app, pagename, templatename, context, doctree):
+    """Drop the assets that a page does not need, and order and defer its scripts."""
     static = Path(app.outdir, "_static")
     if "body" in context:
-        context["body"], sheets, handlers = apart(context["body"])
-        for end, texts in (("css", sheets), ("js", handlers)):
+        context["body"], sheets, handlers = extract_inline_assets(context["body"])
+        for suffix, texts in (("css", sheets), ("js", handlers)):
             if texts:
-                write(static / "pages" / f"{pagename}.{end}", texts)
+                write_lines(static / "pages" / f"{pagename}.{suffix}", texts)
         if sheets:
             app.add_css_file(f"pages/{pagename}.css", priority=900)
         if handlers:
             app.add_js_file(f"pages/{pagename}.js")
     body = context.get("body", "")
-    context["css_files"] = [sheet for sheet in context["css_files"] if needed(sheet, body)]
+    context["css_files"] = [sheet for sheet in context["css_files"] if is_needed(sheet, body)]
     inline = dict.fromkeys(s.attributes["body"] for s in context["script_files"] if not s.filename)
-    inline = [text for text in inline if not UNREAD.fullmatch(text)]
-    for name in (SETTINGS, MATHJAX):
-        if texts := [t for t in inline if ("window.MathJax" in t) == (name == MATHJAX)]:
-            write(static / name, texts)
+    inline = [text for text in inline if not UNUSED_SETTING.fullmatch(text)]
+    for name in (SETTINGS, MATHJAX_SETTINGS):
+        if texts := [t for t in inline if ("window.MathJax" in t) == (name == MATHJAX_SETTINGS)]:
+            write_lines(static / name, texts)
             app.add_js_file(name)
-    scripts = [s for s in context["script_files"] if s.filename and needed(s, body)]
-    scripts = [s for s in scripts if not name_of(s).startswith(PLACED)]
+    scripts = [s for s in context["script_files"] if s.filename and is_needed(s, body)]
+    scripts = [s for s in scripts if not asset_name(s).startswith(IN_TEMPLATES)]
     for script in scripts:
-        # MathJax comes after the figures, or at any time: its settings have to be there by then.
-        if not (name_of(script).startswith("mathjax/tex") or name_of(script) == MATHJAX):
+        # MathJax is started by explorer.js or loaded asynchronously, after its settings.
+        if not asset_name(script).startswith(("mathjax/tex", MATHJAX_SETTINGS)):
             script.attributes["defer"] = "defer"
     order = [
         OPTIONS,
         SETTINGS,
         "address.js",
-        *(f"{w.name}/" for w in figures(body)),
+        *(f"{w.name}/" for w in widgets_on_page(body)),
         "page.js",
-        MATHJAX,
+        MATHJAX_SETTINGS,
     ]
 
     def load_position(script):
-        known = (k for k, start in enumerate(order) if name_of(script).startswith(start))
-        return next(known, len(order))
+        matches = (k for k, prefix in enumerate(order) if asset_name(script).startswith(prefix))
+        return next(matches, len(order))
 
     context["ordered_scripts"] = sorted(scripts, key=load_position)
     context["preloaded"] = [
-        f"_static/{widget.name}/{name}" for widget in figures(body) for name in widget.preloaded
+        f"_static/{widget.name}/{name}"
+        for widget in widgets_on_page(body)
+        for name in widget.preloaded
     ]
 
 
-def apart(body):
-    """Return a page's body without its style sheets and event handlers, and these.
+def extract_inline_assets(body):
+    """Return a body without inline styles and event handlers, the styles, and scripts for the rest.
 
     Example:
-        >>> apart('<style>p { margin: 0 }</style><input oninput="f(1)">')[:2]
+        >>> extract_inline_assets('<style>p { margin: 0 }</style><input oninput="f(1)">')[:2]
         ('<input data-listens="0">', ['p { margin: 0 }'])
     """
-    sheets, handlers = SHEET.findall(body), []
+    sheets, scripts = STYLE_ELEMENT.findall(body), []
+    ids = itertools.count()
 
-    elements = itertools.count()
-
-    def listen(tag):
+    def replace_handlers(tag):
         name, attributes = tag.groups()
-        if not (result := HANDLER.findall(attributes)):
+        if not (handlers := EVENT_HANDLER.findall(attributes)):
             return tag[0]
-        element = next(elements)
-        handlers.extend(
-            LISTEN.format(element, event, html.unescape(code)) for event, code in result
+        element = next(ids)
+        scripts.extend(
+            LISTEN.format(element, event, html.unescape(code)) for event, code in handlers
         )
-        return f'{name} data-listens="{element}"{HANDLER.sub("", attributes)}'
+        return f'{name} data-listens="{element}"{EVENT_HANDLER.sub("", attributes)}'
 
-    return TAG.sub(listen, SHEET.sub("", body)), sheets, handlers
+    return START_TAG.sub(replace_handlers, STYLE_ELEMENT.sub("", body)), sheets, scripts
 
 
-def write(path, texts):
-    """Write texts into a file, one after the other."""
+def write_lines(path, texts):
+    """Write texts into a file, one per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(texts) + "\n", "utf-8")
 
 
-def figures(body):
-    """Return the widgets that a page has, in the order of its figures."""
-    first = {}
+def widgets_on_page(body):
+    """Return the widgets in a body, in the order of their first figures."""
+    positions = {}
     for widget in base.widgets():
-        if result := re.search(rf'class="{widget.selector[1:]}[ "]', body):
-            first[widget] = result.start()
-    return sorted(first, key=first.get)
+        if match := re.search(rf'class="{widget.selector[1:]}[ "]', body):
+            positions[widget] = match.start()
+    return sorted(positions, key=positions.get)
 
 
-def clear(app, exception):
-    """Remove from the build what no page asks for."""
+def remove_unused_files(app, exception):
+    """Remove files that no page uses, and references to source maps."""
     if exception is not None or app.builder.format != "html":
         return
     static = Path(app.outdir, "_static")
-    for pattern in UNUSED:
+    for pattern in UNUSED_FILES:
         for path in sorted(static.glob(pattern)):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     for path in [*static.rglob("*.js"), *static.rglob("*.css")]:
-        tail = path.read_text("utf-8")
-        if SOURCE_MAP.search(tail[-300:]):
-            path.write_text(SOURCE_MAP.sub("\n", tail), "utf-8")
+        code = path.read_text("utf-8")
+        if SOURCE_MAP.search(code[-300:]):
+            path.write_text(SOURCE_MAP.sub("\n", code), "utf-8")
 
 
 def setup(app):
-    """Choose when all has been added to a page, and clear when all pages stand."""
-    app.connect("html-page-context", choose, priority=950)
-    app.connect("build-finished", clear)
+    """Connect the event handlers, after those of the other extensions."""
+    app.connect("html-page-context", select_assets, priority=950)
+    app.connect("build-finished", remove_unused_files)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

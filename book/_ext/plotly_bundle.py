@@ -1,9 +1,9 @@
-"""The plotly.js of the book: the part for scatter plots, heat maps and bars, a third of the whole.
+"""The cartesian bundle of plotly.js: scatter plots, heat maps and bars, a third of the size.
 
-Usage: python book/_ext/plotly_bundle.py     fetches it into the Python environment, once
+Usage: python book/_ext/plotly_bundle.py     downloads it into the Python environment, once
 
-``tools/setup.sh`` calls this. Without a network, or with a plotly whose plotly.js has another
-version, the book gets the full plotly.js of the Python package: the same figures, later.
+``tools/setup.sh`` runs this. Without a network, or if plotly contains another version of plotly.js,
+the book uses the full plotly.js of the Python package, which takes longer to load.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ URL = f"https://registry.npmjs.org/{NAME}/-/{NAME}-{VERSION}.tgz"
 ARCHIVE_SHA256 = "c5f9a84666b97e571a04de689e09319869e60900e265c89eac2f71d0b5a0de88"
 SHA256 = "79542150855a52c567260e3137095dbe2b744e6d702a5cabe67da246942fba7a"
 MEMBER = "package/plotly-cartesian.min.js"
-HOME = Path(sys.prefix, "share", "lnlib")
-TRACES = {"scatter", "heatmap", "bar"}  # the types that the book draws; this bundle has them
+CACHE = Path(sys.prefix, "share", "lnlib")
+TRACES = {"scatter", "heatmap", "bar"}  # the trace types of the book, which the bundle contains
 
 
 def path() -> Path:
-    """Return where the bundle lies once it has been fetched."""
-    return HOME / f"plotly-cartesian-{VERSION}.min.js"
+    """Return the path of the downloaded bundle."""
+    return CACHE / f"plotly-cartesian-{VERSION}.min.js"
 
 
 def read() -> str:
-    """Return the cartesian bundle if it is there, sound and of the right version, else all."""
+    """Return the bundle if it is valid and has the version that plotly contains, else plotly.js."""
     if path().exists() and get_plotlyjs_version() == VERSION:
         code = path().read_bytes()
         if hashlib.sha256(code).hexdigest() == SHA256:
@@ -38,22 +38,22 @@ def read() -> str:
     return get_plotlyjs()
 
 
-def fetch() -> None:
-    """Download the bundle, check it and put it into its place."""
+def download() -> None:
+    """Download the bundle, check its hash and extract it."""
     import shutil
 
     import pooch
 
     archive = f"{path().name}.tgz"
     unpack = pooch.Untar(members=[MEMBER])
-    (result,) = pooch.retrieve(URL, f"sha256:{ARCHIVE_SHA256}", archive, HOME, processor=unpack)
-    shutil.move(result, path())
-    shutil.rmtree(f"{HOME / archive}.untar")
-    (HOME / archive).unlink()
+    (extracted,) = pooch.retrieve(URL, f"sha256:{ARCHIVE_SHA256}", archive, CACHE, processor=unpack)
+    shutil.move(extracted, path())
+    shutil.rmtree(f"{CACHE / archive}.untar")
+    (CACHE / archive).unlink()
 
 
 if __name__ == "__main__" and not path().exists():
     try:
-        fetch()
-    except Exception as error:  # whatever a network, a proxy or a disk may say
+        download()
+    except Exception as error:  # of the network, a proxy or the disk
         print(f"setup: the book gets all of plotly.js, 5 MB instead of 1.5: {error}")

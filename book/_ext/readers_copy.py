@@ -1,17 +1,14 @@
-"""Sphinx extension: copies of the chapters that readers open in a notebook program.
+"""Sphinx extension: copies of the chapters for notebook programs.
 
-A stored chapter is written for the built book: it has directives and roles of MyST, solutions that
-a page folds, and cells that only assert. JupyterLab, Notebook, VS Code and Colab show these as
-source text. The copy that pages offer for download, and that ``make live`` opens, is plain
-Markdown:
+The stored chapters contain directives and roles of MyST, folded solutions, and cells with
+assertions. JupyterLab, Notebook, VS Code and Colab would show these as source text. The copies,
+which pages offer for download and ``make live`` opens, contain plain Markdown:
 
 - roles and labels become links, and equations get their numbers;
-- a solution is collapsed (``<details>``) below its exercise, and its code is not run;
+- solutions are collapsed (``<details>``), and their code is not run;
 - the cell of an exercise imports what it needs, so that it also runs after a restart of the kernel;
-- code that a page folds is folded, in the metadata that JupyterLab, Notebook 7 and Colab read;
-- cells that only assert are left out: the stored chapters are the ones that are tested.
-
-A file that a reader has changed is never overwritten.
+- code that a page folds is folded by the metadata of JupyterLab, Notebook 7 and Colab;
+- cells with assertions are left out, because the tests run the stored chapters.
 """
 
 import ast
@@ -27,11 +24,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from reading_time import measures, minutes
-from setup_cell import CELL, DISTRIBUTIONS, FOLDED, in_repository, setup_cell
+from setup_cell import CELL, DISTRIBUTIONS, FOLDED, setup_cell, sources_in_repository
 
 from lnbook.classroom import chapters
 
-BEGIN = (
+RUN_ALL_HINT = (
     "> **To begin, choose *Run* › *Run All Cells* in the menu**, in VS Code *Run All*, in Colab "
     "*Runtime* › *Run all*. Until then a figure is some lines of text. After a restart of the "
     "kernel, do it again; the cell of an exercise also runs alone."
@@ -42,8 +39,8 @@ DIRECTIVE = re.compile(
 )
 LABELED = re.compile(r"^\(([\w-]+)\)=\n(#+ (.+))?", re.M)
 EQUATION = re.compile(r"^\$\$ \(([\w-]+)\)$", re.M)
-# A sentence of the exercises that only readers of a page need.
-PAGES_ONLY = re.compile(r"^The check runs in a live notebook.*\n?", re.M)
+# A sentence in the exercises that only concerns the built page.
+PAGE_ONLY = re.compile(r"^The check runs in a live notebook.*\n?", re.M)
 TABLE = re.compile(r"^:::\{table\}(.*)\n((?::\w.*\n)*)([\s\S]*?)^:::$", re.M)
 HEADING = re.compile(r"^#+ (.+)$", re.M)
 SAME_PAGE_LINK = re.compile(r"\]\(#([\w-]+)\)")  # a link to a heading of the same page
@@ -51,13 +48,13 @@ LINK = re.compile(r"\[([^\]]+)\]\(([\w-]+)(\.md|\.ipynb)?(#[\w-]+)?\)")
 
 
 def copy(path, *, site="", library=None):
-    """Return the reader's copy of a chapter as a notebook, a dictionary.
+    """Return the copy of a chapter as a notebook in JSON form.
 
     Args:
         path: The stored chapter.
-        site: The address of the built book, with a slash at its end, if it is public.
-        library: What the first code cell installs the library from, by distribution; ``None``
-            leaves that cell as it is stored.
+        site: URL of the built book with a trailing slash, or an empty string.
+        library: URLs that the first code cell installs the distributions from, by name; ``None``
+            does not change that cell.
     """
     stored = json.loads(path.read_text("utf-8"))
     text = "\n".join("".join(c["source"]) for c in stored["cells"] if c["cell_type"] == "markdown")
@@ -101,7 +98,9 @@ def copy(path, *, site="", library=None):
                 solution.append(texts)
             elif texts:
                 cells.append(markdown(texts))
-    cells[0]["source"] = re.sub(r"^# .+\n?", rf"\g<0>\n{BEGIN}\n", cells[0]["source"], count=1)
+    cells[0]["source"] = re.sub(
+        r"^# .+\n?", rf"\g<0>\n{RUN_ALL_HINT}\n", cells[0]["source"], count=1
+    )
     for k, cell in enumerate(cells):
         cell["id"] = cell["id"] if cell.get("id") == CELL else f"cell-{k:02d}"
         cell["source"] = "".join(cell["source"]).splitlines(keepends=True)
@@ -109,24 +108,24 @@ def copy(path, *, site="", library=None):
 
 
 def myst_anchor(title):
-    """Return the anchor that MyST gives a heading."""
+    """Return the anchor of a heading in MyST."""
     return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
 
 
 def jupyterlab_anchor(title):
-    """Return the anchor that JupyterLab gives a heading."""
+    """Return the anchor of a heading in JupyterLab."""
     return title.replace(" ", "-").replace("(", "%28").replace(")", "%29")
 
 
 def visible_code(cells):
     """Return the code that a page shows, one string per cell."""
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    shown = [cell for cell in code if "remove-cell" not in cell["metadata"].get("tags", [])]
-    return ["".join(cell["source"]) for cell in shown]
+    visible = [cell for cell in code if "remove-cell" not in cell["metadata"].get("tags", [])]
+    return ["".join(cell["source"]) for cell in visible]
 
 
 def self_contained(task, source):
-    """Return the code of an exercise, below the imports and definitions it needs."""
+    """Return the code of an exercise after the imports and definitions that it needs."""
     needed = [*task.needs, "from lnbook import exercises"]
     present = {ast.unparse(statement) for statement in ast.parse(source).body}
     imports = [s for s in needed if s.startswith(("import ", "from ")) and s not in present]
@@ -138,21 +137,21 @@ def self_contained(task, source):
 
 
 def markdown(source):
-    """Return a cell of Markdown."""
+    """Return a Markdown cell."""
     return {"cell_type": "markdown", "metadata": {}, "source": source}
 
 
 def collapsed(solution):
-    """Return the Markdown of a solution that opens with a click."""
+    """Return the Markdown of a collapsed solution."""
     return "\n\n".join(["<details><summary>Solution</summary>", *solution, "</details>"])
 
 
 class Translator:
-    """Turn the Markdown of a chapter into Markdown that every notebook program renders.
+    """Translate the MyST of a chapter into Markdown that every notebook program renders.
 
     Args:
-        folder: The folder of the chapters and the bibliography.
-        text: All Markdown of the chapter, for the numbers of its equations and for its labels.
+        folder: Folder of the chapters and the bibliography.
+        text: All Markdown of the chapter, which defines equation numbers and labels.
         site: See :func:`copy`.
     """
 
@@ -163,8 +162,8 @@ class Translator:
         self.headings = {myst_anchor(title): title for title in HEADING.findall(text)}
 
     def __call__(self, text):
-        """Translate a part of the text."""
-        text = PAGES_ONLY.sub("", text)
+        """Return a part of the text in plain Markdown."""
+        text = PAGE_ONLY.sub("", text)
         text = TABLE.sub(lambda m: f"**{m[1].strip()}**\n\n{m[3]}" if m[1].strip() else m[3], text)
         text = LABELED.sub(lambda m: m[2] or "", text)
         text = EQUATION.sub(lambda m: f"\\tag{{{self.equations[m[1]]}}}\n$$", text)
@@ -179,12 +178,12 @@ class Translator:
         return LINK.sub(self.link, text).strip()
 
     def minutes(self, name):
-        """Return the reading time in minutes that the built page gives for a chapter."""
+        """Return the reading time of a chapter in minutes."""
         stored = json.loads((self.folder / f"{name}.ipynb").read_text("utf-8"))
         return minutes(measures(stored))[0]
 
     def citation(self, match):
-        """Return authors and year of a citation, linked to the paper."""
+        """Return the authors and the year of a citation, linked to the paper."""
         texts = []
         for key in match[2].split(","):
             authors, year, address = references(self.folder / "references.bib")[key.strip()]
@@ -193,7 +192,7 @@ class Translator:
         return f"({'; '.join(texts)})" if match[1] == "p" else " and ".join(texts)
 
     def page_link(self, match):
-        """Return a link to a page, with its title as text."""
+        """Return a link to a page, with its title as the text."""
         chapter = self.folder / f"{match[1]}.ipynb"
         if chapter.exists():
             text = "".join(json.loads(chapter.read_text("utf-8"))["cells"][0]["source"])
@@ -203,7 +202,7 @@ class Translator:
         return f"[{re.search(r'^# (.+)$', text, re.M)[1]}]({match[1]}{kind})"
 
     def link(self, match):
-        """Return the link to another chapter, to a page of the book, or to a labeled heading."""
+        """Return a link to another chapter, to a page of the book, or to a labeled heading."""
         text, name, kind, part = match.groups(default="")
         if kind == ".ipynb":
             return f"[{text}]({name}.ipynb{part})"
@@ -213,23 +212,23 @@ class Translator:
         return f"[{text}]({page}#{jupyterlab_anchor(title)})" if title else match[0]
 
     def find_label(self, label):
-        """Return the file name of the chapter and the heading that has a label.
+        """Return the file name of the chapter with a label, and the labeled heading.
 
-        The file name is empty for a label of this chapter; both are empty for an unknown label.
+        The file name is empty for a label of this chapter. Both are empty for an unknown label.
         """
         if label in self.labels:
             return "", self.labels[label]
         for path in sorted(self.folder.glob("*.ipynb")):
             for cell in json.loads(path.read_text("utf-8"))["cells"]:
-                for result in LABELED.finditer("".join(cell["source"])):
-                    if result[1] == label:
-                        return path.name, result[3]
+                for match in LABELED.finditer("".join(cell["source"])):
+                    if match[1] == label:
+                        return path.name, match[3]
         return "", ""
 
 
 @functools.cache
 def references(path):
-    """Return authors, year and address of each entry of a bibliography, by key."""
+    """Return ``{key: (authors, year, URL)}`` for a BibTeX file."""
     results = {}
     for key, entry in re.findall(
         r"^@\w+\{([^,]+),\n(.*?)^\}", path.read_text("utf-8"), re.M | re.S
@@ -263,21 +262,21 @@ def decode_tex(name):
 
 
 def to_json(notebook):
-    """Return the content of the file of a notebook."""
+    """Return a notebook as the text of its file."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def has_library(app):
-    """Return whether the book is built within the repository of the library."""
+    """Return whether the book is in a repository with the library."""
     return Path(app.srcdir).parent.joinpath("pyproject.toml").exists()
 
 
 def build_wheels(root, folder):
-    """Build the wheels of the library without the recorded runs, which are fifteen times as large.
+    """Build the wheels of the library without the recorded runs, which are 15 times as large.
 
     Args:
-        root: The folder of the repository.
-        folder: Where the wheels are written.
+        root: Root of the repository.
+        folder: Output folder.
     """
     with tempfile.TemporaryDirectory() as parent:
         copied = Path(parent, "clone")
@@ -295,11 +294,11 @@ def build_wheels(root, folder):
 
 
 def write_downloads(app, exception):
-    """Write what pages offer for download: the copies, and the library that they need."""
+    """Write the files for download: the copies of the chapters and the wheels of the library."""
     if exception is not None or app.builder.format != "html":
         return
     site, out = app.config.html_baseurl, Path(app.outdir)
-    library = in_repository(app.config.ln_home)
+    library = sources_in_repository(app.config.ln_repository_url)
     if site and not library:
         library = {name: f"{site}_downloads/{wheel}" for name, wheel in WHEELS.items()}
     for path in (out / "_sources").glob("*.ipynb"):
@@ -310,6 +309,6 @@ def write_downloads(app, exception):
 
 
 def setup(app):
-    """Write the downloads at the end of a build, before the archive of the copies is made."""
+    """Connect the event handler, which runs before the archive of the copies is written."""
     app.connect("build-finished", write_downloads, priority=400)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,13 +1,13 @@
-"""How long a chapter takes, counted in its notebook.
+"""Estimate of the time that a chapter takes, from the content of its notebook.
 
-It needs the standard library alone: ``tools/live.py`` imports it, too.
+This module only needs the standard library, because ``tools/live.py`` imports it, too.
 """
 
 import re
 
-# Words a minute for a second-language reader; then minutes an item.
+# Words per minute of a second-language reader, and minutes per item.
 PACE = {"words": 180, "explorers": 1.0, "questions": 0.75, "exercises": 5.0}
-# What a reader moves, by the names of ``lnbook.show``.
+# The interactive figures of ``lnbook.show``.
 FIGURES = (
     "ActivationMaps", "AttentionReplay", "CaptionRanking", "DrawReplay", "Explorer",
     "HandwritingReplay", "LiveRun", "NormTable", "Playground", "SentenceNeighbors", "Sphere",
@@ -16,28 +16,28 @@ FIGURES = (
 
 
 def main_line(notebook):
-    """Return the markdown that every reader passes: no exercise, nothing folded."""
-    prose, exercising = [], False
+    """Return the Markdown of a notebook without exercises and folded parts."""
+    prose, in_exercises = [], False
     for cell in notebook["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] != "markdown":
             continue
         for part in re.split(r"^(?=## )", text, flags=re.M):
             if part.startswith("## "):
-                exercising = part.startswith("## Exercises")
-            if not exercising:
+                in_exercises = part.startswith("## Exercises")
+            if not in_exercises:
                 prose.append(part)
     return re.sub(r"<details.*?</details>|`{3,}.*?`{3,}", " ", "\n".join(prose), flags=re.S)
 
 
 def words(text):
-    """Return the words of a text, without formulas, links' targets, roles and tags."""
+    """Return the words of a text, without formulas, link targets, roles and tags."""
     markup = r"\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|{[a-z:]+}`[^`]*`|<[^>]+>"
     return re.findall(r"[^\W\d_][\w'’-]*", re.sub(markup, " ", text, flags=re.S))
 
 
 def measures(notebook):
-    """Count what takes a reader's time: words, explorers, questions, exercises."""
+    """Return the number of words, explorers, questions and exercises of a notebook."""
     cells = [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
     code = "\n".join(source for kind, source in cells if kind == "code")
     prose = "\n".join(source for kind, source in cells if kind == "markdown")
@@ -50,7 +50,7 @@ def measures(notebook):
 
 
 def minutes(counted):
-    """Return the minutes to read and play, and those for the exercises, to the next five."""
+    """Return the minutes for reading and for the exercises, each rounded to multiples of 5."""
     reading = counted["words"] / PACE["words"]
     reading += sum(PACE[name] * counted[name] for name in ("explorers", "questions"))
     working = PACE["exercises"] * counted["exercises"]

@@ -1,8 +1,8 @@
-"""Sphinx extension: a search that finds sections, and shows the sentence that holds the words.
+"""Sphinx extension: a search index of sections, in place of Sphinx's index of pages.
 
-Sphinx's own search finds pages. Here each section of a page and each entry of the glossary is one
-line of ``_static/search/sections.js``, which only the search page loads, as a script: a page that
-is opened as a file may fetch nothing. ``_static/search/search.js`` ranks them.
+``_static/search/sections.js`` contains the text of each section and of each glossary entry. It is
+a script instead of JSON, because a page that is opened as a file cannot fetch other files.
+``_static/search/search.js`` ranks the sections and shows the sentence with the words.
 """
 
 import itertools
@@ -13,85 +13,93 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-# What is no prose: pictures, what a browser fills in later, answers that spoil a question.
-LEFT_OUT = (
+# Elements without prose: images, content that scripts fill in, answers to questions.
+EXCLUDED = (
     "details.above-input > summary, "
     ".headerlink, .ln-where, .ln-quiz, .ln-numbers, .ln-controls, .solution, .copybtn, .hidden, "
     "script, style, svg, noscript, button, select, template, .ln-still, figure img, .linenos, .eqno"
 )
-BLOCKS = "p, li, td, th, tr, div, dt, dd, summary, pre, br, label, legend"
-SIGNS = {"cdot": "·", "times": "×", "leq": "≤", "geq": "≥", "approx": "≈", "sum": "Σ", "sqrt": "√"}
+BLOCK_ELEMENTS = "p, li, td, th, tr, div, dt, dd, summary, pre, br, label, legend"
+SYMBOLS = {
+    "cdot": "·",
+    "times": "×",
+    "leq": "≤",
+    "geq": "≥",
+    "approx": "≈",
+    "sum": "Σ",
+    "sqrt": "√",
+}
 
 
-def sign(name):
-    """Return the sign that a command of LaTeX stands for; nothing for a layout."""
+def latex_symbol(name):
+    """Return the Unicode symbol of a LaTeX command, or "" for other commands."""
     size = "SMALL" if name.islower() else "CAPITAL"
     greek_name = name.upper().replace("LAMBDA", "LAMDA")  # Unicode spells it so
     try:
         return unicodedata.lookup(f"GREEK {size} LETTER {greek_name}")
     except KeyError:
-        return SIGNS.get(name, "")
+        return SYMBOLS.get(name, "")
 
 
-def plain(formula):
-    r"""Return a formula in LaTeX as text to be read in a line.
+def latex_to_text(formula):
+    r"""Return a LaTeX formula as a line of text.
 
     Example:
-        >>> plain(r"\(\hat{a}_i = (a_i - \mu) / \sigma\)")
+        >>> latex_to_text(r"\(\hat{a}_i = (a_i - \mu) / \sigma\)")
         'â_i = (a_i - μ) / σ'
     """
     text = re.sub(r"\\[()\[\]]|\\(begin|end)\{\w+\*?\}", "", formula)
     text = re.sub(r"\\hat\s*\{?\s*(\w)\s*\}?", "\\1\u0302", text)
-    text = re.sub(r"\\([a-zA-Z]+)", lambda match: sign(match[1]), text)
+    text = re.sub(r"\\([a-zA-Z]+)", lambda match: latex_symbol(match[1]), text)
     text = re.sub(r"[{}\\&]", "", text)
     return unicodedata.normalize("NFC", re.sub(r"\s+", " ", text).strip())
 
 
 def sections(source):
-    """Yield the anchor, the title and the text of each section of a page, its own text alone.
+    """Yield the anchor, the title and the text of each section, without its subsections.
 
     Args:
-        source: the HTML of a page of the built book.
+        source: HTML of a page of the built book.
 
     Yields:
-        (anchor, title, text); of a glossary each entry is a section, with the term and its
-            synonyms as the title.
+        ``(anchor, title, text)``. Each entry of a glossary is a section, with the term and its
+        synonyms as the title.
     """
     article = BeautifulSoup(source, "html.parser").select_one("article.bd-article")
     if article is None:
         return
-    for part in article.select(LEFT_OUT):
+    for part in article.select(EXCLUDED):
         part.decompose()
     for formula in article.select(".math"):
-        formula.string = plain(formula.get_text())
+        formula.string = latex_to_text(formula.get_text())
     for text in article.select("dl.glossary > dd"):
-        terms = list(itertools.takewhile(lambda element: element.name == "dt", before(text)))[::-1]
-        yield terms[0]["id"], ", ".join(map(flat, terms)), flat(text)
+        terms = list(itertools.takewhile(lambda e: e.name == "dt", previous_elements(text)))[::-1]
+        yield terms[0]["id"], ", ".join(map(one_line, terms)), one_line(text)
     for element in article.select("dl.glossary"):
         element.decompose()
     results = []
     for section in reversed(article.select("section[id]")):  # the inner ones first
         if heading := section.find(re.compile("^h[1-6]$"), recursive=False):
-            title = flat(heading.extract())
-            results.append((section["id"], title, flat(section)))
+            title = one_line(heading.extract())
+            results.append((section["id"], title, one_line(section)))
             section.decompose()
     yield from reversed(results)
 
 
-def before(element):
-    """Yield the elements before one, the nearest first, within the same parent."""
+def previous_elements(element):
+    """Yield the previous siblings that are elements, the nearest first."""
     yield from (sibling for sibling in element.previous_siblings if sibling.name)
 
 
-def flat(element):
-    """Return the text of an element in one line; what stands in a block of its own keeps apart."""
-    for block in element.select(BLOCKS):
+def one_line(element):
+    """Return the text of an element in one line, with spaces between blocks."""
+    for block in element.select(BLOCK_ELEMENTS):
         block.insert_after(" ")
     return re.sub(r"\s+", " ", element.get_text()).strip()
 
 
-def write(app, exception):
-    """Write what the search page looks through."""
+def write_index(app, exception):
+    """Write the search index."""
     if exception or app.builder.format != "html":
         return
     results = []
@@ -106,13 +114,13 @@ def write(app, exception):
     (folder / "sections.js").write_text(f"lnSearch({text});\n", "utf-8")
 
 
-def leave_out_the_index(app):
-    """Keep Sphinx from writing an index of its own; the search page is one of the book's."""
+def disable_sphinx_search(app):
+    """Keep Sphinx from writing its own index."""
     app.builder.search = False
 
 
 def setup(app):
-    """Connect the writer of the index."""
-    app.connect("builder-inited", leave_out_the_index)
-    app.connect("build-finished", write)
+    """Connect the event handlers."""
+    app.connect("builder-inited", disable_sphinx_search)
+    app.connect("build-finished", write_index)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,11 +1,12 @@
-"""The first code cell of a chapter, which installs the library, and how a code cell is folded.
+"""The first code cell of a chapter, which installs the library, and the metadata of folded cells.
 
-It needs the standard library alone: ``tools/notebooks.py`` and ``tools/live.py`` import it, too.
+This module only needs the standard library, because ``tools/notebooks.py`` and ``tools/live.py``
+import it, too.
 """
 
-# The metadata of a cell whose code JupyterLab, Notebook 7 and Colab fold.
+# Metadata of a cell whose code is folded, for Colab, and for JupyterLab and Notebook 7.
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
-CELL = "cell-setup"  # the name of the first code of a chapter, which is:
+CELL = "cell-setup"  # the id of the first code cell
 SETUP = """\
 # @title Installs the book's library where it is missing; then choose Run > Run All Cells
 import importlib.util
@@ -24,23 +25,23 @@ if importlib.util.find_spec("lnbook") is None:
     print("Installing the book's library: a few minutes, once.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", *wanted], check=True)
     importlib.invalidate_caches()"""
-# From the distributions of the library to their folders in the repository.
+# From the name of a distribution of the library to its folder in the repository.
 DISTRIBUTIONS = {"lnlib": "", "lnlab": "lnlab", "lnbook": "book"}
 
 
 def setup_cell(sources):
-    """Return the code with which a chapter begins.
+    """Return the code of the first code cell.
 
     Args:
-        sources: From the names of the distributions to what pip installs them from, after the @;
-            empty where the book has no public address.
+        sources: From the name of a distribution to the URL that pip installs it from; empty if the
+            book has no public repository.
     """
     return SETUP.format(sources="{" + ", ".join(f'"{k}": "{v}"' for k, v in sources.items()) + "}")
 
 
-def in_repository(address):
-    """Return what pip installs the library from, by distribution, if it is in this repository."""
+def sources_in_repository(url):
+    """Return the URLs that pip installs the distributions from, by name; empty without a URL."""
     folders = {
         name: f"#subdirectory={folder}" * bool(folder) for name, folder in DISTRIBUTIONS.items()
     }
-    return {name: f"git+{address}{folder}" for name, folder in folders.items()} if address else {}
+    return {name: f"git+{url}{folder}" for name, folder in folders.items()} if url else {}

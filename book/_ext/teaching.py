@@ -1,12 +1,12 @@
-"""Sphinx extension: what a lecturer needs, made of the chapters as they are.
+"""Sphinx extension: directives for lesson plans that refer to the chapters.
 
-- The role ``{open}`words <page#state>``` is a link that carries the state of a page's figure.
-- ``{ask} chapter 2`` is a question of that chapter's quiz: what is right, and behind each wrong
-  answer its misconception. ``:says:`` is a word that the question must have, so that a quiz in
-  another order is noticed.
-- ``{board} name`` is a sketch, or one of the diagrams of the chapters.
-- ``{plan} name 90`` holds blocks, and begins with a table of them; their minutes must add up.
-- ``{block} Title`` is a fold of a plan, with ``:minutes:``, ``:page:`` and ``:open:``.
+- The role ``{open}`words <page#state>``` is a link to a page with a given state of its figure.
+- ``{ask} chapter 2`` shows question 2 of the quiz of a chapter, its answers, and the misconception
+  behind each wrong answer. ``:says:`` is a word that the question must contain, so that a change of
+  the order of questions is detected.
+- ``{board} name`` is a sketch for the blackboard, or a diagram of a chapter.
+- ``{plan} name 90`` contains blocks, whose minutes must add up to 90, below a table of them.
+- ``{block} Title`` is a folded part of a plan, with ``:minutes:``, ``:page:`` and ``:open:``.
 """
 
 import functools
@@ -26,7 +26,7 @@ from lnbook.widgets.quiz import Choose, Order
 from lnbook.widgets.quiz.notebook import read_questions
 from lnbook.widgets.quiz.texts import format_number, markup
 
-TARGET = re.compile(r"(?P<words>.+?)\s*<(?P<page>\w+)#(?P<state>[^>]+)>", re.DOTALL)
+OPEN_TARGET = re.compile(r"(?P<words>.+?)\s*<(?P<page>\w+)#(?P<state>[^>]+)>", re.DOTALL)
 DIAGRAMS = {
     "lstm": diagrams.lstm,
     "wire": functools.partial(
@@ -35,55 +35,57 @@ DIAGRAMS = {
         title="Pre-norm, post-norm: one connection differs",
     ),
 }
-TABLE = (
+PLAN_TABLE = (
     ":::{table}\n:class: ln-rows ln-plan\n\n| Time | Block | Page | Open it at |\n|---|---|---|---|"
 )
 
 
-def address(page, state):
-    """Return the relative address of a page in a state, written ``name=value&name=value``.
+def page_url(page, state):
+    """Return the relative URL of a page with a state of the form ``name=value&name=value``.
 
     Example:
-        >>> address("introduction", "explorer-1&batch_size=1")
+        >>> page_url("introduction", "explorer-1&batch_size=1")
         'introduction.html#explorer-1&batch_size=1'
-        >>> address("transformer_ablation", "run&text=To be")
+        >>> page_url("transformer_ablation", "run&text=To be")
         'transformer_ablation.html#run&text=To%20be'
     """
     pairs = (part.split("=", 1) for part in state.split("&"))
     return f"{page}.html#" + "&".join("=".join(quote(v, safe="") for v in pair) for pair in pairs)
 
 
-def find(app, page):
-    """Return the file of a page, or ``None``."""
-    paths = (Path(app.srcdir, f"{page}.{end}") for end in ("ipynb", "md"))
+def find_source(app, page):
+    """Return the source file of a page, or ``None``."""
+    paths = (Path(app.srcdir, f"{page}.{suffix}") for suffix in ("ipynb", "md"))
     return next((path for path in paths if path.exists()), None)
 
 
-def title(path):
-    """Return what stands before the colon of a chapter's title."""
+def short_title(path):
+    """Return the title of a chapter up to its colon."""
     text = "".join(json.loads(path.read_text("utf-8"))["cells"][0]["source"])
     return re.search(r"^# ([^:\n]+)", text, re.M)[1]
 
 
-class Open(SphinxRole):
-    """A link into a page, at a state of its figure."""
+class OpenRole(SphinxRole):
+    """A link to a page with a given state of its figure."""
 
     def run(self):
-        """Check that the page is there, and make the link."""
-        result = TARGET.fullmatch(self.text)
-        if not result or not find(self.env.app, result["page"]):
+        """Check that the page exists, and return the link."""
+        result = OPEN_TARGET.fullmatch(self.text)
+        if not result or not find_source(self.env.app, result["page"]):
             text = f"open must be `words <page#state>` of a page of the book, got {self.text!r}"
             message = self.inliner.reporter.error(text, line=self.lineno)
             return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
-        link = nodes.reference(refuri=address(result["page"], result["state"]), classes=["ln-open"])
+        link = nodes.reference(
+            refuri=page_url(result["page"], result["state"]), classes=["ln-open"]
+        )
         link += nodes.Text(result["words"])
         return [link], []
 
 
 def answers(question):
-    """List what may be answered, as triples: right, wrong or anything else; the answer; why.
+    """Return the possible answers to a question as tuples ``(is_right, answer, explanation)``.
 
-    ``None`` in the first place stands for any other answer.
+    ``is_right`` is ``None`` for any other answer.
     """
     if isinstance(question, Choose):
         return [(i == question.right, o, why) for i, (o, why) in enumerate(question.options)]
@@ -98,7 +100,7 @@ def answers(question):
 
 
 def question_html(question, source):
-    """Write a question with all that may be answered, and where it is from, as HTML."""
+    """Return a question, its answers and its source as HTML."""
     signs = {True: "✓", False: "✗", None: "…"}
     items = "".join(
         f'<li class="ln-{ {True: "right", False: "wrong", None: "other"}[right] }">'
@@ -112,48 +114,48 @@ def question_html(question, source):
 
 
 class QuestionDirective(SphinxDirective):
-    """A question of a chapter's quiz, with the misconceptions behind its wrong answers."""
+    """``{ask}``: a question of a quiz, with the misconceptions behind its wrong answers."""
 
     required_arguments = 2
     option_spec = {"says": directives.unchanged_required}  # noqa: RUF012
 
     def run(self):
-        """Read the chapter's quiz, and note that this page depends on it."""
+        """Read the quiz, and note that this page depends on the chapter."""
         chapter, number = self.arguments
         path = Path(self.env.app.srcdir, f"{chapter}.ipynb")
         if not path.exists():
             raise self.error(f"ask must name a chapter as _toc.yml does, got {chapter!r}")
         self.env.note_dependency(str(path))
-        result = read_questions(path)
-        if not number.isdecimal() or not 1 <= int(number) <= len(result):
-            raise self.error(f"{chapter} has questions 1 to {len(result)}, got {number!r}")
-        question, word = result[int(number) - 1], self.options.get("says")
+        questions = read_questions(path)
+        if not number.isdecimal() or not 1 <= int(number) <= len(questions):
+            raise self.error(f"{chapter} has questions 1 to {len(questions)}, got {number!r}")
+        question, word = questions[int(number) - 1], self.options.get("says")
         if not word or word not in question.text:
             raise self.error(
                 f"question {number} of {chapter} must have the word of :says:, got {word!r} for "
                 f"{question.text!r}; if the quiz has changed, choose the question anew"
             )
-        link = f'<a href="{chapter}.html#quiz">{html.escape(title(path))}</a>, {number}'
+        link = f'<a href="{chapter}.html#quiz">{html.escape(short_title(path))}</a>, {number}'
         return [nodes.raw("", question_html(question, link), format="html")]
 
 
-class Board(SphinxDirective):
-    """A sketch for the blackboard."""
+class BoardDirective(SphinxDirective):
+    """``{board}``: a sketch for the blackboard."""
 
     required_arguments = 1
 
     def run(self):
-        """Draw it."""
+        """Return the sketch as HTML."""
         name = self.arguments[0]
         try:
-            drawn = DIAGRAMS[name]() if name in DIAGRAMS else diagrams.board(name)
+            diagram = DIAGRAMS[name]() if name in DIAGRAMS else diagrams.board(name)
         except ValueError as error:
             raise self.error(f"{error}; or {', '.join(DIAGRAMS)}") from error
-        return [nodes.raw("", drawn.to_html(), format="html")]
+        return [nodes.raw("", diagram.to_html(), format="html")]
 
 
-class Block(SphinxDirective):
-    """A part of a plan: a fold that says what to open, ask, draw and leave out."""
+class BlockDirective(SphinxDirective):
+    """``{block}``: a part of a plan, which says what to open, ask, draw and leave out."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -165,7 +167,7 @@ class Block(SphinxDirective):
     }
 
     def run(self):
-        """Parse what is in it; the plan puts the fold around."""
+        """Parse the content; the plan makes a fold of it."""
         if missing := [name for name in ("minutes", "page") if name not in self.options]:
             raise self.error(f"a block needs :{missing[0]}:")
         block = nodes.container(classes=["ln-block-body"], title=self.arguments[0], **self.options)
@@ -173,18 +175,18 @@ class Block(SphinxDirective):
         return [block]
 
 
-class Plan(SphinxDirective):
-    """Blocks, below a table of them; their minutes add up to what is promised."""
+class PlanDirective(SphinxDirective):
+    """``{plan}``: a table of blocks, and the blocks; their minutes add up to the total."""
 
     required_arguments = 2
     has_content = True
 
     def run(self):
-        """Parse the blocks, count, and put table and folds together."""
+        """Parse the blocks, check their minutes, and return the table and the folds."""
         name, promised = self.arguments
-        held = nodes.container(classes=["ln-plan-body"])
-        self.state.nested_parse(self.content, self.content_offset, held)
-        blocks = [node for node in held.children if "ln-block-body" in node.get("classes", ())]
+        container = nodes.container(classes=["ln-plan-body"])
+        self.state.nested_parse(self.content, self.content_offset, container)
+        blocks = [node for node in container.children if "ln-block-body" in node.get("classes", ())]
         total = sum(block["minutes"] for block in blocks)
         if promised != str(total):
             raise self.error(f"the blocks of {name} take {total} minutes, promised are {promised}")
@@ -198,28 +200,30 @@ class Plan(SphinxDirective):
             end = nodes.raw("", "</details>", format="html")
             folds += [nodes.raw("", start, format="html"), block, end]
         table = nodes.container()
-        lines = StringList([*TABLE.splitlines(), *rows, ":::"], source=self.get_source_info()[0])
+        lines = StringList(
+            [*PLAN_TABLE.splitlines(), *rows, ":::"], source=self.get_source_info()[0]
+        )
         self.state.nested_parse(lines, self.content_offset, table)
         return [*table.children, *folds]
 
     def row(self, anchor, time, block):
-        """Return a row of the table, as MyST."""
-        path = find(self.env.app, block["page"])
+        """Return a row of the table as MyST."""
+        path = find_source(self.env.app, block["page"])
         if path is None or path.suffix != ".ipynb":
             raise self.error(f":page: must name a chapter as _toc.yml does, got {block['page']!r}")
         fold = f'<a href="#{anchor}">{html.escape(block["title"])}</a>'
         link = f"{{open}}`{block['open']}`" if "open" in block else ""
-        return f"| {time} | {fold} | [{title(path)}]({path.name}) | {link} |"
+        return f"| {time} | {fold} | [{short_title(path)}]({path.name}) | {link} |"
 
 
 def setup(app):
     """Add the role and the directives."""
-    app.add_role("open", Open())
+    app.add_role("open", OpenRole())
     for name, directive in {
         "ask": QuestionDirective,
-        "board": Board,
-        "block": Block,
-        "plan": Plan,
+        "board": BoardDirective,
+        "block": BlockDirective,
+        "plan": PlanDirective,
     }.items():
         app.add_directive(name, directive)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,8 @@
-"""Sphinx extension: the line under a chapter's title that says where one is and how long it takes.
+"""Sphinx extension: the line under the title of a chapter with its track, position and minutes.
 
-The tracks are the parts of ``_toc.yml`` whose chapters are notebooks; a page that is no notebook
-has no line. The minutes are counted (``reading_time.py``). The role ``{minutes}`chapter``` puts the
-same figure into a list of chapters.
+A track is a part of ``_toc.yml`` whose chapters are notebooks. Other pages have no such line. The
+minutes are computed by ``reading_time.py``; the role ``{minutes}`chapter``` inserts them into a
+text.
 """
 
 import html
@@ -12,31 +12,48 @@ from pathlib import Path
 import yaml
 from docutils import nodes
 from reading_time import measures, minutes
+from sphinx.util.docutils import SphinxRole
 
-SHOW = '<button type="button" class="ln-show-code" aria-pressed="false">Show code</button>'
+SHOW_CODE = '<button type="button" class="ln-show-code" aria-pressed="false">Show code</button>'
+
+
+def resolve_toc_path(app, config):
+    """Make the path of the table of contents absolute.
+
+    Jupyter Book passes it relative to the working directory, Sphinx looks for it in ``book/``.
+    """
+    config.external_toc_path = str(Path(config.external_toc_path).resolve())
 
 
 def read_tracks(toc):
-    """Return the tracks in their order: name, then the chapters' names."""
+    """Return the tracks in order, each as its name and the names of its chapters."""
     toc = yaml.safe_load(Path(toc).read_text("utf-8"))
     parts = [part for part in toc.get("parts", []) if "caption" in part]
     results = [(part["caption"], [entry["file"] for entry in part["chapters"]]) for part in parts]
     if results:
-        results[0][1].insert(0, toc["root"])  # the first page is the first track's
+        results[0][1].insert(0, toc["root"])  # the first page belongs to the first track
     return results
 
 
-def line(track, position, count, counted, show=SHOW):
-    """Put a chapter's place and its times into one line of HTML, with a button if it hides code."""
+def line_html(track, position, count, counted, button=SHOW_CODE):
+    """Return the line of a chapter as HTML.
+
+    Args:
+        track: Name of the track.
+        position: Position of the chapter in the track, from 1.
+        count: Number of chapters in the track.
+        counted: See :func:`reading_time.measures`.
+        button: HTML of a button, if the page hides code.
+    """
     reading, working = minutes(counted)
     texts = [f"<b>{html.escape(track)}</b>", f"{position} of {count}", f"{reading} minutes"]
     if working:
         texts.append(f"{working} more for the {counted['exercises']} exercises")
-    return f'<p class="ln-where"><span>{" · ".join(texts)}</span> {show}</p>'
+    return f'<p class="ln-where"><span>{" · ".join(texts)}</span> {button}</p>'
 
 
 def add_line(app, pagename, templatename, context, doctree):
-    """Write the line under the title of a chapter."""
+    """Insert the line under the title of a chapter."""
     source = Path(app.srcdir, f"{pagename}.ipynb")
     if doctree is None or not source.exists():
         return
@@ -45,26 +62,29 @@ def add_line(app, pagename, templatename, context, doctree):
         chapters = [name for name in chapters if Path(app.srcdir, f"{name}.ipynb").exists()]
         if pagename in chapters:
             position = chapters.index(pagename) + 1
-            show = SHOW * ("above-input" in context["body"])
-            text = line(track, position, len(chapters), measures(notebook), show)
-            context["body"] = context["body"].replace("</h1>", f"</h1>\n{text}", 1)
+            button = SHOW_CODE * ("above-input" in context["body"])
+            line = line_html(track, position, len(chapters), measures(notebook), button)
+            context["body"] = context["body"].replace("</h1>", f"</h1>\n{line}", 1)
 
 
-def minutes_role(name, rawtext, text, lineno, inliner, options=None, content=None):
-    """Write how many minutes a chapter takes without its exercises."""
-    env = inliner.document.settings.env
-    source = Path(env.srcdir, f"{text}.ipynb")
-    if not source.exists():
-        texts = f"minutes must name a chapter as _toc.yml does, got {text!r}"
-        message = inliner.reporter.error(texts, line=lineno)
-        return [inliner.problematic(rawtext, rawtext, message)], [message]
-    env.note_dependency(str(source))
-    reading, _ = minutes(measures(json.loads(source.read_text("utf-8"))))
-    return [nodes.inline(rawtext, f"{reading} min", classes=["ln-minutes"])], []
+class MinutesRole(SphinxRole):
+    """The minutes that a chapter takes without its exercises."""
+
+    def run(self):
+        """Insert the minutes, and note that the page depends on the chapter."""
+        source = Path(self.env.srcdir, f"{self.text}.ipynb")
+        if not source.exists():
+            text = f"minutes must name a chapter as _toc.yml does, got {self.text!r}"
+            message = self.inliner.reporter.error(text, line=self.lineno)
+            return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
+        self.env.note_dependency(str(source))
+        reading, _ = minutes(measures(json.loads(source.read_text("utf-8"))))
+        return [nodes.inline(self.rawtext, f"{reading} min", classes=["ln-minutes"])], []
 
 
 def setup(app):
-    """Connect the line and the role."""
+    """Connect the event handlers and add the role."""
+    app.connect("config-inited", resolve_toc_path, priority=100)
     app.connect("html-page-context", add_line)
-    app.add_role("minutes", minutes_role)
+    app.add_role("minutes", MinutesRole())
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

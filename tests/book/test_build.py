@@ -1,6 +1,6 @@
 """The build fails where a reader would miss something; each fault is planted in a tiny book."""
 
-import importlib.util
+import importlib
 import re
 import shutil
 from pathlib import Path
@@ -169,13 +169,10 @@ def test_edit_of_the_library_runs_the_pages_again(book, tmp_path):
 
 
 @pytest.fixture
-def extension(monkeypatch):
-    path = ROOT / "book" / "_ext" / "offline_book.py"
-    monkeypatch.syspath_prepend(path.parent)  # it imports its neighbors
-    spec = importlib.util.spec_from_file_location("offline_book", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def load(monkeypatch):
+    """Import an extension of the book by its name."""
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    return importlib.import_module
 
 
 @pytest.mark.parametrize(
@@ -190,28 +187,30 @@ def extension(monkeypatch):
     ],
 )
 def test_a_wide_table_names_the_column_before_each_cell_but_the_first(
-    extension, kind, columns, letters, named
+    load, kind, columns, letters, named
 ):
     heads = [f"{name} <code>&lt;</code>" for name in "ABCD"[:columns]]
     rows = "".join(f"<{tag}>{{}}</{tag}>" for tag in ["th"] * columns).format(*heads)
     cells = "".join(f"<td>{str(k) * letters}</td>" for k in range(columns))
     html = f'<table class="{kind}"><tr>{rows}</tr><tr>{cells}</tr><tr>{cells}</tr></table>'
-    told = extension.TABLE.sub(extension.rows_on_a_phone, html)
+    extension = load("html_postprocessing")
+    told = extension.TABLE.sub(extension.label_table_cells, html)
     expected = [f"{name} &lt;" for name in "BCD"[: columns - 1]] * 2 if named else []
     assert re.findall('data-column="([^"]+)"', told) == expected
     assert ("ln-rows" in told) == named
 
 
-def test_edit_of_a_record_does_what_an_edit_of_the_library_does(extension, tmp_path, monkeypatch):
+def test_edit_of_a_record_does_what_an_edit_of_the_library_does(load, tmp_path, monkeypatch):
     """Both name the cache anew: what ran under another name runs again."""
+    extension = load("execution_cache")
     monkeypatch.setenv("LNLIB_STATIC", "")  # put back afterwards
     app = SimpleNamespace(srcdir=tmp_path, outdir=tmp_path / "_build" / "html")
     record = tmp_path / "runs" / "mnist" / "run.json"
     record.parent.mkdir(parents=True)
 
     def cache():
-        config = SimpleNamespace(external_toc_path="_toc.yml")
-        extension.prepare(app, config)
+        config = SimpleNamespace()
+        extension.configure_execution(app, config)
         return config.nb_execution_cache_path
 
     names = []
@@ -219,7 +218,7 @@ def test_edit_of_a_record_does_what_an_edit_of_the_library_does(extension, tmp_p
         record.write_text(content)
         names.append(cache())
     assert names[0] == names[2] != names[1]
-    monkeypatch.setattr(extension, "package", lambda name: tmp_path / name)
+    monkeypatch.setattr(extension, "package_folder", lambda name: tmp_path / name)
     for name in ("lnlib", "lnlab", "lnbook"):
         names.append(cache())
         code = tmp_path / name / "deep" / "code.py"
@@ -231,9 +230,9 @@ def test_edit_of_a_record_does_what_an_edit_of_the_library_does(extension, tmp_p
         assert cache() not in names
 
 
-def test_plotly_loses_its_wrapper_and_keeps_its_license_and_its_name(extension):
+def test_plotly_loses_its_wrapper_and_keeps_its_license_and_its_name(load):
     whole = get_plotlyjs()
-    bare = extension.unwrapped(whole)
+    bare = load("vendored_assets").strip_umd_wrapper(whole)
     notice = whole[: whole.index("*/") + 2]
     assert "Licensed under the MIT license" in notice
     assert bare.startswith(f'{notice}\n"use strict";var Plotly=')
@@ -241,6 +240,6 @@ def test_plotly_loses_its_wrapper_and_keeps_its_license_and_its_name(extension):
     assert 0 < len(whole) - len(bare) < 400
 
 
-def test_plotly_of_an_unknown_make_stays_as_it_is(extension):
+def test_plotly_of_an_unknown_make_stays_as_it_is(load):
     for code in ("var Plotly = {};", '"use strict";var Plotly=1;'):
-        assert extension.unwrapped(code) == code
+        assert load("vendored_assets").strip_umd_wrapper(code) == code

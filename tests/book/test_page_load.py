@@ -62,7 +62,9 @@ def test_every_event_handler_of_an_element_leaves_the_page():
     button = (
         '<button onclick="a(&quot;1&quot;)" title="1 > 0" onkeyup="b()" onblur="c()">Go</button>'
     )
-    body, _, scripts = page_load.apart(f'{button}<p title="x">1</p><input oninput="d()">')
+    body, _, scripts = page_load.extract_inline_assets(
+        f'{button}<p title="x">1</p><input oninput="d()">'
+    )
     names = [list(attributes) for _, attributes in Tags(body).elements]
     assert names == [["data-listens", "title"], ["title"], ["data-listens"]]
     pattern = r'\[data-listens="(.)"\]\'\)\.addEventListener\("(\w+)", .*\n  (.*)\n'
@@ -78,7 +80,7 @@ def test_every_event_handler_of_an_element_leaves_the_page():
 def bundle(tmp_path, monkeypatch):
     """A bundle that stands in for the one of npm, in an environment of its own."""
     code = b"var Plotly = {};"
-    monkeypatch.setattr(plotly_bundle, "HOME", tmp_path)
+    monkeypatch.setattr(plotly_bundle, "CACHE", tmp_path)
     monkeypatch.setattr(plotly_bundle, "SHA256", hashlib.sha256(code).hexdigest())
     plotly_bundle.path().write_bytes(code)
     return code.decode()
@@ -189,7 +191,7 @@ def test_the_built_book_is_small(built_book):
 
 def test_what_no_page_asks_for_is_not_in_the_built_book(built_book):
     static = built_book / "_static"
-    assert [path for pattern in page_load.UNUSED for path in static.glob(pattern)] == []
+    assert [path for pattern in page_load.UNUSED_FILES for path in static.glob(pattern)] == []
     for path in [*static.rglob("*.js"), *static.rglob("*.css")]:
         assert "sourceMappingURL" not in path.read_text("utf-8")[-300:], path
 
@@ -198,7 +200,7 @@ def test_the_icon_fonts_hold_what_is_shown_and_little_else(built_book):
     from fontTools.ttLib import TTFont
 
     static = built_book / "_static"
-    shown = icon_font.characters(static, built_book.glob("*.html"))
+    shown = icon_font.used_code_points(static, built_book.glob("*.html"))
     assert {0xF0C9, 0xF186} <= shown  # the bars of the menu, the moon of the theme's button
     held = set()
     for path in static.glob(icon_font.FONTS):
@@ -215,4 +217,4 @@ def test_an_icon_that_a_page_names_stays_in_the_font(built_book, tmp_path):
     page = tmp_path / "page.html"
     for html, result in (("<i class='fa-solid fa-two'>", {0xF002, 0xF003}), ("", {0xF003})):
         page.write_text(html)
-        assert icon_font.characters(tmp_path, [page]) == result
+        assert icon_font.used_code_points(tmp_path, [page]) == result

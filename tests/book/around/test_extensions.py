@@ -121,7 +121,7 @@ def test_last_run_has_every_chapter_its_date_time_and_machine(tiny):
 
 
 def test_last_run_never_gives_a_cached_result_this_machines_name(tiny):
-    (path,) = tiny.folder.glob("_build/.jupyter_cache-*/last_run.json")
+    (path,) = tiny.folder.glob("_build/.jupyter_cache-*/executions.json")
     notes = json.loads(path.read_text())
     (note,) = notes["chapter"].values()
     here = note["processor"]

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.book.conftest import Book
-from tools.notebooks import in_repository, repository_address, setup_cell
+from tools.notebooks import git_remote, setup_cell, sources_in_repository
 
 REMOTE = "https://someone:hush-hush@github.com/some-one/their.book.git"
 HOME = "https://github.com/some-one/their.book"
@@ -29,7 +29,7 @@ HOME = "https://github.com/some-one/their.book"
     ],
 )
 def test_a_public_remote_is_known_by_its_host(remote, address):
-    assert repository_address.public(remote) == address
+    assert git_remote.parse_remote(remote) == address
 
 
 def git(folder, *words):
@@ -37,17 +37,17 @@ def git(folder, *words):
 
 
 def test_a_folder_has_a_home_if_it_is_a_clone_itself(tmp_path):
-    assert repository_address.home(tmp_path) == ""
+    assert git_remote.repository_url(tmp_path) == ""
     git(tmp_path, "init")
-    assert repository_address.home(tmp_path) == ""
+    assert git_remote.repository_url(tmp_path) == ""
     git(tmp_path, "remote", "add", "origin", REMOTE)
-    assert repository_address.home(tmp_path) == HOME
-    assert repository_address.branch(tmp_path) == "main"
+    assert git_remote.repository_url(tmp_path) == HOME
+    assert git_remote.default_branch(tmp_path) == "main"
     within = tmp_path / "within"  # somebody else's clone
     within.mkdir()
-    assert repository_address.home(within) == ""
+    assert git_remote.repository_url(within) == ""
     git(tmp_path, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
-    assert repository_address.branch(tmp_path) == "trunk"
+    assert git_remote.default_branch(tmp_path) == "trunk"
 
 
 ABOUT = "# About\n\n```{home}\n```\n\n```{versions}\n```\n\n```{notebooks}\n```"
@@ -99,7 +99,7 @@ def test_pages_lead_to_the_repository_to_binder_and_to_colab(built):
 def test_a_downloaded_chapter_knows_where_the_library_is(built):
     text = (built.folder / "_build" / "html" / "_sources" / "chapter.ipynb").read_text("utf-8")
     first = next(c for c in json.loads(text)["cells"] if c["cell_type"] == "code")
-    assert "".join(first["source"]) == setup_cell(in_repository(HOME))
+    assert "".join(first["source"]) == setup_cell(sources_in_repository(HOME))
     assert f'"lnbook": "git+{HOME}#subdirectory=book"' in "".join(first["source"])
 
 
@@ -128,7 +128,7 @@ def test_the_first_cell_installs_the_library_that_lies_beside_it_or_the_public_o
     if beside:
         for wheel in wheels:
             wheel.touch()
-    done = run(in_repository(address), False, tmp_path)
+    done = run(sources_in_repository(address), False, tmp_path)
     if not beside and not address:
         assert done.stdout == ""
         assert "ModuleNotFoundError: download the three .whl files" in done.stderr
@@ -146,4 +146,4 @@ def test_the_first_cell_installs_the_library_that_lies_beside_it_or_the_public_o
 
 def test_the_first_cell_does_nothing_where_the_library_is(tmp_path):
     for address in ("", HOME):
-        assert run(in_repository(address), True, tmp_path).stdout == "[]\n"
+        assert run(sources_in_repository(address), True, tmp_path).stdout == "[]\n"

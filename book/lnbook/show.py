@@ -18,7 +18,7 @@ A widget is a package: its Python, its JavaScript and its style sheet (``widgets
 from lnbook.explorer import Explorer, show
 from lnbook.explorer.control import choice, round_numbers, slider
 from lnbook.explorer.figure_spec import Picture
-from lnbook.explorer.run import LiveRun
+from lnbook.explorer.live_run import LiveRun
 from lnbook.figures.table import Table
 from lnbook.widgets.norm_table import NormTable
 from lnbook.widgets.playground import Playground

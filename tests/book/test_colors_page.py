@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 import pytest
 
 from lnbook import explorer
-from lnbook.explorer import live as lived
-from lnbook.explorer import page as paged
+from lnbook.explorer import live_widget, static_html
 from lnbook.figures import colors
 from lnbook.figures.plots import NORMS, band, label_ends
 from lnbook.show import show
@@ -76,10 +75,10 @@ def page(browser, tmp_path_factory):
 @pytest.fixture
 def live(browser):
     """A notebook's page with the widget of a figure, as anywidget would have it."""
-    parts = paged.panel(panel())
-    layout = parts["layout"] | {"template": lived.template()}
-    figure = json.dumps(paged.plain({"data": parts["data"], "layout": layout}))
-    widget = lived.PLOT.replace("export default", "const widget =")
+    parts = static_html.panel_spec(panel())
+    layout = parts["layout"] | {"template": live_widget.template()}
+    figure = json.dumps(static_html.to_json_value({"data": parts["data"], "layout": layout}))
+    widget = live_widget.WIDGET_JS.replace("export default", "const widget =")
     page = browser.new_page()
     page.set_default_timeout(PATIENCE)
     page.set_content("<body data-jp-theme-light='false'><div></div></body>")

@@ -8,7 +8,7 @@ import pytest
 from lnbook import diagrams
 from lnbook.chapters.introduction import figures
 from lnbook.chapters.which_norm.chooser import Chooser
-from lnbook.explorer.live import plot_widget
+from lnbook.explorer.live_widget import plot_widget
 from lnbook.show import (
     ActivationMaps,
     AttentionReplay,

@@ -1,11 +1,12 @@
-"""Explorers: one drawing function and its controls, alive in a notebook and in the built book.
+"""Explorers: interactive figures that work in a notebook and in the built book.
 
-A chapter hands over a picture: ``draw(**params)``, which returns plotly figures, and
-``describe(**params)``, which says in one sentence what they show. With a kernel the controls call
-both as they move (``live.py``). In the built book (environment variable ``LNLIB_STATIC=1``) every
-state is computed once, by the same two functions (``page.py``), and ``explorer.js`` shows the one
-that is asked for: no Python, no network, no second implementation. ``still.py`` draws what stands
-there until then, ``grip.js`` lets a line be dragged, ``run.py`` has what takes its time.
+A chapter defines ``draw(**params)``, which returns plotly figures, and ``describe(**params)``,
+which returns their description. With a kernel, widgets call both functions (``live_widget.py``). In
+the built book (environment variable ``LNLIB_STATIC=1``), all states are precomputed with the same
+functions (``static_html.py``), and ``explorer.js`` shows the selected one without Python and
+without a network. ``static_svg.py`` renders the initial state for the time before plotly.js is
+loaded, ``resize_handle.js`` makes vertical lines draggable, and ``live_run.py`` is for computations
+that take some time.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lnbook.display import bundle
-from lnbook.explorer import live, page
+from lnbook.explorer import live_widget, static_html
+from lnbook.explorer.common import check_accepts, figures_of, no_template, picture_of, summary
 from lnbook.explorer.control import Control
 from lnbook.explorer.figure_spec import Picture
-from lnbook.explorer.parts import check_accepts, figures_of, no_template, picture_of, summary
 from lnbook.widgets.base import WidgetFiles
 
 if TYPE_CHECKING:
@@ -34,28 +35,29 @@ WEB = WidgetFiles(
 
 
 class Explorer:
-    """A figure with controls, the same in a notebook and in the built book.
+    """A figure with controls for notebooks and for the built book.
 
-    Make it the last line of a cell. With a kernel it is a widget; under ``LNLIB_STATIC=1`` it is
-    HTML that holds every state; as text it is the title, the grid and the sentence at the start.
+    It is displayed as the last expression of a cell: with a kernel as a widget, with
+    ``LNLIB_STATIC=1`` as HTML with all states, and otherwise as text.
 
     Args:
-        draw: A :class:`Picture`; or, with ``describe`` and ``alt``, its drawing alone, called with
-            the value of each control by its name, which returns one plotly figure or a list of
-            them (panels side by side, stacked on a phone). It sets no template and no
-            background: the page does, for light and dark. Its colors are those of :data:`COLORS`;
-            a dark page draws others in their place. ``layout.title`` is set as plain text above the
-            panel, which is ``layout.height`` pixels high (320 if unset).
-        controls: From parameter name to :func:`slider` or :func:`choice`. Empty for a figure.
-        title: Heads the card.
-        describe: Called like ``draw``; returns the one sentence that says what the figure shows. A
-            picture brings it.
-        alt: What the figure shows in every state, for those who do not see it. Likewise.
-        columns: Panels side by side on a wide page. ``None`` chooses: up to 3, 2 for four.
-        limit: Most states the built book may hold.
+        draw: A :class:`Picture`, or a function that is called with the value of each control as
+            keyword arguments and returns one plotly figure or a list of them (panels side by
+            side, stacked on a phone). It sets no template and no background, which the page does
+            for the light and the dark theme. It uses :data:`COLORS`, which a dark page replaces.
+            ``layout.title`` is shown as text above the panel, and ``layout.height`` is the height
+            in pixels (default: 320).
+        controls: From parameter name to :func:`slider` or :func:`choice`. Empty for a static
+            figure.
+        title: Heading of the card.
+        describe: Called like ``draw``; returns a description of the state in one sentence. Not
+            given with a :class:`Picture`, which contains it.
+        alt: Alt text for all states. Not given with a :class:`Picture`.
+        columns: Panels per row on a wide page. Default: up to 3, and 2 for four panels.
+        limit: Maximal number of states in the built book.
 
     Raises:
-        ValueError: If the states are too many, or ``draw`` or ``describe`` does not take the
+        ValueError: If there are too many states, or ``draw`` or ``describe`` does not take the
             controls' names.
     """
 
@@ -85,48 +87,45 @@ class Explorer:
 
     @property
     def start(self) -> dict[str, Any]:
-        """The value of every control at the start."""
+        """The initial value of each control."""
         return {name: c.values[c.start] for name, c in self.controls.items()}
 
     def figures(self, **params: Any) -> list[Figure]:
-        """Draw one state.
+        """Return the figures of one state.
 
         Args:
-            **params: A value for every control.
-
-        Returns:
-            The panels, each with a height.
+            **params: A value for each control.
 
         Raises:
-            ValueError: If ``draw`` returned something else than figures.
+            ValueError: If ``draw`` does not return figures.
         """
         return figures_of("Explorer", self.title, self.draw(**params))
 
     def states(self) -> Iterator[dict]:
-        """Compute every state, the last control running fastest, as the page will hold it."""
+        """Yield all states as JSON values, in the order of :func:`itertools.product`."""
         count = None
         for values in itertools.product(*(c.values for c in self.controls.values())):
             params = dict(zip(self.controls, values, strict=True))
-            panels = [page.panel(figure) for figure in self.figures(**params)]
+            panels = [static_html.panel_spec(figure) for figure in self.figures(**params)]
             count = len(panels) if count is None else count
             if count != len(panels):
                 raise ValueError(
                     f"Explorer: draw of {self.title!r} must return the same number of figures in "
                     f"every state, got {count} and, at {params}, {len(panels)}."
                 )
-            yield page.plain({"panels": panels, "text": self.describe(**params)})
+            yield static_html.to_json_value({"panels": panels, "text": self.describe(**params)})
 
     def to_html(self) -> str:
-        """Write the explorer as HTML with every state inside."""
+        """Return the explorer as HTML that contains all states."""
         with no_template():
-            states = page.make_alt_texts_unique(list(self.states()), self.controls)
-        columns = self.columns or live.columns(len(states[0]["panels"]))
-        return page.page(self.title, self.alt, self.controls, states, columns)
+            states = static_html.make_alt_texts_unique(list(self.states()), self.controls)
+        columns = self.columns or live_widget.num_columns(len(states[0]["panels"]))
+        return static_html.explorer_html(self.title, self.alt, self.controls, states, columns)
 
     def widget(self) -> Any:
-        """Build the live widget: controls, panels, sentence."""
-        controls, rows = live.control_widgets(self.controls)
-        canvas = live.Canvas(self.title, rows, self.columns)
+        """Return a widget with controls, panels and description."""
+        controls, rows = live_widget.control_widgets(self.controls)
+        canvas = live_widget.Canvas(self.title, rows, self.columns)
 
         def update(_=None):
             params = {name: control.value for name, control in controls.items()}
@@ -153,17 +152,14 @@ def show(
     alt: str | None = None,
     columns: int | None = None,
 ) -> Explorer:
-    """Show figures that have no controls; in the book every figure goes through here.
+    """Return figures without controls as an explorer with one state.
 
     Args:
         figures: One plotly figure, or a list of panels.
-        title: Heads the card.
-        describe: The one sentence that says what they show.
-        alt: For those who do not see them.
-        columns: As in :class:`Explorer`.
-
-    Returns:
-        An explorer with one state.
+        title: Heading of the card.
+        describe: Description of the figures in one sentence.
+        alt: Alt text.
+        columns: See :class:`Explorer`.
     """
     return Explorer(
         lambda: figures, title=title, describe=lambda: describe, alt=alt, columns=columns

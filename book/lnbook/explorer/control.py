@@ -1,4 +1,4 @@
-"""What a reader moves: a slider over a grid of numbers, a choice among a few things."""
+"""Controls of explorers: a slider over a grid of numbers, and a choice among options."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["Control", "choice", "round_numbers", "slider"]
 
 @dataclass(frozen=True)
 class Control:
-    """A control and the grid of values it runs through; :func:`slider` and :func:`choice` make it.
+    """A control and its values, made by :func:`slider` or :func:`choice`.
 
     Args:
         kind: ``"slider"`` or ``"choice"``.
-        label: What the reader sees.
-        values: What ``draw`` gets, one after the other.
-        texts: What the reader sees for each.
-        start: Index of the value at the start.
-        play: Whether a button runs through the values.
-        live: ``(low, high, step)`` of a finer slider where there is a kernel.
+        label: Label of the control.
+        values: Values that are passed to ``draw``.
+        texts: Text of each value.
+        start: Index of the initial value.
+        play: Whether a button animates the slider.
+        live: ``(low, high, step)`` of a finer slider if there is a kernel.
     """
 
     kind: str
@@ -42,15 +42,15 @@ def slider(
     play: bool = False,
     live: tuple[float, float, float] | None = None,
 ) -> Control:
-    """Make a slider over a grid of numbers.
+    """Return a slider over a grid of numbers.
 
     Args:
-        label: What the reader sees, with the unit if there is one.
-        values: The grid, in order; the built book has these and no others.
-        start: One of ``values``. ``None`` means the first.
-        text: A format string or a function: what the reader sees for a value.
-        play: Add a button that runs through the grid.
-        live: ``(low, high, step)``: with a kernel, offer this finer grid instead.
+        label: Label with the unit, if there is one.
+        values: The grid in order. The built book only has these values.
+        start: Initial value, one of ``values``. ``None`` means the first.
+        text: Text of a value, as a format string or a function.
+        play: Whether to add a button that animates the slider.
+        live: ``(low, high, step)`` of a finer grid, which is used if there is a kernel.
 
     Returns:
         The control, for :class:`Explorer` and :class:`LiveRun`.
@@ -80,12 +80,12 @@ def slider(
 
 
 def round_numbers(low: float, high: float, *also: float) -> list[float]:
-    """List round numbers, ten in a decade, for a slider over factors.
+    """Return round numbers, ten per decade, for a slider over factors.
 
     Args:
-        low: Nothing below it.
-        high: Nothing above it.
-        *also: Numbers that the list must have, round or not.
+        low: Lower bound.
+        high: Upper bound.
+        *also: Further numbers to include.
 
     Returns:
         1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6 and 8 times powers of ten, and ``also``, in order.
@@ -103,12 +103,12 @@ def round_numbers(low: float, high: float, *also: float) -> list[float]:
 def choice(
     label: str, options: Iterable[Any] | Mapping[str, Any], start: str | None = None
 ) -> Control:
-    """Make a choice among a few things.
+    """Return a choice among options.
 
     Args:
-        label: What the reader sees.
-        options: The things, or a dict from what the reader sees to the thing.
-        start: What the reader sees for the thing at the start. ``None`` means the first.
+        label: Label of the control.
+        options: The options, or a dict from the text of each option to its value.
+        start: Text of the initial option. ``None`` means the first.
 
     Returns:
         The control, for :class:`Explorer` and :class:`LiveRun`.

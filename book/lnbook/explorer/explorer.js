@@ -301,7 +301,7 @@
     root.dataset.ready = "yes";
   }
 
-  /* The numbers behind the panels as tables; the twin of lnbook.explorer.page.numbers. */
+  /* The numbers behind the panels as tables; as in lnbook.explorer.static_html.data_tables. */
   function numbersOf({ title, data, layout }) {
     const tables = [];
     const label = (t, axis) => layout[(t[axis + "axis"] ?? axis).replace(/^([xy])/, "$1axis")]

@@ -1,12 +1,12 @@
-"""A picture is one object: what is drawn, the sentence that says it, the text for who cannot see.
+"""A drawing function, its description and its alt text as one object.
 
-A chapter's ``figures.py`` makes it beside its functions, and a notebook's cell names it::
+The ``figures.py`` of a chapter defines it, and a cell of the notebook uses it::
 
     STEP = Picture(draw_step, describe_step, alt="Two line plots over ...")
 
     Explorer(figures.STEP, {"scale": slider(...)}, title="The same step, longer weights")
 
-What the notebook has computed or read comes first among the arguments of both functions::
+Data that the notebook computes or reads are the first arguments of both functions::
 
     Explorer(figures.TRAINING.of(runs), {"optimizer": choice(...)}, title="Length and turn")
 """
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing, its sentence and its alt text.
+    """A drawing function, its description and its alt text.
 
     Args:
-        draw: Called with the value of each control by its name; returns one plotly figure or a
-            list of them. It sets no template and no background: the page does.
-        describe: Called like ``draw``; returns the one sentence that says what is shown.
-        alt: What is shown in every state, for those who do not see it.
+        draw: Called with the value of each control as keyword arguments; returns one plotly figure
+            or a list of them. It sets no template and no background, which the page does.
+        describe: Called like ``draw``; returns a description of the state in one sentence.
+        alt: Alt text for all states.
     """
 
     draw: Callable[..., Figure | list[Figure]]
@@ -38,14 +38,11 @@ class Picture:
     alt: str | None = None
 
     def of(self, *data: Any, **named: Any) -> Picture:
-        """Fix what both functions get before the values of the controls.
+        """Return the picture of given data, which are the first arguments of both functions.
 
         Args:
-            *data: Their first arguments.
-            **named: Arguments by name.
-
-        Returns:
-            The picture of these data.
+            *data: Positional arguments.
+            **named: Keyword arguments.
         """
         draw, describe = (partial(f, *data, **named) for f in (self.draw, self.describe))
         return replace(self, draw=draw, describe=describe)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.explorer.parts import HEIGHT
+from lnbook.explorer.common import HEIGHT
 from lnbook.figures.colors import COLORS, fade
 from lnbook.figures.table import badge
 from lnlab import comparison

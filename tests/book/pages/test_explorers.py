@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from lnbook.explorer import page as written
+from lnbook.explorer import static_html
 from lnbook.explorer.axes import axes
 from tests.book.conftest import go_to
 from tests.book.pages.conftest import (
@@ -117,7 +117,7 @@ def assert_tabulated(page, root, states):
             "rows: [...t.rows].map(row => [...row.cells].map(c => c.textContent))})))"
         )
     )
-    tables = written.numbers(states[index(root)]["panels"])
+    tables = static_html.data_tables(states[index(root)]["panels"])
     assert [t["caption"] for t in shown] == [t["caption"] for t in tables]
     for result, table in zip(shown, tables, strict=True):
         expected = [table["columns"], *table["rows"]]

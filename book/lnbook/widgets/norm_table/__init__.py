@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from lnbook.display import bundle
-from lnbook.explorer.page import dumps, plain
+from lnbook.explorer.static_html import dumps, to_json_value
 from lnbook.widgets.base import WidgetFiles
 from lnbook.widgets.norm_table.live import Card
 from lnbook.widgets.norm_table.reading import Reading, read
@@ -168,7 +168,7 @@ class NormTable:
             "columns": self.columns,
             "words": MESSAGES,
         }
-        packed = dumps(plain(data, 17)).replace("</", "<\\/")
+        packed = dumps(to_json_value(data, 17)).replace("</", "<\\/")
 
         def select(name, label, options, chosen):
             options = "".join(

@@ -1,4 +1,4 @@
-"""A live run: a computation that the reader starts, watches, stops and resumes."""
+"""Live runs: computations that a reader can start, watch, stop and resume."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lnbook.display import bundle, explained, wrapped
-from lnbook.explorer import Explorer, live
+from lnbook.explorer import Explorer, live_widget
+from lnbook.explorer.common import check_accepts, figures_of, picture_of, summary
 from lnbook.explorer.control import Control, slider
 from lnbook.explorer.figure_spec import Picture
-from lnbook.explorer.parts import check_accepts, figures_of, picture_of, summary
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = ["LiveRun"]
 
-REDRAW = 0.2  # seconds between two redraws of a running run
+REDRAW_INTERVAL_S = 0.2
 
 
 class LiveRun:
-    """A computation the reader can start, watch, stop and resume.
+    """A computation that a reader can start, watch, stop and resume.
 
-    With a kernel it runs in a thread, so the notebook stays responsive; it stops between two
-    results and loses none. In the built book it has been run to its end with every choice of
-    settings, and a slider with a play button runs through the results, if there are several.
+    With a kernel it runs in a thread, so that the notebook stays responsive. It can be stopped
+    after each result. In the built book it has been run for all settings, and a slider with a
+    play button shows the results, if there are several.
 
     Args:
-        run: ``run(**settings)``, a generator function; yields one result after the other.
-        draw: A :class:`Picture`, or ``draw(results, **settings)``, from the list of results so far
-            (at least one) to figures, as in :class:`Explorer`.
-        controls: The settings, as in :class:`Explorer`; fixed while it runs.
-        title: Heads the card.
-        describe: ``describe(results, **settings)``; the one sentence. A picture brings it.
-        alt: As in :class:`Explorer`. Likewise.
-        progress: Label of the slider through the results.
-        frames: Most positions of that slider; with 1 the end alone is shown.
-        recorded: ``recorded(**settings)``, results for the built book in place of those of ``run``,
-            where they depend on the machine, such as times.
+        run: A generator function ``run(**settings)`` that yields the results.
+        draw: A :class:`Picture`, or ``draw(results, **settings)``, which returns figures for the
+            results so far (at least one), as in :class:`Explorer`.
+        controls: The settings, as in :class:`Explorer`; fixed during a run.
+        title: Heading of the card.
+        describe: ``describe(results, **settings)``; not given with a :class:`Picture`.
+        alt: See :class:`Explorer`.
+        progress: Label of the slider over the results.
+        frames: Maximal number of positions of that slider; with 1 only the end is shown.
+        recorded: ``recorded(**settings)`` returns the results for the built book instead of
+            ``run``, if they depend on the machine, such as times.
 
     Attributes:
         state: ``"ready"``, ``"running"``, ``"stopped"``, ``"done"`` or ``"failed"``.
-        results: What the run has yielded so far.
-        error: What it raised, if it failed.
+        results: The results so far.
+        error: The exception, if the run failed.
 
     Raises:
         ValueError: If a function does not take the controls' names.
@@ -94,85 +94,86 @@ class LiveRun:
         check_accepts("LiveRun", {"run": run, "recorded": self.recorded}, names)
         functions = {"draw": self.draw, "describe": self.describe}
         check_accepts("LiveRun", functions, names, "results")
-        self.watch: Callable[[], None] = lambda: None  # called when there is something new
-        self._halt = threading.Event()
+        # Called after each change of state and regularly during a run.
+        self.on_update: Callable[[], None] = lambda: None
+        self._stop_event = threading.Event()
         self._thread: threading.Thread | None = None
         self._widget: Any = None
         self.reset()
 
     def reset(self) -> None:
-        """Forget results and settings; a run that is going stops after its next result."""
+        """Discard results and settings; stop a run after its next result."""
         self.stop()
         self.wait()
         self.state, self.results, self.settings = "ready", [], {}
         self.error: Exception | None = None
-        self._going: Iterator[Any] = iter(())
+        self._iterator: Iterator[Any] = iter(())
 
     def start(self, **settings: Any) -> None:
-        """Begin anew.
+        """Start from the beginning.
 
         Args:
-            **settings: Values of controls; those not named have their start value.
+            **settings: Values of controls. Default: their initial values.
         """
         self.reset()
         start = {name: c.values[c.start] for name, c in self.controls.items()}
         self.settings = start | settings
-        self._going = iter(self.run(**self.settings))
-        self._go()
+        self._iterator = iter(self.run(**self.settings))
+        self._run_in_thread()
 
     def stop(self) -> None:
-        """Ask it to stop after the next result, which is kept."""
-        self._halt.set()
+        """Stop after the next result, which is kept."""
+        self._stop_event.set()
 
     @property
     def stopping(self) -> bool:
-        """Whether it has been asked to stop and has not yet."""
-        return self.state == "running" and self._halt.is_set()
+        """Whether the run will stop after the next result."""
+        return self.state == "running" and self._stop_event.is_set()
 
     def resume(self) -> None:
-        """Go on where it stopped, with the same settings."""
+        """Continue a stopped run with the same settings."""
         if self.state == "stopped":
-            self._go()
+            self._run_in_thread()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until it has stopped, ended or failed.
+        """Wait until the run has stopped, ended or failed.
 
         Args:
-            timeout: Seconds. ``None`` waits as long as it takes.
+            timeout: Timeout in seconds. ``None`` waits without limit.
         """
         if self._thread:
             self._thread.join(timeout)
 
-    def _go(self) -> None:
-        self._halt.clear()
+    def _run_in_thread(self) -> None:
+        self._stop_event.clear()
         self.state = "running"
-        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread = threading.Thread(target=self._consume_iterator, daemon=True)
         self._thread.start()
 
-    def _work(self) -> None:
-        state, drawn = "done", -math.inf
+    def _consume_iterator(self) -> None:
+        state, last_redraw = "done", -math.inf
         try:
-            for result in self._going:
+            for result in self._iterator:
                 self.results.append(result)
-                if self._halt.is_set():
+                if self._stop_event.is_set():
                     state = "stopped"
                     break
-                if time.monotonic() - drawn >= REDRAW:
-                    self.watch()
-                    drawn = time.monotonic()
+                if time.monotonic() - last_redraw >= REDRAW_INTERVAL_S:
+                    self.on_update()
+                    last_redraw = time.monotonic()
         except Exception as error:
             state, self.error = "failed", error
         self.state = state
-        self.watch()
+        self.on_update()
 
     def figures(self) -> list[Figure]:
-        """Draw the results so far; nothing before the first."""
+        """Return the figures of the results so far; none before the first result."""
         if not self.results:
             return []
         return figures_of("LiveRun", self.title, self.draw(self.results, **self.settings))
 
     def replay(self) -> Explorer:
-        """Run every choice of settings to its end, or take what is recorded, as an explorer.
+        """Run all settings to the end, or use recorded results, and return an explorer of them.
 
         Raises:
             ValueError: If a run yields nothing, or nothing is recorded.
@@ -181,7 +182,7 @@ class LiveRun:
         def settings(indices):
             return {name: self.controls[name].values[i] for name, i in indices.items()}
 
-        # By place on the grid: a setting itself may be an array, which is no key.
+        # By index, because a value may be an array, which is not hashable.
         grid = {
             name: replace(c, values=tuple(range(len(c.values))), live=None)
             for name, c in self.controls.items()
@@ -194,42 +195,42 @@ class LiveRun:
 
         longest = max(map(len, runs.values()))
 
-        def shown_until(function):
+        def on_first_results(function):
             return lambda _shown=longest, **indices: function(
                 runs[tuple(indices.values())][:_shown], **settings(indices)
             )
 
         frames = min(self.frames, longest)
-        shown = sorted({math.ceil(longest * i / frames) for i in range(1, frames + 1)})
-        if len(shown) > 1:
-            grid["_shown"] = slider(self.progress, shown, start=longest, play=True)
+        counts = sorted({math.ceil(longest * i / frames) for i in range(1, frames + 1)})
+        if len(counts) > 1:
+            grid["_shown"] = slider(self.progress, counts, start=longest, play=True)
         return Explorer(
-            shown_until(self.draw),
+            on_first_results(self.draw),
             grid,
             title=self.title,
-            describe=shown_until(self.describe),
+            describe=on_first_results(self.describe),
             alt=self.alt,
         )
 
     def to_html(self) -> str:
-        """Write the replay as HTML."""
+        """Return the replay as HTML."""
         return self.replay().to_html()
 
     def widget(self) -> Any:
-        """Build the live widget, once: settings, buttons, panels, sentence."""
-        self._widget = self._widget or self._card()
+        """Return the widget with settings, buttons, panels and description; there is only one."""
+        self._widget = self._widget or self._build_widget()
         return self._widget
 
-    def _card(self) -> Any:
-        """Build the controls, the buttons, which can be pressed when, and the canvas."""
+    def _build_widget(self) -> Any:
+        """Build the controls, the buttons and the canvas."""
         import ipywidgets as widgets
 
-        controls, rows = live.control_widgets(self.controls)
+        controls, rows = live_widget.control_widgets(self.controls)
 
         def start():
             self.start(**{name: control.value for name, control in controls.items()})
 
-        actions = {  # what the button does, its icon, what it says, and the states it works in
+        actions = {  # action, icon, tooltip, and states in which the button is enabled
             "Start": (start, "play", "Run with these settings", {"ready"}),
             "Stop": (self.stop, "stop", "Stop after the next result; keep everything", {"running"}),
             "Resume": (self.resume, "step-forward", "Go on where it stopped", {"stopped"}),
@@ -239,12 +240,12 @@ class LiveRun:
             name: widgets.Button(description=name, icon=icon, tooltip=tooltip)
             for name, (_, icon, tooltip, _) in actions.items()
         }
-        canvas = live.Canvas(
+        canvas = live_widget.Canvas(
             self.title, [*rows, widgets.HBox([*buttons.values()], layout=wrapped())]
         )
 
         def text():
-            sentence = self.describe(self.results, **self.settings) if self.results else ""
+            description = self.describe(self.results, **self.settings) if self.results else ""
             note = {
                 "ready": "Press Start to run it here.",
                 "running": "Stopping after the next result." if self.stopping else "Running.",
@@ -253,11 +254,11 @@ class LiveRun:
                 "failed": f"The run failed ({explained(self.error)}). What it had computed stays; "
                 "Start over lets you choose other settings.",
             }
-            return f"{sentence} {note[self.state]}".strip()
+            return f"{description} {note[self.state]}".strip()
 
-        lock = threading.Lock()  # the run and a click may both have news
+        lock = threading.Lock()  # the thread of the run and a click may both update the widget
 
-        def watch():
+        def update():
             with lock:
                 for name, (_, _, _, states) in actions.items():
                     buttons[name].disabled = self.state not in states or self.stopping
@@ -267,14 +268,14 @@ class LiveRun:
 
         def press(button):
             action, _, _, states = actions[button.description]
-            if self.state in states:  # a second press may come before the page hears of the first
+            if self.state in states:  # a second click may arrive before the button is disabled
                 action()
-            watch()
+            update()
 
         for button in buttons.values():
             button.on_click(press)
-        self.watch = watch
-        watch()
+        self.on_update = update
+        update()
         return canvas.box
 
     def __repr__(self) -> str:

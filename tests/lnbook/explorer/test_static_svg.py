@@ -6,13 +6,13 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from lnbook.explorer import page
+from lnbook.explorer import static_html
 from lnbook.explorer.axes import axes
-from lnbook.explorer.still import SIDE, still
+from lnbook.explorer.static_svg import SIZE, render_static_svg
 
 
 def drawn(figure):
-    return still(page.plain(page.panel(figure)))
+    return render_static_svg(static_html.to_json_value(static_html.panel_spec(figure)))
 
 
 def paths(source):
@@ -58,9 +58,9 @@ def test_axes_keep_to_their_part_of_the_panel_and_a_reversed_one_runs_down():
     figure = go.Figure([go.Scatter(y=[0, 1]), go.Scatter(y=[0, 1], yaxis="y2")])
     figure.update_layout(yaxis={"domain": [0, 0.5], "range": [0, 1]})
     figure.update_layout(yaxis2={"domain": [0.5, 1], "range": [1, 0]})
-    result = axes(page.plain(page.panel(figure)))
-    assert [result["yaxis"].at(v) for v in (0, 1)] == [1, 0.5]
-    assert [result["yaxis2"].at(v) for v in (0, 1)] == [0, 0.5]
+    result = axes(static_html.to_json_value(static_html.panel_spec(figure)))
+    assert [result["yaxis"].to_fraction(v) for v in (0, 1)] == [1, 0.5]
+    assert [result["yaxis2"].to_fraction(v) for v in (0, 1)] == [0, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_heat_map_has_a_shade_for_each_size_and_sign():
     assert "var(--ln-high) 100%" in source
     assert len(paths(source)) == 3
     cells = sorted(numbers[:2] for numbers in paths(source))
-    assert cells == [[0, 0], [0, SIDE / 2], [SIDE / 2, SIDE / 2]]
+    assert cells == [[0, 0], [0, SIZE / 2], [SIZE / 2, SIZE / 2]]
 
 
 def test_the_numbers_of_a_heat_map_stand_in_its_cells():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plotly.io import templates
 
-from lnbook.explorer import page
+from lnbook.explorer import static_html
 from lnbook.show import Explorer, choice, slider
 from tests.cases.page import Page
 from tests.lnbook.explorer.conftest import CONTROLS, TABLE, X, describe, explorer, payload, unpack
@@ -37,9 +37,9 @@ def test_payload_holds_every_state_at_four_digits_in_the_order_of_the_controls()
 
 
 def test_payload_stores_what_states_share_once():
-    stored = page.dumps(page.share(list(explorer().states())))
-    assert stored.count(page.dumps(page.plain(X))) == 1
-    assert len(stored) < len(page.dumps(list(explorer().states()))) / 3
+    stored = static_html.dumps(static_html.deduplicate(list(explorer().states())))
+    assert stored.count(static_html.dumps(static_html.to_json_value(X))) == 1
+    assert len(stored) < len(static_html.dumps(list(explorer().states()))) / 3
 
 
 json_values = st.recursive(
@@ -51,7 +51,7 @@ json_values = st.recursive(
 
 @given(st.lists(json_values, max_size=6))
 def test_pack_is_undone_by_unpack(states):
-    assert unpack(page.pack(states * 2)) == states * 2
+    assert unpack(static_html.pack(states * 2)) == states * 2
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_pack_is_undone_by_unpack(states):
     ],
 )
 def test_plain_keeps_four_digits_whole_numbers_and_no_nan(value, stored):
-    assert repr(page.plain(value)) == repr(stored)
+    assert repr(static_html.to_json_value(value)) == repr(stored)
 
 
 def test_page_is_the_same_at_every_build(monkeypatch):
     pages = []
     for now in (1e9, 2e9):
-        monkeypatch.setattr(page, "_ids", iter([1]))
-        monkeypatch.setattr(page.gzip.time, "time", lambda now=now: now)
+        monkeypatch.setattr(static_html, "_ids", iter([1]))
+        monkeypatch.setattr(static_html.gzip.time, "time", lambda now=now: now)
         pages.append(explorer().to_html())
     assert pages[0] == pages[1]
 
@@ -118,7 +118,7 @@ def test_page_is_drawn_without_the_template_that_it_would_lose():
 
 def test_numbers_are_those_drawn_lines_at_the_same_places_in_one_table():
     figures = explorer().figures(n=3, scale=-2.0)
-    heat, curves = page.numbers([page.panel(figure) for figure in figures])
+    heat, curves = static_html.data_tables([static_html.panel_spec(figure) for figure in figures])
     assert heat["caption"] == "3 rows"
     assert np.shape(heat["rows"]) == (3, 8)
     np.testing.assert_allclose(np.array(heat["rows"])[:, 1:], -2 * TABLE[:3], rtol=1e-3)
@@ -136,11 +136,13 @@ def test_numbers_name_axes_and_traces_and_leave_ornaments_out():
         ],
         layout={"yaxis": {"title": "norm"}, "xaxis2": {"title": "steps"}},
     )
-    tables = page.numbers([page.panel(figure)])
+    tables = static_html.data_tables([static_html.panel_spec(figure)])
     assert [t["columns"] for t in tables] == [["norm", "share"], ["steps", "norm"]]
     assert [t["rows"] for t in tables] == [[["a", 1], ["b", None]], [[5, 7], [6, 8]]]
-    assert "<td>–</td>" in page.grid(tables[0])
-    assert "<b>" not in page.grid({"caption": "<b>", "columns": ["<b>"], "rows": [["<b>"]]})
+    assert "<td>–</td>" in static_html.table_html(tables[0])
+    assert "<b>" not in static_html.table_html(
+        {"caption": "<b>", "columns": ["<b>"], "rows": [["<b>"]]}
+    )
 
 
 def test_where_figures_differ_and_the_sentence_would_not_it_names_the_controls():
@@ -150,8 +152,8 @@ def test_where_figures_differ_and_the_sentence_would_not_it_names_the_controls()
         for eps in (1, 2, 4)
         for _ in range(2)
     ]
-    texts = [state["text"] for state in page.make_alt_texts_unique(states, controls)]
+    texts = [state["text"] for state in static_html.make_alt_texts_unique(states, controls)]
     assert texts[::2] == ["Small. (eps: 1)", "Small. (eps: 2)", "Large."]
     same = [{"panels": [1], "text": "So it is."}] * 2
     controls.pop("eps")
-    assert page.make_alt_texts_unique(same, controls) == same
+    assert static_html.make_alt_texts_unique(same, controls) == same

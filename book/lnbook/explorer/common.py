@@ -1,4 +1,4 @@
-"""What an explorer and a live run share: the checks of their arguments, their text."""
+"""Argument checks and text representation of explorers and live runs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from lnbook.explorer.figure_spec import Picture
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-HEIGHT = 320  # pixels, of a panel that does not say
+HEIGHT = 320  # default height of a panel in pixels
 
 
 def check_accepts(owner: str, functions: dict[str, Callable], names: list[str], *args: str) -> None:
-    """Check that functions take the values of the controls by name.
+    """Raise a ``ValueError`` unless functions accept the names of the controls.
 
-    Raises:
-        ValueError: If one does not.
+    Args:
+        owner: Name of the class for the message.
+        functions: The functions by their role.
+        names: Names of the controls, which are passed as keyword arguments.
+        *args: Names of the positional arguments.
     """
     for role, function in functions.items():
         try:
@@ -35,10 +38,10 @@ def check_accepts(owner: str, functions: dict[str, Callable], names: list[str], 
 def picture_of(
     owner: str, draw: Any, describe: Callable[..., str] | None, alt: str | None
 ) -> Picture:
-    """Return the picture, given whole or as its parts.
+    """Return a :class:`Picture`, given as such or as its parts.
 
     Raises:
-        ValueError: If the drawing has no sentence, or two.
+        ValueError: If there is no description, or more than one.
     """
     if isinstance(draw, Picture) and describe is alt is None:
         return draw
@@ -51,15 +54,15 @@ def picture_of(
     return Picture(draw, describe, alt)
 
 
-def figures_of(owner: str, title: str, drawn: Any) -> list[Figure]:
-    """Return what ``draw`` returned as figures, with what it left open filled in.
+def figures_of(owner: str, title: str, result: Any) -> list[Figure]:
+    """Return the result of ``draw`` as a list of figures without template and with a height.
 
     Raises:
-        ValueError: If it is something else.
+        ValueError: If the result is not a figure or a list of figures.
     """
     from plotly.basedatatypes import BaseFigure
 
-    figures = list(drawn) if isinstance(drawn, list | tuple) else [drawn]
+    figures = list(result) if isinstance(result, list | tuple) else [result]
     for i, figure in enumerate(figures):
         if not isinstance(figure, BaseFigure):
             where = f" at place {i}" if len(figures) > 1 else ""
@@ -74,7 +77,7 @@ def figures_of(owner: str, title: str, drawn: Any) -> list[Figure]:
 
 @contextlib.contextmanager
 def no_template() -> Iterator[None]:
-    """Keep plotly from copying its template into each figure; :func:`figures_of` takes it off."""
+    """Set no default template, which plotly would copy into each figure."""
     from plotly.io import templates
 
     template, templates.default = templates.default, None
@@ -84,10 +87,10 @@ def no_template() -> Iterator[None]:
         templates.default = template
 
 
-def summary(head: str, controls: Mapping[str, Control], sentence: str) -> str:
-    """Write as text: a title, the grid of each control, a sentence."""
-    lines = [head]
+def summary(title: str, controls: Mapping[str, Control], description: str) -> str:
+    """Return the title, the values of each control and the description as plain text."""
+    lines = [title]
     for c in controls.values():
         texts = c.texts if len(c.texts) <= 10 else (*c.texts[:3], "…", c.texts[-1])
         lines.append(f"  {c.label}: {' | '.join(texts)} (start: {c.texts[c.start]})")
-    return "\n".join([*lines, sentence])
+    return "\n".join([*lines, description])

@@ -91,10 +91,10 @@ def test_buttons_lead_a_run_from_start_to_end():
 
 def test_run_redraws_at_its_own_pace_and_always_at_the_end(monkeypatch):
     clock = iter(np.arange(0, 1e6, 0.03).tolist())
-    monkeypatch.setattr("lnbook.explorer.run.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("lnbook.explorer.live_run.time.monotonic", lambda: next(clock))
     counts = []
     live = LiveRun(count, draw_run, RUN, title="Count", describe=describe_run)
-    live.watch = lambda: counts.append(len(live.results))
+    live.on_update = lambda: counts.append(len(live.results))
     live.start(n=50)
     live.wait(PATIENCE)
     assert counts[0] == 1

@@ -1,4 +1,4 @@
-"""Accessibility violations that axe finds on a page that is open in a browser."""
+"""Accessibility violations of an open page, found by axe."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from playwright.sync_api import Page
 
 OPTIONS = {
     "rules": {"label-content-name-mismatch": {"enabled": True}},  # off by default
-    "resultTypes": ["violations"],  # all are looked for, and these alone reported at length
-    "preload": False,  # of style sheets, once more: no rule here reads them, and file:// refuses it
+    "resultTypes": ["violations"],  # only report these in detail
+    "preload": False,  # of style sheets, which no rule needs and file:// does not allow
 }
 SCRIPT = Axe().axe_script
-COLORS = ["color-contrast", "link-in-text-block"]
-# A formula has its label outside, code has nothing but text: half of all elements are in them.
-INSIDE = [["mjx-container > *"], [".highlight pre > *"]]
-# Marks one visible text of each look that is not known: its color, size and weight, and all that
-# lies behind it. For all texts axe takes three to six times as long on most pages.
-ONE_OF_EACH = """([part, known]) => {
+COLOR_RULES = ["color-contrast", "link-in-text-block"]
+# The content of formulas, which are labeled, and of code: half of all elements.
+EXCLUDED = [["mjx-container > *"], [".highlight pre > *"]]
+# Marks one visible text of each style (color, size, weight, backgrounds) that is not in `known`. To
+# check all texts, axe takes three to six times as long on most pages.
+MARK_STYLES = """([part, known]) => {
   const behind = new Map([[null, ""]]), looks = new Set(known);
   const grounds = (e) => {
     if (!behind.has(e)) {
@@ -59,16 +59,16 @@ def violations(
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(SCRIPT)
-    off = {rule: {"enabled": False} for rule in COLORS}
+    off = {rule: {"enabled": False} for rule in COLOR_RULES}
     broken = []
     if not colors:
-        where = {"exclude": INSIDE} | ({"include": [[part]]} if part else {})
+        where = {"exclude": EXCLUDED} | ({"include": [[part]]} if part else {})
         broken += _run(page, where, OPTIONS | {"rules": OPTIONS["rules"] | off})
     if colors is not False:
         known = set() if seen is None else seen
-        new = all_texts or page.evaluate(ONE_OF_EACH, [part or "body", sorted(known)])
+        new = all_texts or page.evaluate(MARK_STYLES, [part or "body", sorted(known)])
         where = part if all_texts else {"include": [["[data-look]"]]}
-        broken += _run(page, where, OPTIONS | {"runOnly": COLORS}) if new else []
+        broken += _run(page, where, OPTIONS | {"runOnly": COLOR_RULES}) if new else []
         known.update([] if all_texts else new)
     return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]
 

@@ -29,7 +29,7 @@ NAMES = (
     "microsoft-edge",
     "microsoft-edge-stable",
 )
-# Where a browser may lie that is not on the PATH: from the root, or from the home folder.
+# Paths of browsers that are not on the PATH, relative to the root or the home folder.
 BROWSER_PATHS = (
     "Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "Applications/Chromium.app/Contents/MacOS/Chromium",
@@ -43,7 +43,7 @@ BROWSER_PATHS = (
     ".local/share/flatpak/exports/bin/com.google.Chrome",
 )
 FLAGS = [
-    "--no-sandbox",  # it refuses to start as root, as in CI, without
+    "--no-sandbox",  # required to start as root, as in CI
     "--disable-gpu",
     "--disable-background-networking",
     "--disable-component-update",
@@ -52,8 +52,8 @@ FLAGS = [
 ]
 START_S, DOWNLOAD_S = 60, 900  # limits against hanging, not measures of speed
 FIREFOX = ("firefox", "firefox-esr", "/Applications/Firefox.app/Contents/MacOS/firefox")
-# Nothing leaves the machine, whatever a new Firefox would like to fetch: port 9 discards.
-QUIET = {
+# Keep Firefox from accessing the network: nothing listens on port 9.
+FIREFOX_PREFERENCES = {
     "network.proxy.type": 1,
     "network.proxy.http": "127.0.0.1",
     "network.proxy.http_port": 9,
@@ -65,20 +65,20 @@ QUIET = {
 
 
 class NoBrowserError(RuntimeError):
-    """No browser starts; the message is one sentence that says what to do."""
+    """No browser starts; the message says what to do."""
 
 
 def find_browsers(root: Path = Path("/"), home: Path | None = None) -> Iterator[str]:
-    """Yield all browsers of the system, on the PATH and elsewhere."""
+    """Yield the paths of the browsers of the system."""
     yield from filter(None, map(shutil.which, NAMES))
     for base in (root, home or Path.home()):
         yield from (str(base / path) for path in BROWSER_PATHS if os.access(base / path, os.X_OK))
 
 
 def launch(playwright: Playwright) -> tuple[Browser, str]:
-    """Start the first browser that works; return it and its path."""
-    named = os.environ.get("LNLIB_BROWSER")
-    for path in [named] if named else [*find_browsers(), None]:  # None: Playwright's own
+    """Start the first browser that works, and return it and its path."""
+    selected = os.environ.get("LNLIB_BROWSER")
+    for path in [selected] if selected else [*find_browsers(), None]:  # None: Playwright's own
         try:
             browser = playwright.chromium.launch(
                 executable_path=path, args=FLAGS, timeout=1000 * START_S
@@ -86,10 +86,10 @@ def launch(playwright: Playwright) -> tuple[Browser, str]:
             return browser, path or "Playwright's own"
         except Error:
             continue
-    if named:
+    if selected:
         raise NoBrowserError(
-            f"LNLIB_BROWSER={named} does not start as a browser: name a Chromium, Chrome or Edge, "
-            "or unset it"
+            f"LNLIB_BROWSER={selected} does not start as a browser: name a Chromium, Chrome or "
+            "Edge, or unset it"
         )
     raise NoBrowserError(
         "no Chromium, Chrome or Edge starts here: install one (apt-get install chromium, "
@@ -98,11 +98,11 @@ def launch(playwright: Playwright) -> tuple[Browser, str]:
 
 
 class Firefox:
-    """The system's Firefox, asked for a context or a page as Playwright's own browsers are.
+    """The system's Firefox with the interface of a Playwright browser.
 
-    It is driven by WebDriver BiDi, which has no command for the theme, for less motion or for a
-    page without scripts. They are preferences: each choice of them is a Firefox of its own,
-    started when it is first asked for. No page of it can turn them, nor be as on paper.
+    WebDriver BiDi, which controls it, cannot set the theme, reduced motion or scripting. These are
+    preferences, so each combination has its own Firefox process, which is started when it is
+    needed. Open pages cannot change them or emulate print.
     """
 
     def __init__(self, playwright: Playwright) -> None:
@@ -116,7 +116,7 @@ class Firefox:
             return self._playwright.firefox.launch(
                 channel="moz-firefox",
                 executable_path=self.path,
-                firefox_user_prefs=QUIET | preferences,
+                firefox_user_prefs=FIREFOX_PREFERENCES | preferences,
                 timeout=6000 * START_S,  # ms: it takes ten times as long as Chromium
             )
         except Error as error:
@@ -130,7 +130,7 @@ class Firefox:
         java_script_enabled: bool = True,
         **options: object,
     ) -> BrowserContext:
-        """A context of the Firefox that has these preferences."""
+        """Return a context of a Firefox with these preferences."""
         preference_key = color_scheme, reduced_motion, java_script_enabled
         if preference_key not in self._started:
             preferences = {
@@ -141,32 +141,32 @@ class Firefox:
             self._started[preference_key] = self._start(preferences)
         context = self._started[preference_key].new_context(**options)
         context.set_default_timeout(6000 * START_S)
-        context.on("page", lambda page: setattr(page, "emulate_media", no_media))
+        context.on("page", lambda page: setattr(page, "emulate_media", reject_emulation))
         return context
 
     def new_page(self, **options: object) -> Page:
-        """A page in a context of its own."""
+        """Return a page in a new context."""
         return self.new_context(**options).new_page()
 
     def close(self) -> None:
-        """End every Firefox that was started."""
+        """Close all Firefox processes."""
         for browser in self._started.values():
             browser.close()
         self._started.clear()
 
 
-def named(page: Page) -> str:
-    """Return which browser a page is in: ``chromium``, ``firefox`` or ``webkit``."""
+def browser_name(page: Page) -> str:
+    """Return the browser of a page: ``chromium``, ``firefox`` or ``webkit``."""
     return page.context.browser.browser_type.name
 
 
-def no_media(**options: str) -> NoReturn:
-    """Say so: Playwright would do nothing and be silent."""
+def reject_emulation(**options: str) -> NoReturn:
+    """Raise an error, because Playwright would silently do nothing."""
     raise NotImplementedError(f"Firefox cannot turn {options} while a page is open")
 
 
 def install() -> str:
-    """Install Playwright's own browser into its cache; return what went wrong, if anything did."""
+    """Install Playwright's own browser; return an error message, or an empty string."""
     command = [sys.executable, "-m", "playwright", "install", "--only-shell", "chromium"]
     env = {"PLAYWRIGHT_DOWNLOAD_CONNECTION_TIMEOUT": "10000"} | os.environ  # ms
     with subprocess.Popen(
@@ -179,7 +179,7 @@ def install() -> str:
     ) as process:
         try:
             text, _ = process.communicate(timeout=DOWNLOAD_S)
-        except BaseException as error:  # Ctrl-C, too, ends those that download
+        except BaseException as error:  # also ends the download after Ctrl-C
             os.killpg(process.pid, signal.SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):
                 return f"could not be downloaded within {DOWNLOAD_S} s"
@@ -192,7 +192,7 @@ def install() -> str:
 
 
 def main() -> None:
-    """Say which browser there is; where there is none, install Playwright's own."""
+    """Print which browser is used; if there is none, install Playwright's own."""
     with sync_playwright() as playwright:
         try:
             browser, where = launch(playwright)
@@ -202,15 +202,15 @@ def main() -> None:
             print(
                 "No browser was found: installing Playwright's own (about 100 MB) ...", flush=True
             )
-            wrong = install()
+            problem = install()
             try:
                 browser, where = launch(playwright)
             except NoBrowserError:
-                wrong = wrong or (
+                problem = problem or (
                     "was installed and does not start (sudo playwright install-deps chromium "
                     "brings the libraries it needs)"
                 )
-                raise NoBrowserError(f"{error}; Playwright's own {wrong}") from None
+                raise NoBrowserError(f"{error}; Playwright's own {problem}") from None
         print(f"The pages are opened in {where}, version {browser.version}.")
         browser.close()
 

@@ -1,4 +1,4 @@
-"""Plant small faults in the code, one at a time, and check whether the nearest tests catch them.
+"""Mutation testing: plant faults in the code, one at a time, and run the nearest tests.
 
 Usage: python -m tools.faults [--only WORD ...] [--seconds S] [--fresh] [--list]
 
@@ -33,8 +33,8 @@ from pathlib import Path
 from tools import fast
 
 ROOT = Path(__file__).parents[1]
-SHARE = 0.95
-HANGS = 10  # times as many seconds by the clock on the wall as there are of work
+MIN_CAUGHT_FRACTION = 0.95
+TIMEOUT_RATIO = 10  # wall-clock time after which a test run hangs, per CPU time
 CAUGHT, SURVIVED, HUNG = "caught", "survived", "hung"
 UNPLANTED, ANYWAY = "not planted", "fails anyway"
 PYTEST = """
@@ -42,20 +42,20 @@ import os
 import sys
 import pytest
 from tools import fast
-# Its own work counts, and its children's: what else the machine does leaves no test out.
+# CPU time of this process and its children, which does not depend on the load of the machine.
 clock = fast.Clock({seconds}, now=lambda: sum(os.times()[:4]), pages={pages})
 sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *sys.argv[1:]], plugins=[clock]))
 """
 WIDGET_FOLDERS = tuple(f"book/lnbook/{name}/" for name in ("diagrams", "explorer", "widgets"))
-# A built book has a widget's files as they were then.
-WIDGETS = """
+# Updates the files of widgets in the built book.
+UPDATE_WIDGETS = """
 from pathlib import Path
 from lnbook.widgets import base
 for widget in base.widgets():
-    where = Path("_build/html/_static", widget.name)
-    if where.is_dir():
-        (where / f"{widget.name}.js").write_text(widget.book(), "utf-8")
-        (where / f"{widget.name}.css").write_text(widget.style(), "utf-8")
+    folder = Path("_build/html/_static", widget.name)
+    if folder.is_dir():
+        (folder / f"{widget.name}.js").write_text(widget.book(), "utf-8")
+        (folder / f"{widget.name}.css").write_text(widget.style(), "utf-8")
 """
 
 
@@ -165,12 +165,12 @@ class Copy:
             start_new_session=True,
         ) as process:
             try:
-                text, _ = process.communicate(timeout=HANGS * self.seconds)
+                text, _ = process.communicate(timeout=TIMEOUT_RATIO * self.seconds)
                 return process.returncode, text
             except subprocess.TimeoutExpired:
                 return None, ""
             finally:
-                with contextlib.suppress(ProcessLookupError):  # with all that it started
+                with contextlib.suppress(ProcessLookupError):  # the whole process group
                     os.killpg(process.pid, signal.SIGKILL)
 
     def tests(self, *names: str) -> list[str]:
@@ -180,7 +180,7 @@ class Copy:
     def refresh(self, fault: Fault) -> None:
         """Copy the files that a page loads for a widget into the built book."""
         if self.pages and fault.file.startswith(WIDGET_FOLDERS):
-            self.run("-c", WIDGETS)
+            self.run("-c", UPDATE_WIDGETS)
 
     @contextlib.contextmanager
     def planted(self, fault: Fault) -> Iterator[None]:
@@ -203,7 +203,7 @@ class Copy:
             *([["tools/notebooks.py", "--check", notebook]] if notebook else []),
         ]
 
-    def tried(self, fault: Fault) -> Outcome:
+    def try_fault(self, fault: Fault) -> Outcome:
         """Plant the fault and run its nearest tests until one fails."""
         if not (self.root / fault.file).exists():
             return Outcome(UNPLANTED, f"there is no {fault.file}")
@@ -217,7 +217,8 @@ class Copy:
                 code, text = self.run(*arguments)
             if code is None:
                 return Outcome(
-                    HUNG, f"no end after {HANGS * self.seconds:.0f} s: {' '.join(arguments[2:])}"
+                    HUNG,
+                    f"no end after {TIMEOUT_RATIO * self.seconds:.0f} s: {' '.join(arguments[2:])}",
                 )
             notes += [line for line in text.splitlines() if "were left out when" in line]
             if code not in (0, 5):  # 5: there were no tests
@@ -229,7 +230,7 @@ class Copy:
         lines = [line.split(" - ")[0] for line in output.splitlines()]
         failed = [line.split(" ", 1)[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
         test = failed[0].strip() if failed else ""
-        # A notebook is run as a whole; what was not even collected is no name.
+        # Without the name of a test (a notebook, or an error of collection), all tests run again.
         code, output_without_fault = self.run(*(self.tests(test) if test else arguments))
         if code == 0:
             return Outcome(CAUGHT, test or output.strip().splitlines()[-1])
@@ -287,7 +288,9 @@ def main(arguments: list[str], root: Path = ROOT, path: Path | None = None) -> i
     if args.list:
         print("\n".join(map(str, chosen)))
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends what it has started, too
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(1)
+    )  # also ends the processes that it has started
     cache = root / "_build/faults.json"
     cache.parent.mkdir(exist_ok=True)
     results = json.loads(cache.read_text("utf-8")) if cache.exists() and not args.fresh else {}
@@ -298,7 +301,7 @@ def main(arguments: list[str], root: Path = ROOT, path: Path | None = None) -> i
             name = key(fault, copy_root)
             if name not in results:
                 start = time.monotonic()
-                outcome = tree.tried(fault)
+                outcome = tree.try_fault(fault)
                 outcome.seconds = round(time.monotonic() - start, 1)
                 results[name] = vars(outcome)
                 cache.write_text(json.dumps(results, indent=1), "utf-8")
@@ -306,7 +309,9 @@ def main(arguments: list[str], root: Path = ROOT, path: Path | None = None) -> i
             result.append((fault, outcome))
             print(f"{number:3}/{len(chosen)} {outcome.state:<12} {fault}", flush=True)
     print("\n" + table(result))
-    return int(sum(outcome.state == CAUGHT for _, outcome in result) < SHARE * len(result))
+    return int(
+        sum(outcome.state == CAUGHT for _, outcome in result) < MIN_CAUGHT_FRACTION * len(result)
+    )
 
 
 if __name__ == "__main__":

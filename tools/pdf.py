@@ -1,10 +1,10 @@
-"""Print the built book as one PDF: contents, bookmarks, page numbers, links within.
+"""Print the built book as one PDF with contents, bookmarks, page numbers and internal links.
 
-Usage: python -m tools.pdf [OUT]     _build/book.pdf, if nothing else is said
+Usage: python -m tools.pdf [OUT]     writes _build/book.pdf by default
 
-Each page is printed by the browser with the book's own print styles, its figures drawn as they
-stand at the start, playgrounds after training, and its answers at its end; pypdf puts the pages
-together, in the order of ``_toc.yml``. What leads from page to page leads to that place in the PDF.
+The browser prints each page with the print styles of the book: figures in their initial state,
+playgrounds after training, and answers at the end of the page. pypdf joins the pages in the order
+of ``_toc.yml`` and turns links between pages into links within the PDF.
 """
 
 from __future__ import annotations
@@ -40,23 +40,25 @@ from tools.browser import NoBrowserError, launch
 
 ROOT = Path(__file__).parents[1]
 MARGIN = {"top": "16mm", "bottom": "20mm", "left": "16mm", "right": "16mm"}
-SCALE = 0.8  # of the page's letters: 16.5 pixels become 10 points
-WIDTH = round((210 - 32) / 25.4 * 96 / SCALE)  # pixels of the page between the margins of A4
-PATIENCE = 120_000  # ms; a limit against hanging, not a measure of speed
-# Every figure is there, every canvas has been drawn and described, every formula set.
-DRAWN = """(figures) => [...document.querySelectorAll(figures)].every((e) =>
+SCALE = 0.8  # of the text: 16.5 pixels become 10 points
+WIDTH = round((210 - 32) / 25.4 * 96 / SCALE)  # pixels between the margins of A4
+TIMEOUT_MS = 120_000  # a limit against hanging, not a measure of speed
+# Whether all figures, canvases (with their labels) and formulas have been drawn.
+IS_DRAWN = """(figures) => [...document.querySelectorAll(figures)].every((e) =>
     e.dataset.ready === "yes" && !e.querySelector('canvas[aria-label=""]'))
   && (!document.querySelector(".math") || document.querySelector("mjx-container"))"""
-# A playground is printed as it is after training: before, its two networks are alike.
-TRAINED = 300  # updates
-TRAIN = """() => { for (const go of document.querySelectorAll('.ln-playground [data-part="go"]'))
+# A playground is printed after training, because its networks are equal before.
+NUM_UPDATES = 300
+CLICK_TRAIN = """() => {
+  for (const go of document.querySelectorAll('.ln-playground [data-part="go"]'))
     if (go.closest(".ln-playground").dataset.running !== "yes") go.click(); }"""
-FAR = """(most) => [...document.querySelectorAll('.ln-playground [data-part="count"]')].every((e) =>
-    Number(e.textContent.replace(/\\D/g, "")) >= most)"""
-FEW = 3  # lines; a page with fewer is not worth its paper
-SMALLER = (0, 0.01, 0.02, 0.03, 0.04)  # by which the letters may become smaller to save it
-# A place that only other pages lead to: the browser notes where it is if the page links to it.
-LINKED = """(ids) => { for (const id of ids) if (document.getElementById(id)) {
+IS_TRAINED = """(count) =>
+  [...document.querySelectorAll('.ln-playground [data-part="count"]')]
+    .every((e) => Number(e.textContent.replace(/\\D/g, "")) >= count)"""
+MIN_LINES = 3  # a sheet with fewer lines should be avoided
+SCALE_REDUCTIONS = (0, 0.01, 0.02, 0.03, 0.04)  # which are tried to avoid it
+# The browser only stores the positions of anchors that the page itself links to.
+ADD_LINKS = """(ids) => { for (const id of ids) if (document.getElementById(id)) {
   const link = document.createElement("a");
   link.href = "#" + id;
   link.textContent = ".";
@@ -79,14 +81,15 @@ h2 { margin: 7mm 0 1mm; font-size: 12pt; break-after: avoid; }
 
 @dataclass
 class Printed:
-    """A page of the book on paper.
+    """A printed page of the book.
 
     Args:
-        name: As ``_toc.yml`` has it; empty for title and contents.
-        track: The part of the book that begins with it, or nothing.
-        title: Its heading.
-        reader: What was printed.
-        first: Where it begins in the whole, from 0.
+        name: Name in ``_toc.yml``; empty for the title and contents.
+        track: Track that starts with this page, or an empty string.
+        title: Heading of the page.
+        reader: The PDF of the page.
+        first: Index of its first sheet in the book.
+        destinations: From an anchor to its sheet in ``reader`` and its distance from the bottom.
     """
 
     name: str
@@ -97,23 +100,23 @@ class Printed:
     destinations: dict[str, tuple[int, float | None]] = field(default_factory=dict)
 
     def __post_init__(self):
-        """Find the places that can be linked to: the page, and how high."""
-        for name, result in self.reader.named_destinations.items():
-            number = self.reader.get_destination_page_number(result)
-            self.destinations[unquote(name.lstrip("/"))] = number, result.top
+        """Read the destinations of the PDF."""
+        for name, destination in self.reader.named_destinations.items():
+            number = self.reader.get_destination_page_number(destination)
+            self.destinations[unquote(name.lstrip("/"))] = number, destination.top
 
 
-def order(toc: Path) -> Iterator[tuple[str, str]]:
-    """Yield the pages in their order, each with the track that begins with it, if one does."""
-    result = yaml.safe_load(toc.read_text("utf-8"))
-    yield result["root"], ""
-    for part in result.get("parts", [{"chapters": result.get("chapters", [])}]):
+def read_toc(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name of each page, and the track that starts with it or an empty string."""
+    toc = yaml.safe_load(path.read_text("utf-8"))
+    yield toc["root"], ""
+    for part in toc.get("parts", [{"chapters": toc.get("chapters", [])}]):
         for k, entry in enumerate(part["chapters"]):
             yield entry["file"], "" if k else part.get("caption", "")
 
 
-def wanted(folder: Path, names: list[str]) -> dict[str, list[str]]:
-    """Return which places of each page other pages lead to."""
+def linked_anchors(folder: Path, names: list[str]) -> dict[str, list[str]]:
+    """Return the anchors of each page that other pages link to."""
     results: dict[str, list[str]] = {name: [] for name in names}
     for name in names:
         source = (folder / f"{name}.html").read_text("utf-8")
@@ -123,49 +126,50 @@ def wanted(folder: Path, names: list[str]) -> dict[str, list[str]]:
     return results
 
 
-def on_paper(page: Page, address: str, anchors: list[str]) -> tuple[str, bytes]:
-    """Open a page as wide as the paper, wait for its figures; return its title, and it printed."""
+def print_page(page: Page, url: str, anchors: list[str]) -> tuple[str, bytes]:
+    """Open a page and print it after its figures are drawn; return its title and the PDF."""
     figures = ", ".join(web.selector for web in widgets())
-    page.goto(address)
-    page.wait_for_function(DRAWN, arg=figures)
-    # Those of a formula in a fold, too, which opens for the printer alone.
-    # Fonts that no page uses are not in the build, so not every one can be loaded.
+    page.goto(url)
+    page.wait_for_function(IS_DRAWN, arg=figures)
+    # Also load the fonts of folded formulas, which are unfolded for printing. Fonts that no page
+    # uses are not part of the build, so some cannot be loaded.
     page.evaluate(
         "() => Promise.allSettled([...document.fonts].map((f) => f.load())).then(() => {})"
     )
-    page.evaluate(LINKED, anchors)
-    page.evaluate(TRAIN)
-    page.wait_for_function(FAR, arg=TRAINED)
-    page.evaluate(TRAIN)  # which stops it
+    page.evaluate(ADD_LINKS, anchors)
+    page.evaluate(CLICK_TRAIN)
+    page.wait_for_function(IS_TRAINED, arg=NUM_UPDATES)
+    page.evaluate(CLICK_TRAIN)  # stop
     title = page.evaluate("document.querySelector('h1').firstChild.textContent")
-    return title, without_thin_pages(page)
+    return title, avoid_short_sheets(page)
 
 
-def without_thin_pages(page: Page) -> bytes:
-    """Print what is open, in slightly smaller letters if a page would have a line or two."""
-    tried = []
-    for less in SMALLER:
-        made = paper(page, margin=MARGIN, scale=SCALE - less, outline=True)
-        tried.append((thin(PdfReader(BytesIO(made))), made))
-        if not tried[-1][0]:
+def avoid_short_sheets(page: Page) -> bytes:
+    """Print the open page, slightly smaller if a sheet would have only a line or two."""
+    attempts = []
+    for reduction in SCALE_REDUCTIONS:
+        made = print_a4(page, margin=MARGIN, scale=SCALE - reduction, outline=True)
+        attempts.append((count_short_sheets(PdfReader(BytesIO(made))), made))
+        if not attempts[-1][0]:
             break
-    return min(tried, key=lambda pair: pair[0])[1]
+    return min(attempts, key=lambda pair: pair[0])[1]
 
 
-def thin(reader: PdfReader) -> int:
-    """Count the pages with fewer than ``FEW`` lines of text and no picture."""
+def count_short_sheets(reader: PdfReader) -> int:
+    """Return the number of sheets with fewer than ``MIN_LINES`` lines and without images."""
     lines = [page.extract_text().strip().splitlines() for page in reader.pages]
-    drawn = [bool(page.get("/Resources", {}).get("/XObject")) for page in reader.pages]
-    return sum(len(text) < FEW and not image for text, image in zip(lines, drawn, strict=True))
+    has_image = [bool(page.get("/Resources", {}).get("/XObject")) for page in reader.pages]
+    pairs = zip(lines, has_image, strict=True)
+    return sum(len(text) < MIN_LINES and not image for text, image in pairs)
 
 
-def paper(page: Page, **options) -> bytes:
-    """Print what is open on A4."""
+def print_a4(page: Page, **options) -> bytes:
+    """Return the PDF of the open page on A4."""
     return page.pdf(format="A4", print_background=True, **{"tagged": True, **options})
 
 
 def contents(browser: Browser, folder: Path, title: str, printed: list[Printed]) -> PdfReader:
-    """Print the title and the list of chapters with their pages."""
+    """Print the title and the table of contents."""
     lines = []
     for chapter in printed:
         head = f"<h2>{html.escape(chapter.track)}</h2>" if chapter.track else ""
@@ -183,13 +187,13 @@ def contents(browser: Browser, folder: Path, title: str, printed: list[Printed])
         "<p>Text and figures: CC BY 4.0. Code: MIT.</p></div>"
         f"<h2>Contents</h2>{''.join(lines)}"
     )
-    made = PdfReader(BytesIO(paper(page, margin=MARGIN)))
+    made = PdfReader(BytesIO(print_a4(page, margin=MARGIN)))
     page.close()
     return made
 
 
-def feet(browser: Browser, printed: list[Printed], pages: int) -> list[PageObject]:
-    """Print what stands at the foot of every page: the chapter and the number."""
+def footers(browser: Browser, printed: list[Printed], pages: int) -> list[PageObject]:
+    """Print the footer of every sheet: the title of the chapter and the page number."""
     texts = {chapter.first: chapter.title for chapter in printed}
     rows, title = [], ""
     for k in range(pages):
@@ -198,27 +202,27 @@ def feet(browser: Browser, printed: list[Printed], pages: int) -> list[PageObjec
         rows.append(f'<div class="foot"><p>{number}</p></div>')
     page = browser.new_page()
     page.set_content(STYLE + "".join(rows))
-    made = PdfReader(BytesIO(paper(page, tagged=False)))  # a screen reader passes it over
+    made = PdfReader(BytesIO(print_a4(page, tagged=False)))  # an artifact for screen readers
     page.close()
     return made.pages[:pages]
 
 
 def join(
-    printed: list[Printed], folder: Path, title: str, author: str, below: list[PageObject]
+    printed: list[Printed], folder: Path, title: str, author: str, footer_sheets: list[PageObject]
 ) -> PdfWriter:
-    """Put the pages together, with bookmarks and links that lead within."""
+    """Join the pages, with footers, structure tags, internal links and bookmarks."""
     writer = PdfWriter()
     by_name = {chapter.name: chapter for chapter in printed}
     for chapter in printed:
         for sheet in chapter.reader.pages:
             writer.add_page(sheet)
-    for sheet, foot in zip(writer.pages, below, strict=True):
-        sheet.merge_page(foot)
+    for sheet, footer in zip(writer.pages, footer_sheets, strict=True):
+        sheet.merge_page(footer)
         sheet.compress_content_streams(level=9)
-    tag(writer, printed)
+    add_structure_tags(writer, printed)
     for chapter in printed:
         for sheet in writer.pages[chapter.first : chapter.first + len(chapter.reader.pages)]:
-            lead_within(writer, sheet, chapter, by_name, folder)
+            link_internally(writer, sheet, chapter, by_name, folder)
     track = None
     for chapter in printed:
         if chapter.track:
@@ -227,25 +231,25 @@ def join(
             )
         top = writer.add_outline_item(title=chapter.title, page_number=chapter.first, parent=track)
         headings = chapter.reader.outline
-        # The first heading is the page's own; what is nested below it are its sections.
+        # The first heading is the title of the page, and its sections are nested below it.
         for heading in headings[1] if len(headings) > 1 and isinstance(headings[1], list) else []:
             if not isinstance(heading, list):
                 number = chapter.first + chapter.reader.get_destination_page_number(heading)
-                half = len(heading.title) // 2  # a heading moved to the next page is there twice
+                half = len(heading.title) // 2  # a heading moved to the next sheet is there twice
                 twice = heading.title[:half] == heading.title[half:]
                 text = heading.title[:half] if twice else heading.title
                 writer.add_outline_item(
                     title=text, page_number=number, parent=top, fit=fit(heading.top)
                 )
-    about = {"/Title": title, "/Author": author, "/Subject": "Layer normalization"}
-    writer.add_metadata(about)
+    metadata = {"/Title": title, "/Author": author, "/Subject": "Layer normalization"}
+    writer.add_metadata(metadata)
     writer.root_object[NameObject("/PageMode")] = NameObject("/UseOutlines")
     writer.compress_identical_objects()
     return writer
 
 
-def tag(writer: PdfWriter, printed: list[Printed]) -> None:
-    """Put the tags of all that was printed under one root: headings, tables, figures' texts."""
+def add_structure_tags(writer: PdfWriter, printed: list[Printed]) -> None:
+    """Join the structure tags of all pages (headings, tables, alt texts) below one root."""
     root = DictionaryObject({NameObject("/Type"): NameObject("/StructTreeRoot")})
     whole = DictionaryObject(
         {NameObject("/Type"): NameObject("/StructElem"), NameObject("/S"): NameObject("/Document")}
@@ -265,16 +269,16 @@ def tag(writer: PdfWriter, printed: list[Printed]) -> None:
         for number, owner in zip(numbers[::2], numbers[1::2], strict=True):
             owners += [NumberObject(number + used), remaining_tag(owner, gone)]
         sheets = writer.pages[chapter.first : chapter.first + len(chapter.reader.pages)]
-        marked = {}  # whatever has a number under which its own tags are found
+        marked = {}  # objects that refer to entries of the parent tree, by id
         for sheet, made in zip(sheets, chapter.reader.pages, strict=True):
-            if "/StructParents" in made:  # adding a page leaves it out
+            if "/StructParents" in made:  # not copied by add_page
                 sheet[NameObject("/StructParents")] = made["/StructParents"]
             links = [link.get_object() for link in sheet.get("/Annots", ())]
-            for thing in (sheet, *links, *drawings(sheet)):
-                marked[thing.indirect_reference.idnum] = thing
-        for thing in marked.values():
-            for key in {"/StructParents", "/StructParent"} & set(thing):
-                thing[NameObject(key)] = NumberObject(thing[key] + used)
+            for item in (sheet, *links, *form_xobjects(sheet)):
+                marked[item.indirect_reference.idnum] = item
+        for item in marked.values():
+            for key in {"/StructParents", "/StructParent"} & set(item):
+                item[NameObject(key)] = NumberObject(item[key] + used)
         used += old["/ParentTreeNextKey"]
     whole[NameObject("/K")] = parts
     root[NameObject("/ParentTree")] = DictionaryObject({NameObject("/Nums"): owners})
@@ -288,17 +292,18 @@ def tag(writer: PdfWriter, printed: list[Printed]) -> None:
     )
 
 
-def drawings(within: DictionaryObject) -> Iterator[DictionaryObject]:
-    """Yield what is drawn as a whole within a page, and within that."""
-    for item in within.get("/Resources", {}).get("/XObject", {}).values():
+def form_xobjects(parent: DictionaryObject) -> Iterator[DictionaryObject]:
+    """Yield the XObjects of a page, recursively."""
+    for item in parent.get("/Resources", {}).get("/XObject", {}).values():
         yield item.get_object()
-        yield from drawings(item.get_object())
+        yield from form_xobjects(item.get_object())
 
 
 def simplify(tag: DictionaryObject) -> dict[int, IndirectObject]:
-    """Leave out tags that mean nothing, half of all; return what stands in the place of each.
+    """Remove tags without meaning, half of all, in place; return what replaces each, by id.
 
-    Names of a table's heads go, too: other chapters have the same, and each head has a scope.
+    References to table headers are removed, too, because other chapters have the same names, and
+    each header has a scope.
     """
     gone, kids, page = {}, ArrayObject(), _page(tag)
     tag.pop("/ID", None)
@@ -306,7 +311,7 @@ def simplify(tag: DictionaryObject) -> dict[int, IndirectObject]:
         attribute.get_object().pop("/Headers", None)
     for child in _list(tag.get("/K", [])):
         below = child.get_object()
-        if not isinstance(below, dict) or "/S" not in below:  # no tag, but what it has on a page
+        if not isinstance(below, dict) or "/S" not in below:  # content of a page, not a tag
             kids.append(child)
             continue
         gone |= simplify(below)
@@ -331,7 +336,7 @@ def simplify(tag: DictionaryObject) -> dict[int, IndirectObject]:
             elif not isinstance(kid, int) and "/Pg" not in kid.get_object():
                 kid.get_object()[NameObject("/Pg")] = _page(below)
             kids.append(kid)
-        below.clear()  # or what is left out would hold on to each other
+        below.clear()  # removed tags would refer to each other
     if page is not None:
         tag[NameObject("/Pg")] = page
     if kids:
@@ -348,7 +353,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def remaining_tag(owner: Any, gone: dict[int, IndirectObject]) -> Any:
-    """Return the tag, or the tags, that stand where others have been left out."""
+    """Return the tags that replace an entry of the parent tree."""
     if isinstance(owner.get_object(), list):
         return ArrayObject(remaining_tag(item, gone) for item in owner.get_object())
     while not isinstance(owner, NullObject) and owner.idnum in gone:
@@ -357,34 +362,34 @@ def remaining_tag(owner: Any, gone: dict[int, IndirectObject]) -> Any:
 
 
 def fit(top: float | None) -> Fit:
-    """Show a page from this height on, as large as it is."""
+    """Return a destination at a height of a sheet, without changing the zoom."""
     return Fit.xyz(left=0, top=top)
 
 
-def lead_within(
+def link_internally(
     writer: PdfWriter,
     sheet: PageObject,
     chapter: Printed,
     by_name: dict[str, Printed],
     folder: Path,
 ) -> None:
-    """Let a page's links lead to where their targets are in the PDF; files have no place there."""
+    """Make links to other pages internal, and remove links to other files."""
     links = ArrayObject()
     for link in sheet.get("/Annots", ()):
         link = link.get_object()
-        address = link.get("/A", {}).get("/URI")
-        if address is None:
+        url = link.get("/A", {}).get("/URI")
+        if url is None:
             target = chapter.destinations.get(unquote(str(link.get("/Dest", "")).lstrip("/")))
             page = chapter
-        elif address.startswith("file:"):
-            name, _, anchor = address.removeprefix(f"{folder.as_uri()}/").partition("#")
+        elif url.startswith("file:"):
+            name, _, anchor = url.removeprefix(f"{folder.as_uri()}/").partition("#")
             page = by_name.get(name.removesuffix(".html"))
             target = page and page.destinations.get(unquote(anchor).partition("&")[0], (0, None))
         else:
             links.append(link)
             continue
         if not target:
-            link.pop("/A", None)  # a tag may still know it
+            link.pop("/A", None)  # a tag may still refer to it
             continue
         target_page = writer.pages[page.first + target[0]].indirect_reference
         top = NullObject() if target[1] is None else FloatObject(target[1])
@@ -397,34 +402,36 @@ def lead_within(
         sheet[NameObject("/Annots")] = links
 
 
-def make(browser: Browser, folder: Path, toc: Path, out: Path, title: str, author: str = "") -> int:
-    """Print the book in a folder into a file; return how many pages it has."""
-    pages = list(order(toc))
-    anchors = wanted(folder, [name for name, _ in pages])
+def print_book(
+    browser: Browser, folder: Path, toc: Path, out: Path, title: str, author: str = ""
+) -> int:
+    """Print the built book in a folder into a file; return the number of sheets."""
+    pages = list(read_toc(toc))
+    anchors = linked_anchors(folder, [name for name, _ in pages])
     page = browser.new_page(
         viewport={"width": WIDTH, "height": 1123}, color_scheme="light", reduced_motion="reduce"
     )
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(TIMEOUT_MS)
     page.emulate_media(media="print")
     printed = []
     for name, track in pages:
-        text, made = on_paper(page, (folder / f"{name}.html").as_uri(), anchors[name])
+        text, made = print_page(page, (folder / f"{name}.html").as_uri(), anchors[name])
         printed.append(Printed(name, track, text, PdfReader(BytesIO(made))))
         print(f"  {text}: {len(printed[-1].reader.pages)} pages", flush=True)
     page.close()
-    # The list of contents is as long with numbers as without.
+    # The contents have the same length with and without page numbers.
     count = len(contents(browser, folder, title, printed).pages)
     for chapter in printed:
         chapter.first, count = count, count + len(chapter.reader.pages)
     printed.insert(0, Printed("", "", title, contents(browser, folder, title, printed)))
-    writer = join(printed, folder, title, author, feet(browser, printed, count))
+    writer = join(printed, folder, title, author, footers(browser, printed, count))
     out.parent.mkdir(parents=True, exist_ok=True)
     writer.write(out)
     return count
 
 
 def main(out: str = "_build/book.pdf") -> None:
-    """Print the book that stands in ``_build/html``."""
+    """Print the book in ``_build/html``."""
     folder = ROOT / "_build" / "html"
     if not (folder / "index.html").exists():
         raise SystemExit("pdf: there is no built book in _build/html; run make book first")
@@ -436,7 +443,7 @@ def main(out: str = "_build/book.pdf") -> None:
         except NoBrowserError as error:
             raise SystemExit(f"pdf: {error}") from None
         toc = ROOT / "_toc.yml"
-        count = make(browser, folder, toc, path, config["title"], config["author"])
+        count = print_book(browser, folder, toc, path, config["title"], config["author"])
         browser.close()
     print(f"The book on {count} pages, {path.stat().st_size / 1e6:.1f} MB: {path}")
 

@@ -13,7 +13,7 @@ from lnbook.widgets.base import CONTROLS
 from lnbook.widgets.replay import caption_ranking
 from lnlab.datasets.coco_val2017_layout import Layouts, features
 from tests.cases.readouts import check_says
-from tools.browser import named
+from tools.browser import browser_name
 
 PHONE = {"width": 390, "height": 844}
 CLOSE = 1e-12  # of penalties up to 1; both halves compute in float64
@@ -182,7 +182,7 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     page.get_by_label("Add another object").select_option(label="TV")
     stage = page.locator("[data-part='stage']").bounding_box()
     # Of a driver's tap Firefox makes no click.
-    tap = page.mouse.click if named(page) == "firefox" else page.touchscreen.tap
+    tap = page.mouse.click if browser_name(page) == "firefox" else page.touchscreen.tap
     tap(stage["x"] + 0.8 * stage["width"], stage["y"] + 0.2 * stage["height"])
     (dog, *at), (tv, *tv_box) = boxes(page)
     assert (dog, tv) == ("dog", "TV")

@@ -17,7 +17,7 @@ from lnbook.show import show
 from lnbook.widgets import base, norm_table
 from lnbook.widgets.norm_table import NORMS as SHEET_NORMS
 from lnbook.widgets.norm_table import NormTable
-from tools.browser import named
+from tools.browser import browser_name
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A page</title>
@@ -133,7 +133,7 @@ def test_what_shares_a_mean_in_the_sheet_is_framed_in_the_color_of_the_norm(page
 def test_the_names_of_lines_fit_and_cover_neither_each_other_nor_half_the_panel(page, width):
     page.set_viewport_size({"width": width, "height": 700})
     low = width == 390  # four panels on one screen
-    slack = 2 if named(page) == "firefox" else 1  # pixels: letters do not fill their line
+    slack = 2 if browser_name(page) == "firefox" else 1  # pixels: letters do not fill their line
     page.wait_for_function(
         f"() => {{ const svg = document.querySelector('.ln-panel svg'); "
         f"return svg.clientWidth < {width} && svg.clientHeight < 200 === {str(low).lower()} }}"

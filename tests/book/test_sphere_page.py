@@ -12,7 +12,7 @@ import pytest
 import lnlib
 from lnbook.widgets.sphere import ALT, WEB, Sphere, cloud
 from tests.book.conftest import go_to
-from tools.browser import named
+from tools.browser import browser_name
 from tools.sphere import HAS_GRADIENT, render
 
 EXACT = 1e-12
@@ -238,7 +238,7 @@ def test_its_foot_goes_in_and_out_along_the_plane(page):
     drag(page, "shadow", *(0.5 * np.subtract(at, middle)))
     assert row(page, "a − μ") == pytest.approx(1.5 * np.array(before), abs=0.03)
     # A hand of Firefox's driver stands on whole pixels.
-    within = 0.06 if named(page) == "firefox" else 0.03
+    within = 0.06 if browser_name(page) == "firefox" else 0.03
     assert row(page, "â") == pytest.approx(hat, abs=within)
     assert sum(row(page, "a")) == pytest.approx(mean, abs=0.02)
 

@@ -18,7 +18,7 @@ pytestmark = [
 def printed(taught, browser):
     out = taught / "book.pdf"
     built = taught / "_build" / "html"
-    count = pdf.make(browser, built, taught / "_toc.yml", out, "Two pages", "Ada and Bob")
+    count = pdf.print_book(browser, built, taught / "_toc.yml", out, "Two pages", "Ada and Bob")
     reader = PdfReader(out)
     assert count == len(reader.pages)
     return reader
@@ -128,7 +128,7 @@ def test_a_screen_reader_finds_headings_tables_and_what_figures_say(printed):
     assert list(owners) == sorted(owners)
     known = {one.indirect_reference.idnum for _, one in results}
     for sheet in printed.pages:
-        for marked in (sheet, *pdf.drawings(sheet)):
+        for marked in (sheet, *pdf.form_xobjects(sheet)):
             if marked is not sheet and "/StructParents" not in marked:
                 continue
             own = [tag.get_object() for tag in owners[marked["/StructParents"]].get_object()]
@@ -166,20 +166,20 @@ def test_no_page_has_one_line_where_smaller_letters_save_it(browser):
     for lines in range(60, 90):
         rows = "".join(f"<div>{k}</div>" for k in range(lines))
         page.set_content(f"<style>div {{ height: 20px; orphans: 1 }}</style><h1>A</h1>{rows}")
-        plain = pdf.paper(page, margin=pdf.MARGIN, scale=pdf.SCALE)
-        if pdf.thin(PdfReader(BytesIO(plain))):
-            result = pdf.without_thin_pages(page)
+        plain = pdf.print_a4(page, margin=pdf.MARGIN, scale=pdf.SCALE)
+        if pdf.count_short_sheets(PdfReader(BytesIO(plain))):
+            result = pdf.avoid_short_sheets(page)
             break
     page.close()
     assert result, "no number of lines leaves a page with one"
-    assert pdf.thin(PdfReader(BytesIO(result))) == 0
+    assert pdf.count_short_sheets(PdfReader(BytesIO(result))) == 0
 
 
 def test_a_playground_is_printed_after_training(browser, built_book):
     page = browser.new_page(viewport={"width": pdf.WIDTH, "height": 1123})
-    page.set_default_timeout(pdf.PATIENCE)
+    page.set_default_timeout(pdf.TIMEOUT_MS)
     page.emulate_media(media="print")
-    _, made = pdf.on_paper(page, (built_book / "introduction.html").as_uri(), [])
+    _, made = pdf.print_page(page, (built_book / "introduction.html").as_uri(), [])
     page.close()
     text = " ".join(p.extract_text() for p in PdfReader(BytesIO(made)).pages)
     without, with_norm = map(int, re.findall(r"(\d+)\s+of\s+100\s+digits\s+read", text))

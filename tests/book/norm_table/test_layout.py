@@ -19,7 +19,7 @@ from tests.book.norm_table.conftest import (
     shown_is,
     table_sheet,
 )
-from tools.browser import named
+from tools.browser import browser_name
 
 
 @pytest.mark.every_browser
@@ -119,7 +119,7 @@ def test_phone_holds_six_features_and_scrolls_wider_tables_inside_themselves(bro
     page = browse(html_of(table_sheet()), viewport=PHONE)
     reader = Reader(page)
     room = "r => [...r.querySelectorAll('.sheet-scroll')].map(e => e.scrollWidth - e.clientWidth)"
-    assert max(reader.root.evaluate(room)) <= (named(page) == "firefox")  # a rounded pixel
+    assert max(reader.root.evaluate(room)) <= (browser_name(page) == "firefox")  # a rounded pixel
     sizes = reader.root.evaluate(
         "r => [...r.querySelectorAll('input, select, textarea')].map(e => "
         "parseFloat(getComputedStyle(e).fontSize))"

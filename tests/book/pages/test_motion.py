@@ -3,7 +3,7 @@
 import pytest
 
 from tests.book.pages.conftest import assert_drawn, index, jump, move, stops, wait_drawn
-from tools.browser import named
+from tools.browser import browser_name
 
 
 def test_a_move_draws_each_panel_that_changes_once_and_no_other(visit, built_book):
@@ -55,7 +55,7 @@ def test_a_picture_stays_where_it_is_once_its_widest_numbers_were_seen(visit, bu
                     wait_drawn(v.page, root)
                     rounds.append(root.evaluate(place))
         second = rounds[len(rounds) // 2 :]
-        if named(v.page) == "chromium":  # in whose letters it does have to make room
+        if browser_name(v.page) == "chromium":  # in whose letters it does have to make room
             assert rounds[0] != second[0]
         assert all(places == second[0] for places in second)
 

@@ -24,13 +24,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CHEAP = (
+QUICK_TESTS = (
     "tests/test_house.py",
     "tests/book/test_notebooks.py",
     "tests/lnlib/norms",
     "tests/lnlib/cells",
 )
-SECONDS = 60  # none begins later; the longest takes less than half a minute
+TIME_LIMIT_S = 60  # after which no test starts; the longest takes less than half a minute
 
 
 def git(*arguments: str, root: Path = ROOT) -> list[str]:
@@ -58,7 +58,7 @@ def near(name: str, root: Path = ROOT) -> list[str]:
     if path.parts[0] == "tests":
         if path.name.startswith("test_"):
             return [name]
-        shared = path.suffix == ".py" and path.parent != Path("tests")  # by all: for `make test`
+        shared = path.suffix == ".py" and path.parent != Path("tests")  # else all tests use it
         siblings = sorted((root / path.parent).rglob("test_*.py")) if shared else []
         return [str(test_path.relative_to(root)) for test_path in siblings]
     inside = [p for p in path.parent.parts if p not in ("book", "tools")]
@@ -69,22 +69,22 @@ def near(name: str, root: Path = ROOT) -> list[str]:
     mirror, missing = root.joinpath("tests"), list(inside)
     while missing and (mirror / missing[0]).is_dir():
         mirror /= missing.pop(0)
-    stem = path.stem.strip("_")  # __main__ has the folder main
-    of_its_name = [*named(mirror, stem), *([mirror / stem] if (mirror / stem).is_dir() else [])]
-    if missing:  # no folder mirrors its own: those of the folder's name, wherever they are
-        called = [test for name in reversed(missing) for test in named(mirror, name)]
-        result = [*called, *of_its_name] or named(root / "tests", missing[-1], deep=True)
+    stem = path.stem.strip("_")  # tests of __main__ are in main
+    by_name = [*named(mirror, stem), *([mirror / stem] if (mirror / stem).is_dir() else [])]
+    if missing:  # no folder mirrors its own: all tests with the name of the folder
+        by_folder = [test for name in reversed(missing) for test in named(mirror, name)]
+        result = [*by_folder, *by_name] or named(root / "tests", missing[-1], deep=True)
     elif inside:
         candidates = sorted(mirror.rglob("test_*.py"))
-        result = of_its_name or sorted(
+        result = by_name or sorted(
             candidates, key=lambda test_path: -test_path.read_text("utf-8").count(stem)
         )
     else:
-        result = of_its_name or named(mirror, stem, deep=True)
-    if path.suffix == ".ipynb":  # what holds every chapter together holds this one
+        result = by_name or named(mirror, stem, deep=True)
+    if path.suffix == ".ipynb":  # tests of all notebooks
         result.append(root / "tests/book/test_notebooks.py")
-    shown = pages(path, root)  # first, where they alone run it
-    result = [*result, *shown] if path.suffix == ".py" else [*shown, *result]
+    page_tests = pages(path, root)  # first for JavaScript and CSS, which only these run
+    result = [*result, *page_tests] if path.suffix == ".py" else [*page_tests, *result]
     return [str(test_path.relative_to(root)) for test_path in dict.fromkeys(result)]
 
 
@@ -97,8 +97,8 @@ def named(folder: Path, name: str, deep: bool = False) -> list[Path]:
 def pages(path: Path, root: Path) -> list[Path]:
     """Return the tests of pages with a widget, or with the widgets that share its script."""
     package, book = root / "book/lnbook", root / "tests/book"
-    shown = {package / name for name in ("diagrams", "explorer", "widgets")}
-    if shown.isdisjoint((root / path).parents):
+    folders = {package / name for name in ("diagrams", "explorer", "widgets")}
+    if folders.isdisjoint((root / path).parents):
         return []
     if (root / path).with_name(f"{path.parent.name}.css").exists():
         widgets = [path.parent.name]
@@ -156,8 +156,8 @@ def main(arguments: list[str]) -> int:
     files = changed()
     first = list(dict.fromkeys(test for name in files for test in near(name)))
     print(f"{len(files)} files have changed; nearest: {' '.join(first) or 'none'}", flush=True)
-    paths = [*first, *(path for path in CHEAP if path not in first)]
-    return pytest.main(["-q", *arguments, *paths], plugins=[Clock(SECONDS)])
+    paths = [*first, *(path for path in QUICK_TESTS if path not in first)]
+    return pytest.main(["-q", *arguments, *paths], plugins=[Clock(TIME_LIMIT_S)])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run chapters as a reader would, and store only the text that their cells print.
+"""Run chapters, and store only the text outputs of their cells.
 
 Usage: python tools/notebooks.py [--check | --no-run] book/*.ipynb
 
@@ -30,17 +30,17 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import git_remote  # noqa: E402
 from setup_cell import CELL, FOLDED, setup_cell, sources_in_repository  # noqa: E402
 
-NOT_SHOWN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+HIDING_TAGS = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 
 def main(paths: list[str]) -> None:
     """Run and store each notebook."""
-    os.environ.pop("LNLIB_STATIC", None)  # the live outputs, not the built book's
+    os.environ.pop("LNLIB_STATIC", None)  # outputs as in JupyterLab, not as in the built book
     run, check = "--no-run" not in paths, "--check" in paths
     differs = False
     for path in (path for path in paths if not path.startswith("--")):
         stored = nbformat.read(path, as_version=4)
-        notebook = opened_alone(copy.deepcopy(stored))
+        notebook = with_setup_cell(copy.deepcopy(stored))
         if run:
             NotebookClient(
                 notebook,
@@ -60,7 +60,7 @@ def main(paths: list[str]) -> None:
 
 
 def differences(stored: nbformat.NotebookNode, ran: nbformat.NotebookNode) -> list[str]:
-    """Return for each cell whose printed text differs from the stored text what both are."""
+    """Return a description of each cell whose printed text differs from the stored text."""
     before, after = (
         [c for c in notebook.cells if c.cell_type == "code"] for notebook in (stored, ran)
     )
@@ -74,7 +74,7 @@ def differences(stored: nbformat.NotebookNode, ran: nbformat.NotebookNode) -> li
 
 
 def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
-    """Return what a cell prints: the stream or kind of output, and the text."""
+    """Return the stream or output type, and the text, of each text output of a cell."""
     results = []
     for output in merged(cell.outputs):
         text = output.text if output.output_type == "stream" else _plain(output)
@@ -87,8 +87,8 @@ def _plain(output: nbformat.NotebookNode) -> str | None:
     return output.get("data", {}).get("text/plain")
 
 
-def opened_alone(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Make the first code cell install the library, folded, and return the notebook."""
+def with_setup_cell(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Insert the folded code cell that installs the library, in place, and return the notebook."""
     cells = [cell for cell in notebook.cells if cell.id != CELL]
     code = setup_cell(sources_in_repository(git_remote.repository_url(ROOT)))
     cell = nbformat.v4.new_code_cell(code, id=CELL, execution_count=1)  # it is the first
@@ -111,7 +111,7 @@ def text_only(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         if cell.cell_type != "code":
             continue
         cell.metadata.pop("execution", None)
-        if cell.source.startswith("Quiz("):  # or the answers stand above the questions
+        if cell.source.startswith("Quiz("):  # the code contains the answers
             cell.metadata["tags"] = ["remove-input"]
         for output in cell.outputs:
             if "data" in output:
@@ -129,15 +129,15 @@ def folded(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     solution = False
     for cell in notebook.cells:
         if cell.cell_type != "code":
-            for gate in re.findall(r"\{solution-(start|end)\}", cell.source):
-                solution = gate == "start"
+            for end in re.findall(r"\{solution-(start|end)\}", cell.source):
+                solution = end == "start"
             continue
         for key in ("cellView", "jupyter"):
             cell.metadata.pop(key, None)
         if solution:
             hidden = {"source_hidden": True, "outputs_hidden": True}
             cell.metadata |= FOLDED | {"jupyter": hidden}
-        elif NOT_SHOWN & set(cell.metadata.get("tags", [])):
+        elif HIDING_TAGS & set(cell.metadata.get("tags", [])):
             cell.metadata |= FOLDED
         elif "exercises.check(" in cell.source:
             cell.metadata["tags"] = ["remove-output"]

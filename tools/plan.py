@@ -30,10 +30,10 @@ from lnlab import experiments, records
 from lnlab.config import Settings
 from lnlab.experiment import Experiment, Grid
 
-# A name takes the next planned grid of its experiment, the last of several all that are left.
-ORDER = ("attentive_reader", "handwriting", "draw", "mnist", "skip_thoughts")
+# Each occurrence of a name stands for the next planned grid, the last one for all that are left.
+PRIORITY = ("attentive_reader", "handwriting", "draw", "mnist", "skip_thoughts")
 PENDING = Path(__file__).parents[1] / "pending_runs"
-TIMED_S, FIRST = 4.0, 20  # seconds of a kind of run, after so many updates
+TIMING_S, NUM_WARMUP_UPDATES = 4.0, 20
 
 
 class Planned(NamedTuple):
@@ -53,7 +53,7 @@ class Planned(NamedTuple):
 
 def planned() -> Iterator[Planned]:
     """Yield all planned grids by priority."""
-    order = [*ORDER, *(name for name in experiments.names() if name not in ORDER)]
+    order = [*PRIORITY, *(name for name in experiments.names() if name not in PRIORITY)]
     left = {name: list(experiments.find(name).planned) for name in order}
     number = 0
     for k, name in enumerate(order):
@@ -74,23 +74,25 @@ def seconds(experiment: Experiment, settings: Settings, data: Any) -> float:
     run = experiment.run_class(settings, data, seed=0, device="cpu", **step)
     run.model.train()
     first = _timed(lambda: _measure(run))
-    warm = min(FIRST, run.updates_per_epoch // 2)
-    list(run.advance(0, 0, warm))  # what is compiled or loaded at the first update
+    warm = min(NUM_WARMUP_UPDATES, run.updates_per_epoch // 2)
+    list(run.advance(0, 0, warm))  # compilation and caches
     begin, taken = time.process_time(), 0
     for count, _ in run.advance(0, warm, run.updates_per_epoch):
         taken += count
-        if time.process_time() - begin > TIMED_S:
+        if time.process_time() - begin > TIMING_S:
             break
-    an_update = (time.process_time() - begin) / max(1, taken)
+    update_s = (time.process_time() - begin) / max(1, taken)
     later = _timed(lambda: _measure(run))
     points = len(measuring_points(run.updates_per_epoch, settings.first_epoch_points))
     points += settings.epochs
-    # Skip-thoughts' vectors are judged at some points alone, the first among them.
-    judged = settings.epochs // every if (every := getattr(settings, "judge_every", None)) else 0
+    # Skip-thoughts evaluates its vectors only at some points, which include the first.
+    num_evaluations = (
+        settings.epochs // every if (every := getattr(settings, "judge_every", None)) else 0
+    )
     return (
-        settings.epochs * run.updates_per_epoch * an_update
+        settings.epochs * run.updates_per_epoch * update_s
         + points * later
-        + judged * max(0.0, first - later)
+        + num_evaluations * max(0.0, first - later)
     )
 
 

@@ -18,7 +18,7 @@ def planned(monkeypatch):
     """One planned grid, of runs that the book happens to have."""
     weights = experiments.find("weights")
     book = weights.grids[0]
-    monkeypatch.setattr(plan, "ORDER", ("weights",))
+    monkeypatch.setattr(plan, "PRIORITY", ("weights",))
     monkeypatch.setattr(experiments, "names", lambda: ("weights",))
     object.__setattr__(weights, "planned", (Grid(book.seeds[:1], book.overrides),))
     yield list(plan.planned())

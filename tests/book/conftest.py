@@ -24,6 +24,7 @@ from tools.server import serve
 
 ROOT = Path(__file__).parents[2]
 READY = "e => ['yes', 'failed'].includes(e.dataset.ready)"
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1300, "height": 900}
 PATIENCE = 180_000  # ms; a limit against hanging, not a measure of speed
 FIREFOX = any(map(shutil.which, browsers.FIREFOX))
 TOC = "format: jb-book\nroot: introduction\nchapters:\n{chapters}"
@@ -202,7 +203,7 @@ def visit(browser):
 
     @contextmanager
     def open_page(site, name, query="", before=None, until="load", **options):
-        context = browser.new_context(**({"viewport": {"width": 1300, "height": 900}} | options))
+        context = browser.new_context(**({"viewport": DESK} | options))
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         v = Visit(page)
@@ -229,6 +230,42 @@ def visit(browser):
             context.close()
 
     return open_page
+
+
+@pytest.fixture(scope="module")
+def browse(browser, tmp_path_factory):
+    """``browse(source, **options)``: a page of that source; its ``complaints`` are noted."""
+    contexts = []
+
+    def open_page(source, **options):
+        path = tmp_path_factory.mktemp("page") / "page.html"
+        path.write_text(source, "utf-8")
+        contexts.append(browser.new_context(**({"viewport": DESK} | options)))
+        page = contexts[-1].new_page()
+        page.complaints = []
+        page.on("pageerror", lambda e: page.complaints.append(str(e)))
+        page.on("console", lambda m: page.complaints.append(m.text))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def scripts(request, browser):
+    """A page with the scripts of a widget and nothing else: the module's ``SCRIPTS`` names both.
+
+    Its ``MORE``, if there is any, is run after them.
+    """
+    web, *names = request.module.SCRIPTS
+    page = browser.new_page()
+    within_reach = "".join(f"\nwindow.{name} = {name};" for name in names)
+    more = getattr(request.module, "MORE", "")
+    page.add_script_tag(content=web.source() + within_reach + more)
+    yield page
+    page.close()
 
 
 def go_to(page, address):

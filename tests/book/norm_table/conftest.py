@@ -3,24 +3,18 @@
 The page is made here from the style sheets of the theme and of the book; it needs no built book.
 """
 
-import importlib.util
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lnbook.figures import colors
 from lnbook.show import NormTable
-from lnbook.widgets import base
 from lnbook.widgets.norm_table import WEB
 from lnbook.widgets.norm_table.state import EPS, TEST_TIME, State
 from lnbook.widgets.norm_table.words import MESSAGES
 from lnlib import norms
+from tests.cases.themed_page import themed
 
-ROOT = Path(__file__).parents[3]
-STATIC = ROOT / "book" / "_static"
 TABLE = np.array(
     [
         [2.47, -2.92, 1.04, 4.77, 11.41, 7.69],
@@ -30,45 +24,7 @@ TABLE = np.array(
     ]
 )
 RUNNING = (np.array([15.5, 14.0, 20.0, 22.0, 25.0, 24.0]), np.array([9.0, 4.0, 1.0, 16.0, 25, 2]))
-PHONE, DESK = {"width": 390, "height": 844}, {"width": 1300, "height": 900}
-
-
-def package(name, path):
-    return Path(importlib.util.find_spec(name).origin).parent / path
-
-
-LOOK = [
-    package("pydata_sphinx_theme", "theme/pydata_sphinx_theme/static/styles/theme.css"),
-    package(
-        "pydata_sphinx_theme", "theme/pydata_sphinx_theme/static/styles/pydata-sphinx-theme.css"
-    ),
-    package("sphinx_book_theme", "theme/sphinx_book_theme/static/styles/sphinx-book-theme.css"),
-    package("myst_nb", "static/mystnb.css"),
-    STATIC / "custom.css",
-    base.HERE / "controls.css",
-    WEB.folder / "norm_table.css",
-]
-
-
-def html_of(*sheets, theme="light", script=True):
-    """A page as the book has it around an output, 760 pixels for a card on a desk."""
-    look = re.sub(r"@import [^;]*;", "", "".join(path.read_text("utf-8") for path in LOOK))
-    look += colors.css()
-    cards = "".join(
-        '<div class="cell_output" style="padding: 0"><div class="output text_html">'
-        f"{s.to_html()}</div></div>"
-        for s in sheets
-    )
-    code = f"<script>{WEB.book()}</script>" if script else ""
-    block = 'style="display: block; max-width: none; padding: 0"'
-    return (
-        f'<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>Sheet</title><link rel="icon" href="data:,"><style>{look}</style><body {block}>'
-        f'<main class="bd-main" {block}><article class="bd-article" style="max-width: 760px; '
-        f'padding: 16px; margin: auto; box-sizing: content-box"><h1>A table</h1>{cards}'
-        f"</article></main>{code}</body></html>"
-    )
+READY = "document.querySelector('.ln-norm-table').dataset.ready"
 
 
 def table_sheet(**changes):
@@ -143,14 +99,6 @@ class Reader:
             cell=tuple(snapshot["cell"]),
         )
 
-    def set(self, kind):
-        """Cells that are outlined, in the input (x) or the output (y)."""
-        return set(map(tuple, self.snapshot()["set"][kind]))
-
-    def margins(self):
-        """The statistics in sight: where they stand, and what they say."""
-        return self.snapshot()["margins"]
-
 
 SEEN = """r => {
   const texts = {}, said = {}, chosen = {}, set = { x: [], y: [] };
@@ -177,37 +125,17 @@ SEEN = """r => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def browse(browser, tmp_path_factory):
-    """``with browse(page html, …) as page`` would nest deeply: contexts are closed at the end."""
-    contexts = []
-
-    def open_page(source, wait=True, before=None, **options):
-        path = tmp_path_factory.mktemp("sheet") / "page.html"
-        path.write_text(source, "utf-8")
-        context = browser.new_context(**({"viewport": DESK} | options))
-        contexts.append(context)
-        page = context.new_page()
-        page.requests, page.complaints = [], []
-        page.on("request", lambda r: page.requests.append(r.url))
-        page.on("pageerror", lambda e: page.complaints.append(str(e)))
-        page.on("console", lambda m: page.complaints.append(m.text))
-        if before:
-            before(page)
-        page.goto(path.as_uri())
-        if wait:
-            page.wait_for_function("document.querySelector('.ln-norm-table').dataset.ready")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
+def open_sheet(browse, *sheets, theme="light", **options):
+    """A page with sheets that have come to life."""
+    page = browse(themed(WEB, *(sheets or [table_sheet()]), theme=theme), **options)
+    page.wait_for_function(READY)
+    return page
 
 
 @pytest.fixture(scope="module")
 def shared(browse):
-    """One page for all the tests of this file; at the end it has not complained."""
-    page = browse(html_of(table_sheet()))
+    """One page for all the tests of a file; at the end it has not complained."""
+    page = open_sheet(browse)
     yield page
     assert page.complaints == []
 
@@ -216,11 +144,8 @@ def shared(browse):
 def reader(shared):
     """The page as at the start."""
     shared.reload()
-    shared.wait_for_function("document.querySelector('.ln-norm-table').dataset.ready")
+    shared.wait_for_function(READY)
     return Reader(shared)
-
-
-# The arithmetic.
 
 
 def oracle(name, x, gain, bias, eps, groups, running):
@@ -239,9 +164,6 @@ def oracle(name, x, gain, bias, eps, groups, running):
         if name == "instance norm":
             return norms.instance_norm(x[..., None], gain, bias, eps=eps)[..., 0]
         return gain * x + bias
-
-
-# What is displayed.
 
 
 def shown_is(text, value):
@@ -319,9 +241,6 @@ def assert_page_is_right(reader):
     assert snapshot["said"]["about"] == MESSAGES["about"][state.norm]
 
 
-# Normalization sets.
-
-
 def set_by_trial(name, x, cell, groups):
     """The inputs that move this output: by lnlib.norms, pushing one after the other."""
     ones, zeros = np.ones(x.shape[1]), np.zeros(x.shape[1])
@@ -336,22 +255,3 @@ def set_by_trial(name, x, cell, groups):
         if output(pushed) != output(x):
             moved.add(place)
     return moved
-
-
-# Keyboard.
-
-
-def at(reader):
-    return reader.page.evaluate("document.activeElement.dataset.at")
-
-
-def busy(reader, what):
-    """Bring the sheet into one of the states that look different."""
-    if what == "groups and a wrong cell":
-        reader.choose("norm", "group norm")
-        reader.type("x", 1, 1, "abc")
-        reader.root.locator("summary").click()
-    if what == "batch, 16 by 8":
-        reader.choose("norm", "batch norm")
-        reader.paste(write(np.arange(128.0).reshape(16, 8) ** 2 % 83))
-        reader.cell("x", 3, 7).focus()

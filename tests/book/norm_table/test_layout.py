@@ -6,117 +6,92 @@ import numpy as np
 import pytest
 
 from lnbook.show import NormTable
+from lnbook.widgets.norm_table import WEB
 from lnbook.widgets.norm_table.state import TEST_TIME
 from lnlib import norms
-from tests.book.norm_table.conftest import (
-    DESK,
-    PHONE,
-    TABLE,
-    Reader,
-    at,
-    busy,
-    html_of,
-    shown_is,
-    table_sheet,
-)
+from tests.book.conftest import DESK, PHONE
+from tests.book.norm_table.conftest import TABLE, Reader, open_sheet, shown_is, table_sheet, write
+from tests.cases.themed_page import themed
 from tools.browser import browser_name
+
+ACTIVE = """(() => { const e = document.activeElement;
+  return e.dataset.at ?? e.dataset.do ?? e.tagName; })()"""
 
 
 @pytest.mark.every_browser
-def test_keys_move_as_in_a_spreadsheet(reader):
+def test_keys_move_as_in_a_spreadsheet_and_within_a_text_the_cursor(reader):
     reader.cell("x", 0, 0).focus()
     moves = [
         ("ArrowDown", "x 1 0"), ("Enter", "x 2 0"), ("Shift+Enter", "x 1 0"), ("ArrowUp", "x 0 0"),
         ("ArrowUp", "x 0 0"), ("ArrowRight", "x 0 1"), ("ArrowLeft", "x 0 0"),
-        ("ArrowLeft", "x 0 0"), ("Tab", "x 0 1"), ("Shift+Tab", "x 0 0"),
-        ("ArrowDown", "x 1 0"), ("ArrowDown", "x 2 0"), ("ArrowDown", "x 3 0"),
-        ("ArrowDown", "gain 0 0"), ("ArrowDown", "bias 0 0"), ("ArrowDown", "bias 0 0"),
-        ("ArrowUp", "gain 0 0"), ("ArrowUp", "x 3 0"),
+        ("ArrowLeft", "x 0 0"), ("ArrowDown", "x 1 0"), ("ArrowDown", "x 2 0"),
+        ("ArrowDown", "x 3 0"), ("ArrowDown", "gain 0 0"), ("ArrowDown", "bias 0 0"),
+        ("ArrowDown", "bias 0 0"), ("ArrowUp", "gain 0 0"), ("ArrowUp", "x 3 0"),
     ]  # fmt: skip
     for key, where in moves:
         reader.page.keyboard.press(key)
-        assert at(reader) == where, key
+        assert reader.page.evaluate(ACTIVE) == where, key
     reader.cell("y", 3, 5).click()
     reader.page.keyboard.press("ArrowUp")
-    assert at(reader) == "y 2 5"
+    assert reader.page.evaluate(ACTIVE) == "y 2 5"
     assert reader.state().cell == (2, 5)
-
-
-@pytest.mark.every_browser
-def test_within_a_text_left_and_right_move_the_cursor(reader):
     reader.type("x", 0, 1, "12")
     reader.page.keyboard.press("ArrowLeft")
-    assert at(reader) == "x 0 1"
     reader.page.keyboard.type("0")
     assert reader.texts()[0][1] == "102"
     reader.page.keyboard.press("End")
     reader.page.keyboard.press("ArrowRight")
-    assert at(reader) == "x 0 2"
+    assert reader.page.evaluate(ACTIVE) == "x 0 2"
 
 
 def test_the_tab_key_visits_every_control_in_the_order_of_the_page(reader):
     reader.page.locator("h1").click()
     stops = []
-    for _ in range(60):
+    while not stops or stops[-1] != "SUMMARY":
         reader.page.keyboard.press("Tab")
-        stop = reader.page.evaluate(
-            "(() => { const e = document.activeElement; return e.dataset.at ?? e.dataset.do ?? "
-            "e.tagName })()"
-        )
-        if stop == "BODY":
-            break
-        stops.append(stop)
+        stops.append(reader.page.evaluate(ACTIVE))
+        assert len(stops) < 60, stops
     cells = [f"x {i} {j}" for i, j in np.ndindex(4, 6)]
     affine = [f"{which} 0 {j}" for which in ("gain", "bias") for j in range(6)]
     steps = ["less example", "more example", "less feature", "more feature", "new", "start"]
     assert stops == ["SELECT", "SELECT", *steps, *cells, *affine, "SUMMARY"]
 
 
-def test_focus_stays_where_the_tables_are_made_anew(reader):
-    reader.cell("x", 2, 3).focus()
-    reader.paste_at(2, 3, "1\t2")
-    assert at(reader) == "x 2 3"
-
-
-# Names, themes, widths, paper, no script.
-
-
-def test_every_field_and_every_control_has_a_name(browse):
-    columns = ["height", "width", "depth", "mass", "age", "price"]
-    reader = Reader(browse(html_of(table_sheet(columns=columns))))
-    names = reader.root.evaluate(
-        "r => [...r.querySelectorAll('[data-at^=x], [data-at^=g], [data-at^=b]')]"
-        ".map(e => e.ariaLabel)"
-    )
-    assert names[0] == "example 1, height"
-    assert names[-1] == "the bias of price"
-    assert len(set(names)) == 24 + 12
+def test_columns_have_their_names_which_cannot_end_the_script_of_the_page(browse):
+    title, columns = "</script><b>x</b>", ["</script>", "<!--", "&amp;", "\"'", "height", "mass"]
+    sheet = table_sheet(title=title, columns=columns)
+    reader = Reader(open_sheet(browse, sheet))
+    snapshot = reader.snapshot()
+    assert snapshot["names"][0] == ["x 0 0", f"example 1, {columns[0]}"]
+    assert snapshot["names"][-1] == ["bias 0 5", "the bias of mass"]
+    assert snapshot["said"]["text"] == sheet.read(reader.state(snapshot)).text
     heads = reader.root.locator(".sheet-x thead th").all_text_contents()
     assert heads == [*columns, "mean and standard deviation"]
-    assert reader.message("text").startswith("Example 2, depth shares its mean")
-    assert reader.root.locator("table th:not([scope])").count() == 0
-    assert reader.root.get_attribute("role") == "group"
-    assert reader.root.locator("[role=status][aria-live=polite] .sheet-text").count() == 1
+    assert reader.root.locator(".sheet-title").text_content() == title
+    assert json.loads(reader.root.locator(".sheet-data").text_content())["columns"] == columns
 
 
-@pytest.mark.parametrize(
-    ("theme", "view", "what"),
-    [
-        ("light", DESK, "start"),
-        ("dark", PHONE, "start"),
-        ("light", PHONE, "groups and a wrong cell"),
-        ("dark", DESK, "groups and a wrong cell"),
-        ("light", DESK, "batch, 16 by 8"),
-    ],
-)
-def test_axe_finds_nothing(browse, violations, theme, view, what):
-    page = browse(html_of(table_sheet(alt="Numbers to type over"), theme=theme), viewport=view)
-    busy(Reader(page), what)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(browse, violations, theme):
+    """Of a start, of groups with a wrong cell, of a large batch."""
+    page = open_sheet(browse, table_sheet(alt="Numbers to type over"), theme=theme)
+    reader = Reader(page)
+    for view in (DESK, PHONE):
+        page.set_viewport_size(view)
+        assert violations(page) == []
+    reader.choose("norm", "group norm")
+    reader.type("x", 1, 1, "abc")
+    reader.root.locator("summary").click()
     assert violations(page) == []
+    reader.choose("norm", "batch norm")
+    reader.paste(write(np.arange(128.0).reshape(16, 8) ** 2 % 83))
+    reader.cell("x", 3, 7).focus()
+    assert violations(page) == []
+    assert page.complaints == []
 
 
 def test_phone_holds_six_features_and_scrolls_wider_tables_inside_themselves(browse):
-    page = browse(html_of(table_sheet()), viewport=PHONE)
+    page = open_sheet(browse, viewport=PHONE)
     reader = Reader(page)
     room = "r => [...r.querySelectorAll('.sheet-scroll')].map(e => e.scrollWidth - e.clientWidth)"
     assert max(reader.root.evaluate(room)) <= (browser_name(page) == "firefox")  # a rounded pixel
@@ -128,80 +103,56 @@ def test_phone_holds_six_features_and_scrolls_wider_tables_inside_themselves(bro
     reader.press("more feature", 2)
     reader.type("x", 0, 0, "-123456.789")
     assert min(reader.root.evaluate(room)) > 1
-    page.evaluate("scrollTo(1000, 0)")
-    beyond = "(r => r.scrollWidth - r.clientWidth)(document.documentElement)"
-    assert page.evaluate(f"[scrollX, {beyond}]") == [0, 0]
+    assert page.evaluate("(r => r.scrollWidth - r.clientWidth)(document.documentElement)") == 0
 
 
 def test_a_field_is_as_wide_as_its_number(browse):
+    short = "r => [...r.querySelectorAll('input')].map(e => e.scrollWidth - e.clientWidth)"
     for view in (DESK, PHONE):
-        reader = Reader(browse(html_of(table_sheet()), viewport=view))
-        short = "r => [...r.querySelectorAll('input')].map(e => e.scrollWidth - e.clientWidth)"
-        for text in ("18.18", "-99.99", "12345.678", "-1.25e-10", "1234567890"):
+        reader = Reader(open_sheet(browse, viewport=view))
+        for text in ("-99.99", "12345.678", "-1.25e-10", "1234567890"):
             reader.type("x", 0, 0, text)
             assert max(reader.root.evaluate(short)) <= 0, text
 
 
-def test_desk_has_input_and_output_side_by_side(browse):
-    page = browse(html_of(table_sheet()))
-    boxes = [page.locator(f".sheet-{kind} tbody").bounding_box() for kind in "xy"]
-    assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
-    rows = [
-        page.evaluate(
-            "k => [...document.querySelectorAll(`.sheet-${k} tbody tr`)]"
-            ".filter(e => e.offsetParent).map(e => e.getBoundingClientRect().top)",
-            kind,
-        )
-        for kind in "xy"
-    ]
-    assert rows[0] == pytest.approx(rows[1], abs=1)  # an example is one line through both
+TOPS = """kind => [...document.querySelectorAll(`.sheet-${kind} tbody tr`)]
+  .filter((e) => e.offsetParent).map((e) => e.getBoundingClientRect().top)"""
 
 
-def test_without_javascript_it_is_a_table_to_read(browse):
-    page = browse(html_of(table_sheet()), wait=False, java_script_enabled=False)
-    rows = page.locator(".sheet-y tbody tr").all()
-    want = norms.layer_norm(TABLE)
-    for row, numbers in zip(rows, want, strict=True):
+def test_desk_has_input_and_output_side_by_side(shared):
+    x, y = (shared.locator(f".sheet-{kind} tbody").bounding_box() for kind in "xy")
+    assert x["x"] + x["width"] <= y["x"]
+    # An example is one line through both.
+    assert shared.evaluate(TOPS, "x") == pytest.approx(shared.evaluate(TOPS, "y"), abs=1)
+
+
+def test_without_javascript_it_is_a_table_to_read_as_high_as_with_it(browse):
+    page = browse(themed(WEB, table_sheet(), script=False))
+    height = page.locator(".ln-norm-table").bounding_box()["height"]
+    page = browse(themed(WEB, table_sheet()), java_script_enabled=False)
+    for row, numbers in zip(
+        page.locator(".sheet-y tbody tr").all(), norms.layer_norm(TABLE), strict=True
+    ):
         texts = row.locator("td").all_text_contents()
         assert all(shown_is(t, v) for t, v in zip(texts, numbers, strict=True))
-    assert page.locator(".sheet-x").inner_text().count("μ") == 4
     assert page.locator(".sheet-text").is_visible()
     assert page.locator("noscript").is_visible()
-    for part in (".sheet-controls", ".sheet-paste"):
-        assert not page.locator(part).is_visible()
-    assert page.locator("input").count() == 0
-
-
-def test_the_card_keeps_its_height_when_the_script_comes(browse):
-    for view in (DESK, PHONE):
-        without = browse(html_of(table_sheet(), script=False), wait=False, viewport=view)
-        height = "document.querySelector('.ln-norm-table').getBoundingClientRect().height"
-        with_it = browse(html_of(table_sheet()), viewport=view)
-        assert with_it.evaluate(height) == pytest.approx(without.evaluate(height), abs=1)
+    assert not page.locator(".sheet-controls, .sheet-paste").filter(visible=True).count()
+    with_it = open_sheet(browse).locator(".ln-norm-table").bounding_box()["height"]
+    assert with_it == pytest.approx(height, abs=1)
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
 def test_paper_has_the_tables_and_no_controls(browse):
-    page = browse(html_of(table_sheet()))
+    page = open_sheet(browse)
     page.emulate_media(media="print")
     for part in (".sheet-x", ".sheet-y", ".sheet-text"):
         assert page.locator(part).is_visible()
     assert not page.locator(".sheet-controls").is_visible()
 
 
-def test_nothing_leaves_the_page(browse):
-    page = browse(html_of(table_sheet()))
-    reader = Reader(page)
-    busy(reader, "batch, 16 by 8")
-    reader.paste("1 2\n3 4")
-    assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
-    stored = "[localStorage.length, sessionStorage.length, document.cookie]"
-    assert page.evaluate(stored) == [0, 0, ""]
-    assert page.complaints == []
-
-
 def test_two_sheets_on_a_page_do_not_disturb_each_other(browse):
-    page = browse(html_of(table_sheet(), NormTable([[1.0, 2.0, 4.0]], title="Another")))
+    page = open_sheet(browse, table_sheet(), NormTable([[1.0, 2.0, 4.0]], title="Another"))
     first, second = (Reader(page, f".cell_output:nth-of-type({n}) .ln-norm-table") for n in (1, 2))
     second.type("x", 0, 0, "9")
     assert np.array_equal(np.array(first.texts(), float), TABLE)
@@ -210,13 +161,3 @@ def test_two_sheets_on_a_page_do_not_disturb_each_other(browse):
     assert len(ids) == len(set(ids))
     options = second.root.locator(".sheet-norm option").all_text_contents()
     assert TEST_TIME not in options
-
-
-def test_the_data_of_the_page_cannot_end_its_script(browse):
-    title = "</script><b>x</b>"
-    columns = ["</script>", "<!--", "&amp;", "\"'", "e", "f"]
-    page = browse(html_of(table_sheet(title=title, columns=columns)))
-    heads = page.locator(".sheet-y thead th").all_text_contents()
-    assert heads == columns
-    assert page.locator(".sheet-title").text_content() == title
-    assert json.loads(page.locator(".sheet-data").text_content())["columns"] == columns

@@ -8,9 +8,9 @@ import pytest
 from lnbook.show import Quiz, choose, number, order
 from lnbook.widgets.quiz import WEB
 from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, plain_text
+from tests.book.conftest import DESK, PATIENCE
 
 STATIC = Path(__file__).parents[3] / "book" / "_static"
-PATIENCE = 180_000  # ms; a limit against hanging, not a measure of speed
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A page</title>
 <meta name="viewport" content="width=device-width"><style>
 html {{ color-scheme: light dark; font: 16px/1.6 sans-serif; --pst-color-text-base: #222832;
@@ -83,7 +83,7 @@ def reader(browser):
 
     @contextmanager
     def read(**options):
-        context = browser.new_context(**({"viewport": {"width": 1300, "height": 900}} | options))
+        context = browser.new_context(**({"viewport": DESK} | options))
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         complaints = []
@@ -162,9 +162,6 @@ def spoken(question, answer):
     """What Python says of an answer, as the page shows it."""
     right, why = question.judge(answer)
     return f"{RIGHT if right else NOT_YET} {plain_text(why)}"
-
-
-# Keeping.
 
 
 def answer_all(page):

@@ -1,7 +1,5 @@
 """Numbers typed and pasted into a sheet: how the page takes them apart, and where they land."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -61,14 +59,6 @@ def test_pasted_blocks_are_read_alike(shared):
         assert block(text) == (rows, separator), text
         page = shared.evaluate("t => lnNormTable.block(t)", text)
         assert (page["rows"], page["separator"]) == (rows, separator), text
-
-
-def test_what_numpy_prints_can_be_pasted(reader):
-    x = np.random.default_rng(5).normal(0, 30, (4, 8))
-    for text in (str(x), repr(x)):
-        reader.paste(text)
-        numbers = np.array(re.findall(r"-?\d+\.\d*", text), float)
-        assert np.array_equal(np.array(reader.texts(), float).ravel(), numbers)
 
 
 def test_a_block_lands_at_the_cell_and_one_number_is_pasted_as_it_is_typed(reader):

@@ -5,7 +5,7 @@ import pytest
 
 from lnbook.widgets.norm_table.state import NORMS, TEST_TIME
 from lnbook.widgets.norm_table.texts import shown
-from tests.book.norm_table.conftest import TABLE, assert_page_is_right, set_by_trial, table_sheet
+from tests.book.norm_table.conftest import assert_page_is_right, table_sheet
 
 
 @pytest.mark.parametrize("text", ["", "-1e999", "1,155", "<b>{i}</b>"])
@@ -30,17 +30,6 @@ def test_a_cell_without_a_number_is_marked_and_named(reader, text):
     assert field.evaluate(mark) == "none"
     assert not reader.root.locator(".sheet-warning").is_visible()
     assert reader.texts("y") == before
-
-
-@pytest.mark.parametrize("name", NORMS)
-def test_a_cell_without_a_number_spoils_its_normalization_set_alone(reader, name):
-    reader.choose("norm", name)
-    before = reader.texts("y")
-    reader.type("x", 1, 2, "?!")
-    after = reader.texts("y")
-    spoilt = {(i, j) for i, j in np.ndindex(4, 6) if after[i][j] == "?"}
-    assert spoilt == set_by_trial(name, TABLE, (1, 2), 2)
-    assert all(after[i][j] == before[i][j] for i, j in np.ndindex(4, 6) if (i, j) not in spoilt)
 
 
 def test_a_gain_or_bias_without_a_number_spoils_its_feature_alone(reader):

@@ -11,28 +11,7 @@ from lnbook.widgets.sphere import WEB
 from tests.book.test_sphere_page import STATE
 from tests.cases.readouts import check_says
 
-
-@pytest.fixture(scope="module")
-def scripts(browser):
-    """A page that has the scripts and nothing else."""
-    page = browser.new_page()
-    names = ("lnSphereScene", "lnSphere")
-    page.add_script_tag(content=WEB.source() + "".join(f"\nwindow.{n} = {n};" for n in names))
-    yield page
-    page.close()
-
-
-def test_the_sentence_says_what_is_lost_of_the_gradient_and_what_is_left(scripts):
-    def say(**given):
-        return scripts.evaluate("(s) => lnSphereScene.say(s)", STATE | given).replace("\u00a0", " ")
-
-    a, d = np.array([1.8, 0.2, 1.0]), np.array([1, -0.6, 1.4])
-    dx = np.linalg.norm(lnlib.layer_norm_backward(d, a, eps=0)[0])
-    ones, along = 3**0.5 * d.mean(), d @ lnlib.layer_norm(a, eps=0) / 3**0.5
-    text = say(gradient=True)
-    assert f"{ones:.2f} along (1, 1, 1) and {along:.2f} along â" in text
-    assert f"dx, with norm {dx:.2f}: it points along the circle." in text
-    assert "Nothing is left" in say(gradient=True, d1=1, d2=1, d3=1)
+SCRIPTS = WEB, "lnSphereScene", "lnSphere"
 
 
 @pytest.mark.parametrize("stage", [0, 0.5, 1, 1.5, 2, 2.5, 3])
@@ -120,17 +99,22 @@ def test_each_cell_of_the_numbers_is_what_its_row_says(scripts, eps):
 
 
 @pytest.mark.parametrize("eps", [0, 0.01, 0.5])
-def test_the_sentence_names_what_the_gradient_is_divided_by(scripts, eps):
-    """The rest of d over the stated number has the stated norm."""
+def test_the_sentence_says_what_is_lost_of_the_gradient_and_what_is_left(scripts, eps):
+    def say(**given):
+        state = STATE | {"eps": eps, "gradient": True} | given
+        return scripts.evaluate("(s) => lnSphereScene.say(s)", state).replace("\u00a0", " ")
+
     a, d = np.array([0.4, -0.3, 0.2]), np.array([1.3, -0.6, -1.4])
-    given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
-    state = STATE | given | {"eps": eps, "gradient": True}
-    text = scripts.evaluate("(s) => lnSphereScene.say(s)", state).replace("\u00a0", " ")
+    text = say(**dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True)))
+    hat, dx = lnlib.layer_norm(a, eps=eps), lnlib.layer_norm_backward(d, a, eps=eps)[0]
+    lost = [f"{np.linalg.norm(v):.2f}" for v in (np.full(3, d.mean()), hat * (d @ hat) / 3)]
+    assert f"{lost[0]} along (1, 1, 1) and {lost[1]} along â" in text
     match = re.search(r"The rest, divided by (.*) = (\d+\.\d+), is dx, with norm (\d+\.\d+)", text)
     assert match[1] == ("√(σ² + eps)" if eps else "σ")
     assert float(match[2]) == pytest.approx(np.sqrt(a.var() + eps), abs=0.0051)
-    dx = lnlib.layer_norm_backward(d, a, eps=eps)[0]
     assert float(match[3]) == pytest.approx(np.linalg.norm(dx), abs=0.0051)
+    if not eps:
+        assert "Nothing is left" in say(d1=1, d2=1, d3=1)
 
 
 UP, X, Y = (np.array(v) / np.linalg.norm(v) for v in ((1, 1, 1), (1, -1, 0), (1, 1, -2)))

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from lnbook.widgets import playground
 from tests.book.test_playground_page import BASE, CASES, parts, program, tensor
 
+SCRIPTS = playground.WEB, "lnEngine", "lnProgram", "lnWorker", "lnPlayground"
 PROBE, FOLLOWED = 64, 3  # how many held-out examples are measured, from the followed one on
 MAP, REACH = 40, 2.2  # points along a side of the map of the plane, and how far it reaches
 CLOSE = 1e-9
@@ -34,17 +35,6 @@ WORKER = """([settings, digits, messages]) => {
     batches: settings.map((o) => batch(engine.examples(set.train, set.inputs, o.seed)(o.batch))),
   };
 }"""
-
-
-@pytest.fixture(scope="module")
-def scripts(browser):
-    """A page that has the scripts and nothing else."""
-    page = browser.new_page()
-    names = ("lnEngine", "lnProgram", "lnWorker", "lnPlayground")
-    source = playground.WEB.source() + "".join(f"\nwindow.{name} = {name};" for name in names)
-    page.add_script_tag(content=source + SHOW)
-    yield page
-    page.close()
 
 
 def torch_network(page, settings, start):
@@ -103,24 +93,6 @@ IDLE = {
     "tanh": lambda a: abs(a) > 0.99,
     "gelu": lambda a: a != a,
 }
-UNITS = """([activation, rows]) => {
-  const B = rows.length, m = rows[0].length;
-  const net = new (lnEngine().Network)({ inputs: m, width: m, depth: 1, classes: 2, seed: 1,
-    activation, norm: "none", place: "before", residual: false, bias: false, size: 1, room: B });
-  const W = net.layers[0].W.fill(0);
-  for (let j = 0; j < m; j++) W[j * m + j] = 1;
-  net.forward(new Float64Array(rows.flat()), B, false);
-  return net.activity(B)[0].dead;
-}"""
-
-
-def test_a_unit_counts_from_0_in_relu_and_from_099_in_tanh_if_every_example_agrees(scripts):
-    """A unit per column, an example per row."""
-    relu = [[-1, 0, 1e-9, -1], [-2, -3, 1e-9, 1]]
-    assert scripts.evaluate(UNITS, ["relu", relu]) == 2 / 4
-    tanh = np.arctanh([[0.991, -0.991, 0.989, 0.991], [0.999, 0.991, 0.989, 0.5]])
-    assert scripts.evaluate(UNITS, ["tanh", tanh.tolist()]) == 2 / 4
-    assert scripts.evaluate(UNITS, ["gelu", tanh.tolist()]) == 0
 
 
 @pytest.mark.parametrize("activation", IDLE)
@@ -188,7 +160,6 @@ def test_the_hardest_example_is_the_one_with_the_highest_loss(scripts):
 
 @pytest.mark.parametrize("example", [0, 200, -1])
 def test_what_is_shown_is_of_the_example_that_is_followed(scripts, example):
-    """Also of one among the last, where the examples that are measured begin before it."""
     settings = [BASE | {"norm": norm} for norm in ("none", "layer")]
     result = scripts.evaluate(WORKER, [settings, playground.digits(), [{"example": example}]])
     start, *_, shown, message = result["answers"]
@@ -197,7 +168,6 @@ def test_what_is_shown_is_of_the_example_that_is_followed(scripts, example):
     assert message["example"] == followed
     assert shown["label"] == y[followed]
     np.testing.assert_allclose(shown["input"], x[followed])
-    first = min(followed, len(y) - PROBE)
     for k, net in enumerate(shown["nets"]):
         layers = torch_network(scripts, settings[k], result["starts"][k]).eval()
         with torch.no_grad():
@@ -209,8 +179,6 @@ def test_what_is_shown_is_of_the_example_that_is_followed(scripts, example):
         heat = np.array(net["heat"]).reshape(len(hidden), -1)
         np.testing.assert_allclose(heat, torch.stack(hidden)[:, followed], rtol=1e-6)
         np.testing.assert_allclose(net["chances"], logits[followed].softmax(0), atol=CLOSE)
-        sizes = [h[first : first + PROBE].square().mean().sqrt() for h in hidden]
-        np.testing.assert_allclose([a["size"] for a in net["activity"]], sizes, rtol=CLOSE)
         read = logits[:100].argmax(1) == torch.tensor(y[:100])
         assert start["nets"][k]["read"] == read.tolist()  # the wall of digits
         assert 0 < read.sum() < 100
@@ -248,6 +216,7 @@ SHOW = """window.lnShow = async (settings, digits, how, watch, look) => {
   Object.assign(pen, own);
   return found;
 };"""
+MORE = SHOW
 OPEN = """([settings, digits, updates]) => lnShow(settings, digits, { updates }, {
   clearRect: ({ canvas }) => { canvas.log = []; },
   fillRect: ({ canvas }, ...box) => canvas.log.push(box),

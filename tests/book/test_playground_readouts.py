@@ -8,26 +8,12 @@ import pytest
 from sklearn.datasets import load_digits
 
 from lnbook.widgets import playground
-from tests.book.test_playground_measures import (
-    BOX_COLORS,
-    FOLLOWED,
-    REACH,
-    SHOW,
-    WORKER,
-)
+from tests.book.test_playground_measures import BOX_COLORS, FOLLOWED, REACH, SHOW, WORKER
 from tests.book.test_playground_page import BASE
 from tests.cases.readouts import check_says, percent
 
-
-@pytest.fixture(scope="module")
-def scripts(browser):
-    """A page that has the scripts and nothing else."""
-    page = browser.new_page()
-    names = ("lnEngine", "lnWorker", "lnPlayground")
-    source = playground.WEB.source() + "".join(f"\nwindow.{name} = {name};" for name in names)
-    page.add_script_tag(content=source + SHOW)
-    yield page
-    page.close()
+SCRIPTS = playground.WEB, "lnEngine", "lnWorker", "lnPlayground"
+MORE = SHOW
 
 
 def test_the_digits_arrive_as_scikit_learn_has_them(scripts):

@@ -11,23 +11,7 @@ from lnlab.experiments.transformer.reader import Reader
 from tests.book.test_transformer_page import as_nats, nats, rounded, switched
 from tests.cases.readouts import check_says, percent
 
-
-@pytest.fixture(scope="module")
-def reader():
-    return Reader.of(records.read_all("transformer", ablate=True)[0])
-
-
-@pytest.fixture(scope="module")
-def scripts(browser):
-    """A page that has the scripts and nothing else."""
-    page = browser.new_page()
-    page.add_script_tag(
-        content=transformer.WEB.source() + "\nwindow.lnTransformer = lnTransformer;"
-    )
-    yield page
-    page.close()
-
-
+SCRIPTS = transformer.WEB, "lnTransformer"
 SWITCHBOARD = """async ([weights, settings, colors]) => {
   const { setTimeout } = window, pen = CanvasRenderingContext2D.prototype;
   const { drawImage, clearRect, fillRect, strokeRect, fillText } = pen;
@@ -84,6 +68,11 @@ COLORS = {
     "transformer-zero": "#102030", "negative": "#f00408", "positive": "#0cf010", "kept": "#010203",
     "gray": "#040506", "transformer-ink": "#070809",
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return Reader.of(records.read_all("transformer", ablate=True)[0])
 
 
 def as_percent(p):

@@ -63,25 +63,17 @@ def test_the_table_shows_the_lines_that_were_asked_for(page, chosen):
     assert shown == [m.model for m in models.MODELS if css_filter.shown(m.conditions, chosen)]
 
 
-def test_a_line_opens_to_the_way_to_its_sources(page):
+def test_a_line_opens_to_its_sources_in_a_notebook_and_to_the_way_there_in_the_book(page, browser):
     choose(page, "ln-models", models.GROUPS, {})
-    line = page.locator(".ln-model", has_text="BERT").first
-    link = line.get_by_role("link", name="5 sources")
-    assert not link.is_visible()
-    line.locator("summary").click()
-    assert link.is_visible()
-    assert link.get_attribute("href") == "model_sources.html#model-bert"
-
-
-def test_a_live_line_opens_to_its_sources(browser):
-    page = browser.new_page()
-    page.set_content(models.ModelTable().widget().children[0].value)
-    line = page.locator(".ln-model", has_text="BERT").first
-    assert not line.locator("li").first.is_visible()
-    line.locator("summary").click()
+    live = browser.new_page()
+    live.set_content(models.ModelTable().widget().children[0].value)
+    for opened, link in ((page, "a[href='model_sources.html#model-bert']"), (live, "li")):
+        line = opened.locator(".ln-model", has_text="BERT").first
+        assert not line.locator(link).first.is_visible()
+        line.locator("summary").click()
+        assert line.locator(link).first.is_visible()
     assert line.locator("li").count() == 5
-    assert line.locator("li").first.is_visible()
-    page.close()
+    live.close()
 
 
 @pytest.mark.every_browser

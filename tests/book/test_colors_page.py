@@ -14,9 +14,8 @@ from lnbook.explorer import live_widget, static_html
 from lnbook.figures import colors
 from lnbook.figures.plots import NORMS, band, label_ends
 from lnbook.show import show
-from lnbook.widgets import base, norm_table
-from lnbook.widgets.norm_table import NORMS as SHEET_NORMS
-from lnbook.widgets.norm_table import NormTable
+from lnbook.widgets import base
+from tests.book.conftest import PATIENCE
 from tools.browser import browser_name
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
@@ -25,11 +24,8 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A page</ti
 <link rel="stylesheet" href="custom.css">
 <link rel="stylesheet" href="controls.css">
 <link rel="stylesheet" href="explorer/explorer.css">
-<link rel="stylesheet" href="norm_table/norm_table.css">
 <script src="explorer/explorer.js" defer></script>
-<script src="norm_table/norm_table.js" defer></script>
 <body class="bd-article">{}</body></html>"""
-PATIENCE = 180_000  # ms; a limit against hanging, not a measure of speed
 STROKES = "all => all.map(e => getComputedStyle(e).stroke)"
 DRAWN = """color => [...document.querySelectorAll('.js-line')]
   .some(e => getComputedStyle(e).stroke === color)"""
@@ -57,12 +53,10 @@ def page(browser, tmp_path_factory):
     script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     (folder / "plotly" / "plotly.min.js").symlink_to(script)
     (folder / "custom.css").symlink_to(STATIC / "custom.css")
-    for widget in (explorer.WEB, norm_table.WEB):
-        widget.write(folder)
+    explorer.WEB.write(folder)
     (folder / "controls.css").symlink_to(base.HERE / "controls.css")
     (folder / "colors.css").write_text(colors.css(), "utf-8")
     shown = show([panel() for _ in range(4)], title="T", describe="D").to_html()
-    shown += NormTable(np.eye(3), title="T", running=(np.ones(3), np.ones(3))).to_html()
     (folder / "page.html").write_text(PAGE.format(shown), "utf-8")
     page = browser.new_page(viewport={"width": 1000, "height": 700})
     page.set_default_timeout(PATIENCE)
@@ -118,15 +112,6 @@ def test_a_live_figure_has_the_colors_of_the_notebooks_theme(live):
     live.wait_for_function(DRAWN, arg=rgb(colors.DARK["layer"]))
     live.evaluate("document.body.dataset.jpThemeLight = 'true'")
     live.wait_for_function(DRAWN, arg=rgb(colors.COLORS["layer"]))
-
-
-def test_what_shares_a_mean_in_the_sheet_is_framed_in_the_color_of_the_norm(page):
-    page.evaluate("document.documentElement.dataset.theme = 'light'")
-    edge = "e => getComputedStyle(e).getPropertyValue('--edge')"
-    for norm in SHEET_NORMS:
-        page.locator(".ln-norm-table select").first.select_option(norm)
-        cell = page.locator(".ln-norm-table td.chosen").first
-        assert cell.evaluate(edge) == colors.COLORS[norm.split()[0].lower()]
 
 
 @pytest.mark.parametrize("width", [390, 1000])

@@ -10,18 +10,13 @@ import subprocess
 import sys
 import time
 import urllib.request
-from dataclasses import replace
 from pathlib import Path
 
-import nbformat
 import numpy as np
 import psutil  # comes with ipykernel
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
 from lnbook.chapters.introduction import figures
-from lnbook.chapters.normalization_axes import figures as axes
-from lnbook.widgets.norm_table import NormTable
 
 BOOK = Path(__file__).parents[2] / "book"
 PATIENCE = 60  # seconds; a limit against hanging, not a measure of speed
@@ -46,29 +41,10 @@ OPEN = """async (path) => {
   const panel = await window.jupyterapp.commands.execute("docmanager:open", { path });
   await panel.sessionContext.ready;
 }"""
-# It asks not whether to save; and the next notebook has to bring plotly.js itself.
 CLOSE = """() => {
   window.jupyterapp.shell.currentWidget.dispose();
   for (const name of ["lnlibPlotly", "Plotly"]) delete globalThis[name];
 }"""
-RUN = """
-import time
-from lnbook.show import LiveRun, choice, show
-import plotly.graph_objects as go
-
-def run(n):
-    for i in range(n):
-        time.sleep(0.1)
-        yield i
-
-LiveRun(
-    run,
-    lambda results, n: go.Figure(go.Scatter(y=results)),
-    {"n": choice("Results", [5, 100000])},
-    title="Count",
-    describe=lambda results, n: f"{len(results)} of {n}.",
-)
-"""
 
 
 class Lab:
@@ -192,24 +168,24 @@ def test_chapter_runs_and_its_figure_answers_in_jupyterlab(run_all):
         card = page.locator(".ln-live").first
         sentence = card.get_by_role("status")
         sentence.get_by_text(figures.describe(8, 1.0), exact=True).wait_for()
-        assert_drawn(card, "z", tables(8, 1.0))
+        assert_drawn(card, tables(8, 1.0))
 
         size, factor = card.get_by_role("slider").all()
         size.press("ArrowLeft")
         sentence.get_by_text(figures.describe(7, 1.0), exact=True).wait_for()
-        assert_drawn(card, "z", tables(7, 1.0))
+        assert_drawn(card, tables(7, 1.0))
 
         factor.press("End")
         sentence.get_by_text(figures.describe(7, 10.0), exact=True).wait_for()
-        assert_drawn(card, "z", tables(7, 10.0))
+        assert_drawn(card, tables(7, 10.0))
         errors = page.locator(".jp-OutputArea-output[data-mime-type*=error], .jp-mod-error")
         assert errors.all_inner_texts() == []
 
 
-def assert_drawn(card, axis, wanted):
+def assert_drawn(card, wanted):
     """What plotly holds in the page is what Python drew, to the last digit."""
-    read = f"""card => [...card.querySelectorAll('.js-plotly-plot')].map(plot =>
-        plot.querySelector('.trace, .hm') && [...plot.data?.[0]?.{axis} ?? []].flat())"""
+    read = """card => [...card.querySelectorAll('.js-plotly-plot')].map(plot =>
+        plot.querySelector('.trace, .hm') && [...plot.data?.[0]?.z ?? []].flat())"""
     wanted = [np.ravel(values).tolist() for values in wanted]
     end = time.monotonic() + PATIENCE
     while (held := card.evaluate(read)) != wanted and time.monotonic() < end:
@@ -219,48 +195,3 @@ def assert_drawn(card, axis, wanted):
 
 def tables(batch_size, scale):
     return [figure.data[0].z for figure in figures.draw(batch_size, scale)]
-
-
-@pytest.mark.slow
-def test_number_typed_into_a_chapters_table_is_computed_and_a_word_is_told(run_all):
-    sheet = NormTable(axes.TABLE, title="", running=axes.POPULATION, start="layer norm")
-    with run_all(BOOK / "normalization_axes.ipynb") as page:
-        field = page.get_by_title("example 1, feature 1", exact=True)
-        sentence = page.locator(".ln-norm-table-live").get_by_role("status")
-        for typed in ("-7.5", "seven"):
-            field.fill(typed)
-            (_, *row), *rows = sheet.start.x
-            text = sheet.read(replace(sheet.start, x=((typed, *row), *rows), cell=(0, 0)))
-            for words in filter(None, (text.text, text.warning)):
-                sentence.get_by_text(words).wait_for()
-
-
-@pytest.mark.slow
-def test_a_run_starts_stops_and_resumes_in_jupyterlab(run_all, tmp_path):
-    path = tmp_path / "run.ipynb"
-    nbformat.write(new_notebook(cells=[new_code_cell(RUN)]), path)
-    with run_all(path) as page:
-        card = page.locator(".ln-live")
-
-        def press(name):
-            card.get_by_role("button", name=re.compile(f"{name}$")).click()  # after its icon
-
-        def says(words):
-            card.get_by_role("status").get_by_text(re.compile(words)).wait_for()
-
-        says("Press Start")
-        card.get_by_role("combobox").select_option("100000")
-        press("Start")
-        says(r"^\d+ of 100000\. Running")
-        assert card.get_by_role("combobox").is_disabled()
-        press("Stop")
-        says(r"of 100000\. Stopped: Resume goes on")
-        press("Resume")
-        says("Running")
-        press("Stop")
-        says("Stopped")
-        press("Start over")
-        card.get_by_role("combobox").select_option("5")
-        press("Start")
-        says(r"^5 of 5\. Done\.$")
-        assert_drawn(card, "y", [range(5)])

@@ -97,13 +97,6 @@ def json_copy(notebook):
     return nbformat.from_dict(json.loads(json.dumps(notebook)))
 
 
-def test_what_is_printed_in_a_row_is_joined_and_a_complaint_stays_apart():
-    texts = [("stdout", "a"), ("stdout", "b"), ("stderr", "c"), ("stdout", "d")]
-    outputs = [nbformat.v4.new_output("stream", name=name, text=text) for name, text in texts]
-    pairs = [(output.name, output.text) for output in notebooks.merged(outputs)]
-    assert pairs == [("stdout", "ab"), ("stderr", "c"), ("stdout", "d")]
-
-
 def test_the_template_is_kept(lesson):
     titles = re.findall(r"^## (.+)$", prose(lesson), re.M)
     sections = [name for name in SECTIONS if name != "Exercises" or exercises(lesson)]

@@ -76,30 +76,16 @@ def test_every_event_handler_of_an_element_leaves_the_page():
     ]
 
 
-@pytest.fixture
-def bundle(tmp_path, monkeypatch):
-    """A bundle that stands in for the one of npm, in an environment of its own."""
-    code = b"var Plotly = {};"
+@pytest.mark.parametrize("found", ["sound", "absent", "damaged", "of another version"])
+def test_a_book_has_the_bundle_that_was_fetched_or_all_of_plotly(tmp_path, monkeypatch, found):
+    code = "var Plotly = {};"  # stands in for the one of npm
+    version = "1.0.0" if found == "of another version" else plotly_bundle.VERSION
     monkeypatch.setattr(plotly_bundle, "CACHE", tmp_path)
-    monkeypatch.setattr(plotly_bundle, "SHA256", hashlib.sha256(code).hexdigest())
-    plotly_bundle.path().write_bytes(code)
-    return code.decode()
-
-
-def test_a_book_has_the_bundle_that_was_fetched(bundle, monkeypatch):
-    monkeypatch.setattr(plotly_bundle, "get_plotlyjs_version", lambda: plotly_bundle.VERSION)
-    assert plotly_bundle.read() == bundle
-
-
-@pytest.mark.parametrize("wrong", ["absent", "damaged", "of another version"])
-def test_a_book_without_a_sound_bundle_has_all_of_plotly(bundle, monkeypatch, wrong):
-    version = "1.0.0" if wrong == "of another version" else plotly_bundle.VERSION
+    monkeypatch.setattr(plotly_bundle, "SHA256", hashlib.sha256(code.encode()).hexdigest())
     monkeypatch.setattr(plotly_bundle, "get_plotlyjs_version", lambda: version)
-    if wrong == "absent":
-        plotly_bundle.path().unlink()
-    elif wrong == "damaged":
-        plotly_bundle.path().write_text(bundle + " ")
-    assert plotly_bundle.read() == get_plotlyjs()
+    if found != "absent":
+        plotly_bundle.path().write_text(code + " " * (found == "damaged"))
+    assert plotly_bundle.read() == (code if found == "sound" else get_plotlyjs())
 
 
 def test_every_figure_is_of_types_that_the_bundle_has(payloads, chapter):

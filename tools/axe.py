@@ -44,16 +44,15 @@ def violations(
     *,
     colors: bool | None = None,
     part: str | None = None,
-    all_texts: bool = False,
     seen: set[str] | None = None,
 ) -> list[tuple[str, list[str]]]:
     """Return the rules that the page violates, each with the first elements that violate it.
 
     Args:
         page: The page in its current state.
-        colors: Whether to check only what depends on the theme, or everything else.
+        colors: Whether to check only what depends on the theme, of one text of each style, or
+            everything else.
         part: A selector; if given, only this part of the page is checked.
-        all_texts: Whether to check the colors of all texts, or of one text of each style.
         seen: Styles that need no check, as they had it on another page; those of this one are
             added.
     """
@@ -66,14 +65,14 @@ def violations(
         broken += _run(page, where, OPTIONS | {"rules": OPTIONS["rules"] | off})
     if colors is not False:
         known = set() if seen is None else seen
-        new = all_texts or page.evaluate(MARK_STYLES, [part or "body", sorted(known)])
-        where = part if all_texts else {"include": [["[data-look]"]]}
+        new = page.evaluate(MARK_STYLES, [part or "body", sorted(known)])
+        where = {"include": [["[data-look]"]]}
         broken += _run(page, where, OPTIONS | {"runOnly": COLOR_RULES}) if new else []
-        known.update([] if all_texts else new)
+        known.update(new)
     return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]
 
 
-def _run(page: Page, where: str | dict | None, options: dict) -> list[dict]:
+def _run(page: Page, where: dict, options: dict) -> list[dict]:
     """Return the violations that axe reports."""
-    call = "([where, options]) => axe.run(where ?? document, options).then(r => r.violations)"
+    call = "([where, options]) => axe.run(where, options).then(r => r.violations)"
     return page.evaluate(call, [where, options])

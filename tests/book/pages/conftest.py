@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-PHONE = {"width": 390, "height": 844}
+from tests.book.conftest import PHONE
+
 # A page leaves a reader's first moves alone for a second and a half; nobody moves anything here.
 HURRY = """const wait = window.setTimeout;
 window.setTimeout = (f, ms, ...given) => wait(f, ms === 1500 ? 0 : ms, ...given);"""

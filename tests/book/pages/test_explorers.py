@@ -81,18 +81,6 @@ def test_a_slider_moves_no_axis(opened, payloads, chapter):
                 assert (ranges == first).all(), f"{name} moves an axis"
 
 
-@pytest.mark.slow
-def test_random_states_are_drawn_as_python_computed_them(opened, payloads, chapter):
-    rng = random.Random(chapter)
-    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
-        controls = root.query_selector_all("input, select")
-        for _ in range(3 if controls else 0):
-            for control in controls:
-                jump(control, rng.randint(0, stops(control)[-1]))
-            wait_drawn(opened.page, root)
-            assert_drawn(root, states)
-
-
 @pytest.mark.one_in(2)
 @pytest.mark.every_browser
 def test_a_card_on_a_phone_draws_its_states_and_keeps_its_height(phone, payloads, chapter):
@@ -124,21 +112,6 @@ def assert_tabulated(page, root, states):
         assert [list(map(cell_value, row)) for row in result["rows"]] == [
             list(map(cell_value, row)) for row in expected
         ]
-
-
-@pytest.mark.slow
-def test_numbers_behind_a_figure_are_those_it_draws(opened, payloads, chapter):
-    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
-        summary = root.query_selector(".ln-numbers > summary")
-        summary.focus()
-        opened.page.keyboard.press("Enter")
-        controls = root.query_selector_all("input, select")
-        for place in (0, -1):
-            for control in controls:
-                jump(control, stops(control)[place])
-            wait_drawn(opened.page, root)
-            assert_tabulated(opened.page, root, states)
-        summary.click()
 
 
 def test_a_still_has_the_axes_that_plotly_gives_the_figure(opened, payloads, chapter):

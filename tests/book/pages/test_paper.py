@@ -28,6 +28,9 @@ def test_answers_stand_at_the_end_of_a_printed_chapter(visit, built_book):
         v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         end = article.locator("section:last-of-type > .ln-answers, :scope > section > .ln-answers")
         assert end.count() == 1
+        assert (
+            v.page.locator("details.above-input, .ln-show-code").filter(visible=True).count() == 0
+        )
         assert end.evaluate("e => !e.nextElementSibling")
         assert end.locator("li").count() == v.page.locator(".ln-question").count() > 0
         assert end.locator(".solution").count() == v.page.locator(".exercise").count() > 0

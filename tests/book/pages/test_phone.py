@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import TimeoutError
 
-from tests.book.pages.conftest import PHONE
+from tests.book.conftest import PHONE
 
 
 @pytest.mark.one_in(2)

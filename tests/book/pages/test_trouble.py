@@ -24,31 +24,28 @@ def test_page_reads_without_javascript(visit, built_book, payloads, chapter):
         assert v.outside == []
 
 
-def test_old_browser_is_told_why_there_is_no_figure(visit, built_book, explored, payloads):
-    def make_old(page):
-        page.add_init_script("delete window.DecompressionStream")
-
-    with visit(built_book.as_uri(), explored, before=make_old) as v:
-        assert_says_why(v, payloads(explored)[0], "this browser is too old")
+def make_old(page):
+    page.add_init_script("delete window.DecompressionStream")
 
 
-def test_missing_plotly_is_told(visit, http, explored, payloads):
-    def lose_plotly(page):
-        page.route("**/plotly.min.js", lambda route: route.abort())
-
-    with visit(http, explored, before=lose_plotly) as v:
-        assert_says_why(v, payloads(explored)[0], "plotly.min.js is missing")
+def lose_plotly(page):
+    page.route("**/plotly.min.js", lambda route: route.abort())
 
 
-def assert_says_why(v, states, reason):
-    root = v.explorers()[0]
-    text = root.query_selector(".ln-text").inner_text()
-    assert root.get_attribute("data-ready") == "failed"
-    assert text.startswith(states[index(root)]["text"])
-    assert reason in text
-    assert not root.query_selector(".ln-controls").is_visible()
-    assert all(one.is_visible() for one in root.query_selector_all(".ln-still"))
-    assert root.query_selector(".ln-still svg")
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [(make_old, "this browser is too old"), (lose_plotly, "plotly.min.js is missing")],
+)
+def test_a_figure_that_cannot_be_drawn_says_why(visit, http, explored, payloads, before, reason):
+    with visit(http, explored, before=before) as v:
+        root = v.explorers()[0]
+        text = root.query_selector(".ln-text").inner_text()
+        assert root.get_attribute("data-ready") == "failed"
+        assert text.startswith(payloads(explored)[0][index(root)]["text"])
+        assert reason in text
+        assert not root.query_selector(".ln-controls").is_visible()
+        assert all(one.is_visible() for one in root.query_selector_all(".ln-still"))
+        assert root.query_selector(".ln-still svg")
 
 
 def test_card_keeps_its_height_when_the_figure_comes(visit, http, explored):

@@ -1,8 +1,8 @@
-"""What every page has: a card when its link is shared, "Show code", a printed form."""
+"""What every page has: a card when its link is shared, "Show code"."""
 
 import re
 
-import pytest
+from lnbook.widgets import base
 
 
 def test_a_shared_link_has_a_title_a_description_and_a_picture(built_book, chapter):
@@ -17,27 +17,10 @@ def test_a_shared_link_has_a_title_a_description_and_a_picture(built_book, chapt
     assert picture.stat().st_size < 150_000
 
 
-WIDGETS = {
-    "explorer": "ln-explorer",
-    "norm_table": "ln-norm-table",
-    "quiz": "ln-quiz",
-    "playground": "ln-playground",
-    "sphere": "ln-sphere",
-    "transformer": "ln-transformer",
-    "caption_ranking": "ln-caption-ranking",
-    "draw": "ln-draw",
-    "activation_maps": "ln-activation-maps",
-    "sentence_neighbors": "ln-sentence-neighbors",
-    "handwriting": "ln-handwriting",
-    "attention": "ln-attention",
-    "diagrams": "ln-diagram",
-}
-
-
 def test_a_page_loads_what_its_own_widgets_need_and_no_other(built_book, chapter):
     source = (built_book / f"{chapter}.html").read_text("utf-8")
-    for name, element in WIDGETS.items():
-        has = bool(re.search(f'class="{element}[ "]', source))
+    for widget in base.widgets():
+        name, has = widget.name, widget.on(source)
         scripts = re.findall(rf'<script([^>]*) src="_static/{name}/{name}\.js\?v=', source)
         assert [("defer" in result) for result in scripts] == [True] * has, name
         looks = [m.start() for m in re.finditer(rf'href="_static/{name}/{name}\.css\?v=', source)]
@@ -88,27 +71,3 @@ def test_quiz_and_exercises_are_folded_until_they_are_asked_for(browser, built_b
     page.wait_for_function("() => document.querySelector('.ln-part .exercise').checkVisibility()")
     assert page.evaluate(parts) == [False, True]
     page.close()
-
-
-@pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
-def test_paper_has_hints_and_solutions_open_and_no_bars_of_source(visit, built_book):
-    shown = (
-        "sel => [...document.querySelectorAll(sel)].map("
-        "e => e.checkVisibility({ visibilityProperty: true, opacityProperty: true }))"
-    )
-    with visit(built_book.as_uri(), "introduction") as v:
-        assert not any(
-            v.page.evaluate(
-                shown, ".exercise details p, article .solution p:not(.admonition-title)"
-            )
-        )
-        v.page.emulate_media(media="print")
-        v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        hints = v.page.evaluate(shown, ".exercise details p")
-        assert hints
-        assert all(hints)
-        assert all(v.page.evaluate(shown, "article .solution p"))
-        assert not any(v.page.evaluate(shown, "details.above-input, .ln-show-code"))
-        v.page.evaluate("dispatchEvent(new Event('afterprint'))")
-        v.page.emulate_media(media="screen")
-        assert not any(v.page.evaluate(shown, "article .solution p:not(.admonition-title)"))

@@ -4,6 +4,7 @@ import pkgutil
 import re
 
 from tests.book.around.conftest import BOOK, PAPER
+from tests.book.conftest import PHONE
 
 
 def cards():
@@ -42,7 +43,7 @@ def test_every_name_of_the_library_on_these_pages_exists():
 
 
 def test_no_formula_of_the_paper_is_cut_off_on_a_phone(visit, built_book):
-    with visit(built_book.as_uri(), "equations", viewport={"width": 390, "height": 844}) as v:
+    with visit(built_book.as_uri(), "equations", viewport=PHONE) as v:
         v.page.evaluate("MathJax.startup.promise")
         cut = v.page.evaluate(
             "() => [...document.querySelectorAll('.ln-eq mjx-container[display]')]"

@@ -21,6 +21,7 @@ def printed(taught, browser):
     count = pdf.print_book(browser, built, taught / "_toc.yml", out, "Two pages", "Ada and Bob")
     reader = PdfReader(out)
     assert count == len(reader.pages)
+    assert (reader.metadata.title, reader.metadata.author) == ("Two pages", "Ada and Bob")
     return reader
 
 
@@ -154,10 +155,6 @@ def test_figures_stand_as_at_the_start_and_answers_at_the_end(printed):
     for words in ("Twice 1.", "You counted to 3.", "It is one."):
         assert words in answers
     assert "On this page" not in "".join(text)
-
-
-def test_title_and_author_stand_in_the_metadata(printed):
-    assert (printed.metadata.title, printed.metadata.author) == ("Two pages", "Ada and Bob")
 
 
 def test_no_page_has_one_line_where_smaller_letters_save_it(browser):

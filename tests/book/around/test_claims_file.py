@@ -43,7 +43,7 @@ def app(records, tmp_path):
 
 
 def test_the_file_has_the_differences_of_the_records_and_of_no_others(extension, app):
-    extension.write(app, None)
+    extension.write_json(app, None)
     content = json.loads((app.outdir / "claims.json").read_text("utf-8"))
     results = {one["name"]: one for one in content["claims"]}
     for name in ("draw-twice", "draw-bound", "pen-comparable", "pen-faster", "table-2"):
@@ -62,10 +62,12 @@ def test_the_file_has_the_differences_of_the_records_and_of_no_others(extension,
 
 
 def test_no_file_is_written_after_an_error_for_another_format_or_without_the_page(extension, app):
-    extension.write(app, ValueError("the build failed"))
-    extension.write(SimpleNamespace(**vars(app) | {"builder": SimpleNamespace(format="pdf")}), None)
+    extension.write_json(app, ValueError("the build failed"))
+    extension.write_json(
+        SimpleNamespace(**vars(app) | {"builder": SimpleNamespace(format="pdf")}), None
+    )
     (app.outdir / "claims.html").unlink()
-    extension.write(app, None)
+    extension.write_json(app, None)
     assert not list(app.outdir.glob("*.json"))
 
 
@@ -76,7 +78,7 @@ def mean(arm, value):
 
 def test_a_mark_becomes_a_table_with_the_papers_numbers_before_those_here(extension, app):
     source = ["Before.\n\n<!-- here: figure-4 -->\n\nAfter.\n"]
-    extension.fill(app, "equations", source)
+    extension.insert_tables(app, "equations", source)
     before, table, after = source[0].split("\n\n", 1)[0], source[0], source[0].rstrip()[-6:]
     assert (before, after) == ("Before.", "After.")
     assert "<!--" not in table
@@ -99,7 +101,7 @@ def test_a_mark_becomes_a_table_with_the_papers_numbers_before_those_here(extens
 
 def test_a_page_without_a_mark_stays_as_it_is(extension, app):
     source = ["Nothing here: figure-4.\n"]
-    extension.fill(app, "introduction", source)
+    extension.insert_tables(app, "introduction", source)
     assert source == ["Nothing here: figure-4.\n"]
 
 

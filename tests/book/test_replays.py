@@ -1,4 +1,4 @@
-"""What a slider of a widget says to a screen reader is what stands beside it."""
+"""What the replays have in common: sliders that speak, themes, a word where a file is missing."""
 
 import pytest
 
@@ -12,7 +12,7 @@ SLIDERS = {
 
 
 @pytest.mark.parametrize("name", SLIDERS)
-def test_a_slider_says_what_stands_beside_it(visit, built_book, name):
+def test_a_slider_says_what_stands_beside_it_and_canvases_follow_the_theme(visit, built_book, name):
     chapter, parts = SLIDERS[name]
     with visit(built_book.as_uri(), chapter) as v:
         widget = v.page.locator(f".ln-{name}").first
@@ -28,4 +28,36 @@ def test_a_slider_says_what_stands_beside_it(visit, built_book, name):
                 assert texts[-1].endswith(readout)
                 assert wanted is None or readout == wanted(k)
             assert len(set(texts)) == 3, "places that are told apart"
+        pictures = []
+        for theme in ("light", "dark"):
+            v.page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            v.page.wait_for_timeout(100)
+            canvases = widget.locator("canvas:visible")
+            pictures.append(canvases.evaluate_all("all => all.map((e) => e.toDataURL())"))
+        assert all(light != dark for light, dark in zip(*pictures, strict=True))
         assert not v.complaints
+
+
+FILES = {
+    "draw": ("draw", "packed.js"),
+    "handwriting": ("handwriting", "packed.js"),
+    "attention": ("attentive_reader", "packed.js"),
+    "sentence-neighbors": ("skip_thoughts", "packed.js"),
+    "caption-ranking": ("order_embeddings", "networks-8.js"),
+    "transformer": ("transformer_ablation", "weights.js"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_told(visit, http, name):
+    chapter, file = FILES[name]
+
+    def refuse(page):
+        page.route(f"**/{file}", lambda route: route.abort())
+
+    with visit(http, chapter, before=refuse) as v:
+        v.page.wait_for_function(
+            "name => / cannot be (read|loaded): the file /.test("
+            "document.querySelector(`.ln-${name}`)?.innerText)",
+            arg=name,
+        )

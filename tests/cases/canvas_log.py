@@ -2,8 +2,8 @@
 
 from contextlib import contextmanager
 
-# Calls since the canvas was cleared: the name, the style, then what was given; of an image, its
-# pixels as numbers of 24 bits, and then where it went.
+# Calls since the canvas was cleared: the name, the style, then what was given; of an image, how
+# opaque it is, its pixels as numbers of 24 bits, and then where it went.
 LOG = """(() => {
   const pen = CanvasRenderingContext2D.prototype, styles = {
     fillRect: "fillStyle", strokeRect: "strokeStyle", roundRect: "fillStyle", arc: "fillStyle",
@@ -25,7 +25,7 @@ LOG = """(() => {
     const { data } = image.getContext("2d").getImageData(0, 0, image.width, image.height);
     const pixels = Array.from({ length: data.length / 4 }, (_, k) =>
       (data[4 * k] << 16) + (data[4 * k + 1] << 8) + data[4 * k + 2]);
-    (this.canvas.log ??= []).push(["drawImage", null, pixels, ...given]);
+    (this.canvas.log ??= []).push(["drawImage", this.globalAlpha, pixels, ...given]);
     drawImage.call(this, image, ...given);
   };
 })();"""

@@ -1,6 +1,7 @@
 """The C++ recurrences against the plain loop."""
 
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,8 @@ from tests.cases.recurrences import EXACT, SIZES, Case, each_kind
 
 
 @pytest.mark.skipif(
-    build._compiler() is None or build.is_switched_off(), reason="no C++ compiler, or unwanted"
+    shutil.which(build._compiler()[0]) is None or build.is_switched_off(),
+    reason="no C++ compiler, or unwanted",
 )
 @pytest.mark.parametrize(
     "library", [recurrent, layer_norm, step], ids=["recurrences", "layer norm", "step"]

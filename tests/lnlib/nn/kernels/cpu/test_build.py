@@ -160,7 +160,7 @@ def test_of_two_processes_one_builds_while_the_other_waits(machine):
 @pytest.mark.slow
 def test_a_process_killed_during_the_build_does_not_block_the_next_one(machine):
     process = start(machine, 600)
-    while not (machine / "log").exists():
+    while not (machine / "log").exists() and process.poll() is None:
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -16,7 +17,9 @@ NORMS: dict[str, Callable[[int, float], nn.Module]] = {
     "rms": lambda width, eps: nn.RMSNorm(width, eps),
     "tanh": lambda width, eps: DynamicTanh(width),
 }
-PLACES = ("pre", "post", "sandwich")
+PLACES = (
+    "pre", "post", "sandwich", "mix", "deepnorm", "scaled", "layer_scale", "rezero",
+)  # fmt: skip
 INITIALIZATIONS = ("normal", "xavier", "pytorch", "gpt2")
 GPT2_STD, GPT2_WIDTH = 0.02, 768  # of GPT-2 small
 
@@ -27,9 +30,18 @@ class Transformer(nn.Module):
     A stream of ``width`` features a token passes ``depth`` blocks, each of attention and a
     feed-forward network with residual connections (:mod:`lnlib.transformer` has the equations)::
 
-        pre       x + f(N(x))               and a final norm before the output
-        post      N(x + f(x))               as Vaswani et al. (2017) published it
-        sandwich  x + N_out(f(N(x)))        and a final norm
+        pre          x + f(N(x))             and a final norm before the output
+        post         N(x + f(x))             as Vaswani et al. (2017) published it
+        sandwich     x + N_out(f(N(x)))      and a final norm
+        mix          post in the first quarter of the blocks, pre in the others (Mix-LN)
+        deepnorm     N(α x + f(x))           with α = (2 depth)^(1/4)
+        scaled       x + f(N(x) / √l)        in block l = 1, 2, ... (LayerNorm scaling)
+        layer_scale  x + g ∘ f(N(x))         with a learned vector g (LayerScale)
+        rezero       x + s f(x)              with a learned number s, and no norm at all (ReZero)
+
+    DeepNorm's matrices start (8 depth)^(-1/4) times as large, except for those of queries and keys;
+    g starts at 0.1 in networks of up to 18 blocks, at 1e-5 of up to 24 and at 1e-6 of more (CaiT),
+    and s at 0.
 
     Args:
         vocabulary: Number of tokens.
@@ -38,8 +50,9 @@ class Transformer(nn.Module):
         heads: Of attention; they share the width.
         length: Most tokens of a text; each position has an embedding.
         norm: ``layer``, ``rms``, ``tanh`` (dynamic tanh) or ``none``.
-        place: ``pre``, ``post`` or ``sandwich``.
-        last_norm: Whether there is a final norm. ``None``: in ``pre`` and ``sandwich``.
+        place: One of the names above.
+        last_norm: Whether there is a final norm. ``None``: unless the stream is normalized at the
+            end, as with ``post`` and ``deepnorm``, or nowhere, as with ``rezero``.
         qk_norm: Norm of each query and key of a head: ``none``, ``layer`` or ``rms``.
         initialization: Of the matrices. ``normal``: N(0, 0.02²) at any width; ``gpt2``: N(0, s²)
             with s = 0.02 √(768 / width), at which a matrix magnifies as GPT-2 small's does at its
@@ -93,9 +106,11 @@ class Transformer(nn.Module):
         self.token = nn.Embedding(vocabulary, width)
         self.position = nn.Embedding(length, width)
         self.blocks = nn.ModuleList(
-            Block(width, heads, norm, place, qk_norm, eps) for _ in range(depth)
+            Block(width, heads, norm, place, qk_norm, eps, (number, depth))
+            for number in range(1, depth + 1)
         )
-        has_last = place != "post" if last_norm is None else last_norm
+        has_last = place not in ("post", "deepnorm") if last_norm is None else last_norm
+        has_last &= place != "rezero"
         self.last_norm = NORMS[norm if has_last else "none"](width, eps)
         self.output = nn.Linear(width, vocabulary)
         _initialize(self, initialization, width)
@@ -103,6 +118,12 @@ class Transformer(nn.Module):
             for block in self.blocks:
                 for layer in (block.merge, block.contract):
                     layer.weight.data /= math.sqrt(2 * depth)
+        if place == "deepnorm":
+            for block in self.blocks:
+                values = block.qkv.weight.data[2 * width :]
+                for weight in (values, block.merge.weight.data, block.expand.weight.data,
+                               block.contract.weight.data):  # fmt: skip
+                    weight *= (8 * depth) ** -0.25
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the logits of each next token."""
@@ -131,16 +152,29 @@ class Block(nn.Module):
         width: Features of a token.
         heads: Of attention.
         norm: As for :class:`Transformer`, and so are the rest.
-        place: ``pre``, ``post`` or ``sandwich``.
+        place: As for :class:`Transformer`.
         qk_norm: ``none``, ``layer`` or ``rms``.
         eps: Inside the root of every norm.
+        number: Number of the block, from 1, and of all blocks.
     """
 
     def __init__(
-        self, width: int, heads: int, norm: str, place: str, qk_norm: str, eps: float
-    ) -> None:
+        self, width: int, heads: int, norm: str, place: str, qk_norm: str, eps: float,
+        number: tuple[int, int] = (1, 1),
+    ) -> None:  # fmt: skip
         super().__init__()
+        self.number, depth = number
+        if place == "mix":
+            place = "post" if 4 * self.number <= depth else "pre"
+        norm = "none" if place == "rezero" else norm
         self.place, self.heads = place, heads
+        self.skip_factor = (2 * depth) ** 0.25 if place == "deepnorm" else 1.0
+        if place in ("layer_scale", "rezero"):
+            start = (
+                0.0 if place == "rezero" else 0.1 if depth <= 18 else 1e-5 if depth <= 24 else 1e-6
+            )
+            shape = () if place == "rezero" else (width,)
+            self.gain_a, self.gain_f = (nn.Parameter(torch.full(shape, start)) for _ in range(2))
         self.qkv = nn.Linear(width, 3 * width)
         self.merge = nn.Linear(width, width)
         self.norm_q, self.norm_k = (NORMS[qk_norm](width // heads, eps) for _ in range(2))
@@ -151,14 +185,18 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the stream after the block, of the shape of ``x``: ``(B, T, width)``."""
-        if self.place == "post":
-            x = self.norm_a(x + self.attention(x))
-            return self.norm_f(x + self.feed_forward(x))
+        if self.place in ("post", "deepnorm"):
+            x = self.norm_a(self.skip_factor * x + self.attention(x))
+            return self.norm_f(self.skip_factor * x + self.feed_forward(x))
         if self.place == "sandwich":
             x = x + self.norm_a_out(self.attention(self.norm_a(x)))
             return x + self.norm_f_out(self.feed_forward(self.norm_f(x)))
-        x = x + self.attention(self.norm_a(x))
-        return x + self.feed_forward(self.norm_f(x))
+        if self.place in ("layer_scale", "rezero"):
+            x = x + self.gain_a * self.attention(self.norm_a(x))
+            return x + self.gain_f * self.feed_forward(self.norm_f(x))
+        factor = self.number**-0.5 if self.place == "scaled" else 1.0
+        x = x + self.attention(factor * self.norm_a(x))
+        return x + self.feed_forward(factor * self.norm_f(x))
 
     def attention(self, x: Tensor) -> Tensor:
         """Return what each token has read of those before it and of itself."""
@@ -171,6 +209,11 @@ class Block(nn.Module):
     def feed_forward(self, x: Tensor) -> Tensor:
         """Return what the two layers make of each token by itself."""
         return self.contract(F.gelu(self.expand(x)))
+
+
+def _layer_scale(width: int, depth: int) -> Tensor:
+    """Return the initial gain of LayerScale, as Touvron et al. (2021) choose it by the depth."""
+    return torch.full((width,), 0.1 if depth <= 18 else 1e-5 if depth <= 24 else 1e-6)
 
 
 def _initialize(model: Transformer, initialization: str, width: int) -> None:

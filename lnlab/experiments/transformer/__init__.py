@@ -16,7 +16,7 @@ from lnlab.config import Betas, Count, NotNegative, Points, Positive, integer
 from lnlab.experiment import Experiment, Grid
 
 Norm = Literal["none", "layer", "rms", "tanh"]
-Place = Literal["pre", "post", "sandwich"]
+Place = Literal["pre", "post", "sandwich", "mix", "deepnorm", "scaled", "layer_scale", "rezero"]
 Initialization = Literal["normal", "xavier", "pytorch", "gpt2"]
 NORMS, PLACES, INITIALIZATIONS = get_args(Norm), get_args(Place), get_args(Initialization)
 # Changes to a trained model, which `lnlab.experiments.transformer.ablation` makes.
@@ -46,7 +46,9 @@ class Settings(config.Settings):
     Args:
         place: Position of the norms: ``pre``, before attention and feed-forward network; ``post``,
             after each residual sum, as published in 2017; or ``sandwich``, before and after each
-            sublayer.
+            sublayer; or one of ``mix`` (Mix-LN), ``deepnorm``, ``scaled`` (LayerNorm scaling),
+            ``layer_scale`` and ``rezero``, as :class:`lnlib.nn.transformer.Transformer` defines
+            them.
         norm: Kind of norm: ``layer``, ``rms``, ``tanh`` (dynamic tanh) or ``none``.
         last_norm: Whether there is a final norm before the output layer; it has no effect with
             ``post``.
@@ -122,11 +124,12 @@ class Settings(config.Settings):
     @property
     def unused(self) -> tuple[str, ...]:
         """Names of the settings that have no effect in this run."""
-        none = self.norm == "none"
+        none = self.norm == "none" or self.place == "rezero"
         idle = {
-            "place": none,
-            "last_norm": none or self.place == "post",
-            "eps": self.norm in ("none", "tanh") and self.qk_norm == "none",
+            "place": self.norm == "none" and self.place != "rezero",
+            "norm": self.place == "rezero",
+            "last_norm": none or self.place in ("post", "deepnorm"),
+            "eps": (none or self.norm == "tanh") and self.qk_norm == "none",
         }
         return tuple(name for name, is_idle in idle.items() if is_idle)
 
@@ -186,6 +189,21 @@ GRIDS = (
 )
 
 
+# Other ways to scale what the blocks contribute, to be compared with pre- and post-norm.
+PLANNED = tuple(
+    Grid(
+        SEEDS,
+        {
+            "depth": (12,),
+            "place": ("mix", "deepnorm", "scaled", "layer_scale", "rezero"),
+            "learning_rate": rates,
+            "warm_up": warm_up,
+        },
+    )
+    for rates, warm_up in (((1e-3, 3e-3), (0,)), ((1e-3, 3e-3), (60,)), ((3e-4,), (0, 60)))
+)
+
+
 def _both_scalings(seeds: range, overrides: dict[str, Any]) -> tuple[Grid, Grid]:
     """Return grids with GPT-2's initialization, without and with its residual scaling."""
     overrides = {"initialization": ("gpt2",), **overrides}
@@ -242,5 +260,6 @@ EXPERIMENT = Experiment(
     defaults={"seeds": 3},
     skip_combination=_skip_combination,
     grids=(*GRIDS, *GPT2),
+    planned=PLANNED,
     threads=1,
 )

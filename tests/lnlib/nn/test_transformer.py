@@ -10,12 +10,15 @@ import torch
 import lnlib
 from lnlib.nn.transformer import INITIALIZATIONS, NORMS, PLACES, Transformer
 
-SMALL = {"depth": 3, "width": 12, "heads": 3, "length": 7}
+SMALL = {"depth": 4, "width": 12, "heads": 3, "length": 7}
 SETTINGS = [
     {"norm": norm, "place": place, "qk_norm": qk_norm, "last_norm": last}
     for norm, place, qk_norm, last in itertools.product(
-        NORMS, PLACES, ("none", "layer", "rms"), (None, True, False)
+        NORMS, ("pre", "post", "sandwich"), ("none", "layer", "rms"), (None, True, False)
     )
+] + [
+    {"norm": norm, "place": place, "qk_norm": "none", "last_norm": None}
+    for norm, place in itertools.product(("layer", "rms"), PLACES[3:])
 ]
 
 
@@ -70,14 +73,20 @@ def in_numpy(p, tokens, norm, place, qk_norm, last_norm, depth, heads, eps):
     for i in range(depth):
         at = f"blocks.{i}"
         for f, name in ((attend, f"{at}.norm_a"), (feed, f"{at}.norm_f")):
-            if place == "post":
+            gain = p.get(name.replace("norm", "gain"), 1)
+            if place == "post" or (place == "mix" and i == 0):  # a quarter of four blocks
                 x = normalized(norm, x + f(x, at), p, name, eps)
+            elif place == "deepnorm":
+                x = normalized(norm, 8**0.25 * x + f(x, at), p, name, eps)
+            elif place == "rezero":
+                x = x + gain * f(x, at)
             else:
-                change = f(normalized(norm, x, p, name, eps), at)
+                read = normalized(norm, x, p, name, eps)
+                change = f(read / math.sqrt(i + 1) if place == "scaled" else read, at)
                 if place == "sandwich":
                     change = normalized(norm, change, p, f"{name}_out", eps)
-                x = x + change
-    if place != "post" if last_norm is None else last_norm:
+                x = x + gain * change
+    if place not in ("post", "deepnorm", "rezero") if last_norm is None else last_norm:
         x = normalized(norm, x, p, "last_norm", eps)
     return linear(x, "output")
 
@@ -87,7 +96,7 @@ def test_logits_are_those_of_plain_numpy(settings):
     model = drawn(**settings)
     tokens = np.random.default_rng(1).integers(11, size=(2, 6))
     p = {name: a.detach().numpy() for name, a in model.state_dict().items()}
-    right = in_numpy(p, tokens, **settings, depth=3, heads=3, eps=1e-3)
+    right = in_numpy(p, tokens, **settings, depth=4, heads=3, eps=1e-3)
     ours = model(torch.from_numpy(tokens)).detach().numpy()
     np.testing.assert_allclose(ours, right, rtol=1e-9, atol=1e-9 * np.abs(right).max())
 
@@ -126,6 +135,31 @@ def test_residual_scaling_divides_what_writes_into_the_residual_stream_alone(ini
         torch.testing.assert_close(scaled[name], p / divisor)
 
 
+def test_deepnorm_starts_with_smaller_matrices_but_for_queries_and_keys():
+    models = []
+    for place in ("post", "deepnorm"):
+        torch.manual_seed(3)
+        models.append(Transformer(9, **SMALL, place=place, initialization="xavier"))
+    post, deep = (dict(model.named_parameters()) for model in models)
+    for name, p in post.items():
+        factor = torch.ones(len(p))
+        if name.endswith(("merge.weight", "expand.weight", "contract.weight")):
+            factor[:] = 32**-0.25
+        elif name.endswith("qkv.weight"):
+            factor[2 * SMALL["width"] :] = 32**-0.25
+        expected = p * (factor[:, None] if p.ndim > 1 else factor)
+        torch.testing.assert_close(deep[name], expected, msg=name)
+
+
+@pytest.mark.parametrize(("depth", "start"), [(18, 0.1), (19, 1e-5), (25, 1e-6)])
+def test_layer_scale_starts_by_the_depth_and_rezero_at_nothing(depth, start):
+    sizes = {"width": 4, "heads": 1, "length": 3}
+    scaled = Transformer(5, depth=depth, place="layer_scale", **sizes)
+    torch.testing.assert_close(scaled.blocks[-1].gain_f.detach(), torch.full((4,), start))
+    results = list(Transformer(5, depth=2, place="rezero", **sizes).stream(torch.tensor([[1, 2]])))
+    assert torch.equal(results[0], results[-1])
+
+
 def test_the_stream_is_what_the_blocks_hand_on():
     model, tokens = drawn(), torch.tensor([[1, 2, 3]])
     results = list(model.stream(tokens))
@@ -139,7 +173,10 @@ def test_the_stream_is_what_the_blocks_hand_on():
     ("call", "message"),
     [
         (lambda: Transformer(5, norm="batch"), "norm must be one of none, layer, rms, tanh; got"),
-        (lambda: Transformer(5, place="before"), "place must be one of pre, post, sandwich; got"),
+        (
+            lambda: Transformer(5, place="before"),
+            "place must be one of pre, post, sandwich, mix, deepnorm",
+        ),
         (lambda: Transformer(5, qk_norm="tanh"), "qk_norm must be one of none, layer, rms; got"),
         (lambda: Transformer(5, initialization="he"), "initialization must be one of normal, xav"),
         (

@@ -17,9 +17,7 @@ NORMS: dict[str, Callable[[int, float], nn.Module]] = {
     "rms": lambda width, eps: nn.RMSNorm(width, eps),
     "tanh": lambda width, eps: DynamicTanh(width),
 }
-PLACES = (
-    "pre", "post", "sandwich", "mix", "deepnorm", "scaled", "layer_scale", "rezero",
-)  # fmt: skip
+PLACES = ("pre", "post", "sandwich", "mix", "deepnorm", "scaled", "layer_scale", "rezero")
 INITIALIZATIONS = ("normal", "xavier", "pytorch", "gpt2")
 GPT2_STD, GPT2_WIDTH = 0.02, 768  # of GPT-2 small
 
@@ -170,11 +168,8 @@ class Block(nn.Module):
         self.place, self.heads = place, heads
         self.skip_factor = (2 * depth) ** 0.25 if place == "deepnorm" else 1.0
         if place in ("layer_scale", "rezero"):
-            start = (
-                0.0 if place == "rezero" else 0.1 if depth <= 18 else 1e-5 if depth <= 24 else 1e-6
-            )
-            shape = () if place == "rezero" else (width,)
-            self.gain_a, self.gain_f = (nn.Parameter(torch.full(shape, start)) for _ in range(2))
+            start = torch.zeros(()) if place == "rezero" else _layer_scale(width, depth)
+            self.gain_a, self.gain_f = nn.Parameter(start.clone()), nn.Parameter(start.clone())
         self.qkv = nn.Linear(width, 3 * width)
         self.merge = nn.Linear(width, width)
         self.norm_q, self.norm_k = (NORMS[qk_norm](width // heads, eps) for _ in range(2))

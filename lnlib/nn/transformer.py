@@ -17,7 +17,7 @@ NORMS: dict[str, Callable[[int, float], nn.Module]] = {
     "rms": lambda width, eps: nn.RMSNorm(width, eps),
     "tanh": lambda width, eps: DynamicTanh(width),
 }
-PLACES = ("pre", "post", "sandwich", "mix", "deepnorm", "scaled", "layer_scale", "rezero")
+PLACES = ("pre", "post", "sandwich", "mix_ln", "deepnorm", "ln_scaling", "layer_scale", "rezero")
 INITIALIZATIONS = ("normal", "xavier", "pytorch", "gpt2")
 GPT2_STD, GPT2_WIDTH = 0.02, 768  # of GPT-2 small
 
@@ -31,9 +31,9 @@ class Transformer(nn.Module):
         pre          x + f(N(x))             and a final norm before the output
         post         N(x + f(x))             as Vaswani et al. (2017) published it
         sandwich     x + N_out(f(N(x)))      and a final norm
-        mix          post in the first quarter of the blocks, pre in the others (Mix-LN)
+        mix_ln       post in the first quarter of the blocks, pre in the others (Mix-LN)
         deepnorm     N(α x + f(x))           with α = (2 depth)^(1/4)
-        scaled       x + f(N(x) / √l)        in block l = 1, 2, ... (LayerNorm scaling)
+        ln_scaling   x + f(N(x) / √l)        in block l = 1, 2, ... (LayerNorm scaling)
         layer_scale  x + g ∘ f(N(x))         with a learned vector g (LayerScale)
         rezero       x + s f(x)              with a learned number s, and no norm at all (ReZero)
 
@@ -104,8 +104,8 @@ class Transformer(nn.Module):
         self.token = nn.Embedding(vocabulary, width)
         self.position = nn.Embedding(length, width)
         self.blocks = nn.ModuleList(
-            Block(width, heads, norm, place, qk_norm, eps, (number, depth))
-            for number in range(1, depth + 1)
+            Block(width, heads, norm, place, qk_norm, eps, number=i, depth=depth)
+            for i in range(1, depth + 1)
         )
         has_last = place not in ("post", "deepnorm") if last_norm is None else last_norm
         has_last &= place != "rezero"
@@ -153,19 +153,19 @@ class Block(nn.Module):
         place: As for :class:`Transformer`.
         qk_norm: ``none``, ``layer`` or ``rms``.
         eps: Inside the root of every norm.
-        number: Number of the block, from 1, and of all blocks.
+        number: Of the block, from 1.
+        depth: Number of blocks.
     """
 
     def __init__(
         self, width: int, heads: int, norm: str, place: str, qk_norm: str, eps: float,
-        number: tuple[int, int] = (1, 1),
+        number: int = 1, depth: int = 1,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.number, depth = number
-        if place == "mix":
-            place = "post" if 4 * self.number <= depth else "pre"
+        if place == "mix_ln":
+            place = "post" if 4 * number <= depth else "pre"
         norm = "none" if place == "rezero" else norm
-        self.place, self.heads = place, heads
+        self.place, self.heads, self.number = place, heads, number
         self.skip_factor = (2 * depth) ** 0.25 if place == "deepnorm" else 1.0
         if place in ("layer_scale", "rezero"):
             start = torch.zeros(()) if place == "rezero" else _layer_scale(width, depth)
@@ -189,7 +189,7 @@ class Block(nn.Module):
         if self.place in ("layer_scale", "rezero"):
             x = x + self.gain_a * self.attention(self.norm_a(x))
             return x + self.gain_f * self.feed_forward(self.norm_f(x))
-        factor = self.number**-0.5 if self.place == "scaled" else 1.0
+        factor = self.number**-0.5 if self.place == "ln_scaling" else 1.0
         x = x + self.attention(factor * self.norm_a(x))
         return x + self.feed_forward(factor * self.norm_f(x))
 

@@ -16,7 +16,9 @@ from lnlab.config import Betas, Count, NotNegative, Points, Positive, integer
 from lnlab.experiment import Experiment, Grid
 
 Norm = Literal["none", "layer", "rms", "tanh"]
-Place = Literal["pre", "post", "sandwich", "mix", "deepnorm", "scaled", "layer_scale", "rezero"]
+Place = Literal[
+    "pre", "post", "sandwich", "mix_ln", "deepnorm", "ln_scaling", "layer_scale", "rezero"
+]
 Initialization = Literal["normal", "xavier", "pytorch", "gpt2"]
 NORMS, PLACES, INITIALIZATIONS = get_args(Norm), get_args(Place), get_args(Initialization)
 # Changes to a trained model, which `lnlab.experiments.transformer.ablation` makes.
@@ -45,9 +47,9 @@ class Settings(config.Settings):
 
     Args:
         place: Position of the norms: ``pre``, before attention and feed-forward network; ``post``,
-            after each residual sum, as published in 2017; or ``sandwich``, before and after each
-            sublayer; or one of ``mix`` (Mix-LN), ``deepnorm``, ``scaled`` (LayerNorm scaling),
-            ``layer_scale`` and ``rezero``, as :class:`lnlib.nn.transformer.Transformer` defines
+            after each residual sum, as published in 2017; ``sandwich``, before and after each
+            sublayer; or ``mix_ln`` (Mix-LN), ``deepnorm``, ``ln_scaling`` (LayerNorm scaling),
+            ``layer_scale`` or ``rezero``, as :class:`lnlib.nn.transformer.Transformer` defines
             them.
         norm: Kind of norm: ``layer``, ``rms``, ``tanh`` (dynamic tanh) or ``none``.
         last_norm: Whether there is a final norm before the output layer; it has no effect with
@@ -195,7 +197,7 @@ PLANNED = tuple(
         SEEDS,
         {
             "depth": (12,),
-            "place": ("mix", "deepnorm", "scaled", "layer_scale", "rezero"),
+            "place": ("mix_ln", "deepnorm", "ln_scaling", "layer_scale", "rezero"),
             "learning_rate": rates,
             "warm_up": warm_up,
         },

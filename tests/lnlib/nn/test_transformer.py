@@ -74,7 +74,7 @@ def in_numpy(p, tokens, norm, place, qk_norm, last_norm, depth, heads, eps):
         at = f"blocks.{i}"
         for f, name in ((attend, f"{at}.norm_a"), (feed, f"{at}.norm_f")):
             gain = p.get(name.replace("norm", "gain"), 1)
-            if place == "post" or (place == "mix" and i == 0):  # a quarter of four blocks
+            if place == "post" or (place == "mix_ln" and i == 0):  # a quarter of four blocks
                 x = normalized(norm, x + f(x, at), p, name, eps)
             elif place == "deepnorm":
                 x = normalized(norm, 8**0.25 * x + f(x, at), p, name, eps)
@@ -82,7 +82,7 @@ def in_numpy(p, tokens, norm, place, qk_norm, last_norm, depth, heads, eps):
                 x = x + gain * f(x, at)
             else:
                 read = normalized(norm, x, p, name, eps)
-                change = f(read / math.sqrt(i + 1) if place == "scaled" else read, at)
+                change = f(read / math.sqrt(i + 1) if place == "ln_scaling" else read, at)
                 if place == "sandwich":
                     change = normalized(norm, change, p, f"{name}_out", eps)
                 x = x + gain * change
@@ -175,7 +175,7 @@ def test_the_stream_is_what_the_blocks_hand_on():
         (lambda: Transformer(5, norm="batch"), "norm must be one of none, layer, rms, tanh; got"),
         (
             lambda: Transformer(5, place="before"),
-            "place must be one of pre, post, sandwich, mix, deepnorm",
+            "place must be one of pre, post, sandwich, mix_ln, deepnorm",
         ),
         (lambda: Transformer(5, qk_norm="tanh"), "qk_norm must be one of none, layer, rms; got"),
         (lambda: Transformer(5, initialization="he"), "initialization must be one of normal, xav"),

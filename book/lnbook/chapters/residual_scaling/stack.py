@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -30,7 +29,15 @@ SCHEMES = {
     "HybridNorm": "hybrid",
 }
 NAMES = {key: name for name, key in SCHEMES.items()}
-LAST_NORM = {"pre", "scaled", "layerscale", "mix", "lns", "sandwich", "output", "hybrid"}
+# What the library calls them, where it has another name; the last two have blocks of their own.
+PLACES = {
+    "scaled": "pre",
+    "layerscale": "layer_scale",
+    "mix": "mix_ln",
+    "lns": "ln_scaling",
+    "output": "pre",
+    "hybrid": "pre",
+}
 
 
 @dataclass(frozen=True)
@@ -72,39 +79,13 @@ def norm(x: Tensor) -> Tensor:
     return F.layer_norm(x, x.shape[-1:])
 
 
-def layer_scale(blocks: int) -> float:
-    """Return the first value of LayerScale's factors at this depth, as in CaiT."""
-    return 0.1 if blocks <= 18 else 1e-5 if blocks <= 24 else 1e-6
+def output_norm(block: Block, x: Tensor) -> Tensor:
+    """Return the stream after a block that normalizes the output of each sublayer alone."""
+    x = x + norm(block.attention(x))
+    return x + norm(block.feed_forward(x))
 
 
-def sublayer(scheme: str, x: Tensor, f: Callable[[Tensor], Tensor], k: int, N: int) -> Tensor:
-    """Return the residual stream after one sublayer.
-
-    Args:
-        scheme: A value of :data:`SCHEMES` other than ``hybrid``.
-        x: The residual stream before it.
-        f: Attention or the feed-forward network.
-        k: Number of the block, from 1.
-        N: Number of blocks.
-    """
-    if scheme == "post" or (scheme == "mix" and k <= N / 4):
-        return norm(x + f(x))
-    if scheme == "deepnorm":
-        return norm((2 * N) ** 0.25 * x + f(x))
-    if scheme == "rezero":
-        return x + 0 * f(x)
-    if scheme == "layerscale":
-        return x + layer_scale(N) * f(norm(x))
-    if scheme == "lns":
-        return x + f(norm(x) / math.sqrt(k))
-    if scheme == "sandwich":
-        return x + norm(f(norm(x)))
-    if scheme == "output":
-        return x + norm(f(x))
-    return x + f(norm(x))  # pre-norm, with or without residual scaling
-
-
-def hybrid(block: Block, x: Tensor) -> Tensor:
+def hybrid_norm(block: Block, x: Tensor) -> Tensor:
     """Return the stream after a block of HybridNorm: norms of queries, keys, values, and of x."""
     B, T, width = x.shape
     heads = block.qkv(x).view(B, T, 3, block.heads, width // block.heads).permute(2, 0, 3, 1, 4)
@@ -113,25 +94,22 @@ def hybrid(block: Block, x: Tensor) -> Tensor:
     return y + block.feed_forward(y)
 
 
+BLOCKS = {"output": output_norm, "hybrid": hybrid_norm}
+
+
 def initial(scheme: str, blocks: int, seed: int) -> Transformer:
     """Return a transformer from Xavier initialization, with the scheme's factors on it."""
     torch.manual_seed(seed)
-    model = Transformer(
+    return Transformer(
         VOCABULARY,
         depth=blocks,
         width=WIDTH,
         heads=HEADS,
         length=LENGTH,
+        place=PLACES.get(scheme, scheme),
         initialization="xavier",
         residual_scaling=scheme == "scaled",
     )
-    if scheme == "deepnorm":
-        beta = (8 * blocks) ** -0.25
-        for block in model.blocks:
-            for weight in (block.merge.weight, block.expand.weight, block.contract.weight):
-                weight.data *= beta
-            block.qkv.weight.data[2 * WIDTH :] *= beta  # the rows of the values
-    return model
 
 
 def measure(scheme: str, blocks: int, seed: int) -> Profile:
@@ -140,15 +118,8 @@ def measure(scheme: str, blocks: int, seed: int) -> Profile:
         model = initial(scheme, blocks, seed)
         tokens = torch.randint(VOCABULARY, (BATCH, LENGTH + 1))
     x = model.token(tokens[:, :-1]) + model.position.weight
-    stream = [x]
-    for k, block in enumerate(model.blocks, start=1):
-        if scheme == "hybrid":
-            x = hybrid(block, x)
-        else:
-            for f in (block.attention, block.feed_forward):
-                x = sublayer(scheme, x, f, k, blocks)
-        stream.append(x)
-    output = model.output(norm(x) if scheme in LAST_NORM else x)
+    stream = [x, *(x := BLOCKS.get(scheme, Block.forward)(block, x) for block in model.blocks)]
+    output = model.output(model.last_norm(x))
     F.cross_entropy(output.flatten(0, 1), tokens[:, 1:].flatten()).backward()
     centered = [(x - x.mean(-1, keepdim=True)).detach().double() for x in stream]
     pairs = itertools.pairwise(centered)

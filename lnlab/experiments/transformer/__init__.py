@@ -190,19 +190,13 @@ GRIDS = (
     Grid(SEEDS, {**_WHERE, "depth": (24,), "learning_rate": (3e-3,)}),
 )
 
-
 # Other ways to scale what the blocks contribute, to be compared with pre- and post-norm.
-PLANNED = tuple(
-    Grid(
-        SEEDS,
-        {
-            "depth": (12,),
-            "place": ("mix_ln", "deepnorm", "ln_scaling", "layer_scale", "rezero"),
-            "learning_rate": rates,
-            "warm_up": warm_up,
-        },
-    )
-    for rates, warm_up in (((1e-3, 3e-3), (0,)), ((1e-3, 3e-3), (60,)), ((3e-4,), (0, 60)))
+_ALL = {"depth": (12,), "learning_rate": RATES, "warm_up": (0, 60)}
+_SCHEMES = ("mix_ln", "deepnorm", "ln_scaling", "layer_scale", "rezero")
+PLANNED = (
+    Grid(SEEDS, {**_ALL, "place": _SCHEMES}),
+    Grid(SEEDS, {**_ALL, "place": ("sandwich",), "warm_up": (0,)}),
+    Grid(SEEDS, {**_ALL, "place": ("pre",), "residual_scaling": True}),
 )
 
 

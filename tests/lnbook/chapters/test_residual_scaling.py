@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lnbook.chapters.residual_scaling import panels, stack
+from lnbook.chapters.residual_scaling import panels, stack, trained
 from lnlib.nn.transformer import Transformer
 
 STATES = [(scheme, depth) for scheme in stack.SCHEMES.values() for depth in (6, 12)]
@@ -104,3 +104,48 @@ def test_the_sentence_states_what_is_drawn(scheme, depth):
         return
     first, last = map(float, re.search(r"gradient: (\S+) in .*, (\S+) in the last", text).groups())
     assert [first, last] == pytest.approx(profile.gradient[[0, -1]], rel=0.05)
+
+
+def _trained(place, rate, warm_up, losses, **changed):
+    settings = {
+        "initialization": "xavier", "place": place, "norm": "layer", "depth": 12,
+        "learning_rate": rate, "warm_up": warm_up, "last_norm": True, "qk_norm": "none",
+        "updates_an_epoch": 100,
+    }  # fmt: skip
+    curves = [{"epoch": [0, 6], "val_nll": [4.5, loss]} for loss in losses]
+    return [{"settings": settings | changed, "seed": seed, "curves": curve}
+            for seed, curve in enumerate(curves)]  # fmt: skip
+
+
+def test_the_map_of_the_losses_and_its_sentence_are_of_each_scheme():
+    schemes = {
+        "no norm": ("pre", {"norm": "none"}), "post-norm": ("post", {}), "pre-norm": ("pre", {}),
+        "residual scaling 1/√(2N)": ("pre", {"residual_scaling": True}),
+        "sandwich": ("sandwich", {}), "ReZero": ("rezero", {}), "LayerScale": ("layer_scale", {}),
+        "DeepNorm": ("deepnorm", {}), "Mix-LN": ("mix_ln", {}),
+        "LayerNorm scaling": ("ln_scaling", {}),
+    }  # fmt: skip
+    records = _trained("pre", 1e-3, 0, (9.0,), last_norm=False)  # of another comparison
+    expected = {}
+    for i, (name, (place, changed)) in enumerate(schemes.items()):
+        for j, rate in enumerate((3e-4, 1e-3, 3e-3)):
+            for warm_up in (0, 60):
+                losses = np.array([2.2, 2.3]) + 0.01 * i + 0.1 * j + 0.05 * (warm_up == 0)
+                if name == "post-norm" and j == 2:
+                    losses[:] = 3.34, 3.36 if warm_up == 0 else 2.4
+                records += _trained(place, rate, warm_up, losses, **changed)
+                expected[name, j, warm_up] = losses
+    known = trained.Runs(records)
+    for figure, warm_up in zip(trained.draw(known), (0, 60), strict=True):
+        (heat,) = figure.data
+        assert list(heat.y) == list(schemes)
+        for (name, j, warm), losses in expected.items():
+            if warm == warm_up:
+                i = list(schemes).index(name)
+                assert heat.z[i][j] == pytest.approx(losses.mean() - 2.482)
+                one_stuck = name == "post-norm" and (j, warm_up) == (2, 60)
+                text = "1 of 2<br>stuck" if one_stuck else f"{losses.mean():.2f}"
+                assert heat.text[i][j] == text
+    text = trained.describe(known)
+    assert "no norm 2.25, post-norm 2.26, pre-norm 2.27" in text
+    assert text.endswith("unigram entropy: post-norm in 3.")

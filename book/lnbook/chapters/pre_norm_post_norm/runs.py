@@ -73,6 +73,12 @@ def kind(settings: dict[str, Any]) -> str:
     return settings["place"]
 
 
+def is_scheme(settings: dict[str, Any]) -> bool:
+    """Return whether a run belongs to the comparison of :mod:`lnbook.chapters.residual_scaling`."""
+    scaled = settings.get("residual_scaling", False) and settings["initialization"] == "xavier"
+    return scaled or settings["place"] not in ("pre", "post", "sandwich")
+
+
 def _cell(settings: dict[str, Any]) -> Cell:
     s = settings
     # Records from before there was residual scaling do not name it.
@@ -93,8 +99,10 @@ class Runs:
     """
 
     def __init__(self, records: Sequence[Record]):
+        shown = [r for r in records if not is_scheme(r["settings"])]
+
         def some(chosen: Any) -> list[Record]:
-            return [r for r in records if chosen(r["settings"])]
+            return [r for r in shown if chosen(r["settings"])]
 
         command = "python -m lnlab replay transformer"
         self.starts = Recorded(some(lambda s: s["updates_an_epoch"] == 1), _cell, command)

@@ -87,23 +87,41 @@ def _row(runs: Runs, initialization: str, depth: int) -> list[str]:
 
 def draw_losses(runs: Runs, initialization: str, depth: int) -> list[go.Figure]:
     """Draw the loss over kind and learning rate, without warm-up and with it."""
-    return [_map(runs, initialization, depth, warm_up) for warm_up in WARM_UPS]
-
-
-def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure:
     known = {*KINDS_IN_TABLE, *runs.kinds(initialization, depth)}
     kinds = [k for k in MAPPED if k in known]
-    losses = [
-        [runs.loss(Cell(initialization, k, depth, rate, warm_up)) for rate in RATES] for k in kinds
+    return [
+        loss_map(
+            {
+                short(k): [runs.loss(Cell(initialization, k, depth, r, warm_up)) for r in RATES]
+                for k in kinds
+            },
+            warm_up,
+            rows=len(MAPPED),
+        )
+        for warm_up in WARM_UPS
     ]
-    z = [[_height(v) for v in row] for row in losses]
-    text = [[_text(v) for v in row] for row in losses]
-    hover = [[_hover(v) for v in row] for row in losses]
+
+
+def loss_map(
+    losses: dict[str, list[np.ndarray | None]], warm_up: int, rows: int | None = None
+) -> go.Figure:
+    """Draw a heat map of the losses after the last update, with the bigram entropy in the middle.
+
+    Args:
+        losses: From the label of each row to the losses of the seeds at each of :data:`RATES`, or
+            ``None`` where nothing is recorded.
+        warm_up: Updates of warm-up, for the title.
+        rows: Height of the figure in rows; by default as many as there are.
+    """
+    z, text, hover = (
+        [[of_cell(cell) for cell in row] for row in losses.values()]
+        for of_cell in (_height, _text, _hover)
+    )
     figure = go.Figure(
         go.Heatmap(
             z=z,
             x=[f"{rate:g}" for rate in RATES],
-            y=[short(k) for k in kinds],
+            y=list(losses),
             text=text,
             customdata=hover,
             texttemplate="%{text}",
@@ -116,7 +134,7 @@ def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure
     )
     figure.update_layout(
         title=f"Warm-up of {warm_up} updates" if warm_up else "No warm-up",
-        height=110 + 36 * len(MAPPED),
+        height=110 + 36 * (rows or len(losses)),
         coloraxis={"cmin": -REACH, "cmax": REACH, "cmid": 0, "showscale": False},
         xaxis={"title": "learning rate", "type": "category", "showgrid": False, "zeroline": False},
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "zeroline": False},

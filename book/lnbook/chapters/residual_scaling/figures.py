@@ -2,5 +2,6 @@
 
 from lnbook.chapters.residual_scaling.panels import DEPTHS, PROFILE
 from lnbook.chapters.residual_scaling.stack import SCHEMES, output_shares, profile
+from lnbook.chapters.residual_scaling.trained import TRAINED, Runs
 
-__all__ = ["DEPTHS", "PROFILE", "SCHEMES", "output_shares", "profile"]
+__all__ = ["DEPTHS", "PROFILE", "SCHEMES", "TRAINED", "Runs", "output_shares", "profile"]

@@ -1,0 +1,101 @@
+"""The recorded runs of every scheme: 12 blocks from Xavier initialization, 600 updates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.pre_norm_post_norm.runs import RATES, WARM_UPS
+from lnbook.chapters.pre_norm_post_norm.trained import loss_map, stuck
+from lnbook.chapters.residual_scaling.stack import NAMES
+from lnbook.explorer.figure_spec import Picture
+from lnlab.analysis.recorded import Record, Recorded
+
+#: From the settings ``place`` of the runs to the keys of the schemes, where they differ.
+_KEYS = {"layer_scale": "layerscale", "mix_ln": "mix", "ln_scaling": "lns"}
+ORDER = ("none", "post", "pre", "scaled", "sandwich", "rezero", "layerscale", "deepnorm", "mix",
+         "lns")  # fmt: skip
+LABELS = {key: {**NAMES, "none": "no norm"}[key].partition(" (")[0] for key in ORDER}
+
+
+class Cell(NamedTuple):
+    """What is the same in the runs of a cell; only the seed differs."""
+
+    scheme: str
+    rate: float
+    warm_up: int
+
+
+class Runs(Recorded):
+    """The runs of the experiment ``transformer`` that compare the schemes.
+
+    Args:
+        records: As :func:`lnlab.records.read_all` returns them; others are left out.
+    """
+
+    def __init__(self, records: Sequence[Record]):
+        command = "python -m lnlab replay transformer"
+        super().__init__([r for r in records if _is_compared(r["settings"])], _cell, command)
+
+    def losses(self, cell: Cell) -> np.ndarray | None:
+        """Return the last validation loss of each seed in nats, or ``None`` if not recorded."""
+        return self.curves(cell, "val_nll")[:, -1] if cell in self.groups else None
+
+    def best(self, scheme: str) -> tuple[float, Cell]:
+        """Return the lowest mean loss of a scheme over its learning rates and warm-ups."""
+        cells = [cell for cell in self.groups if cell.scheme == scheme]
+        return min((float(self.losses(cell).mean()), cell) for cell in cells)
+
+
+def _is_compared(settings: dict[str, Any]) -> bool:
+    usual = {"initialization": "xavier", "depth": 12, "updates_an_epoch": 100, "qk_norm": "none"}
+    usual |= {"last_norm": True}
+    known = settings["norm"] in ("layer", "none")
+    return known and all(settings[name] == value for name, value in usual.items())
+
+
+def _cell(settings: dict[str, Any]) -> Cell:
+    key = _KEYS.get(settings["place"], settings["place"])
+    if settings["norm"] == "none":
+        key = "none"
+    elif settings.get("residual_scaling", False):
+        key = "scaled"
+    return Cell(key, settings["learning_rate"], settings["warm_up"])
+
+
+def draw(runs: Runs) -> list[go.Figure]:
+    """Draw the loss over scheme and learning rate, without warm-up and with it."""
+    return [
+        loss_map(
+            {name: [runs.losses(Cell(key, rate, warm_up)) for rate in RATES]
+             for key, name in LABELS.items()},
+            warm_up,
+        )
+        for warm_up in WARM_UPS
+    ]  # fmt: skip
+
+
+def describe(runs: Runs) -> str:
+    """Say the lowest mean loss of each scheme, and which of them was stuck in some runs."""
+    best = {name: runs.best(key)[0] for key, name in LABELS.items()}
+    lowest = ", ".join(f"{name} {loss:.2f}" for name, loss in best.items())
+    failed = {name: sum(int(stuck(runs.losses(cell)).sum()) for cell in runs.groups
+                        if cell.scheme == key)
+              for key, name in LABELS.items()}  # fmt: skip
+    texts = [f"{name} in {count}" for name, count in failed.items() if count]
+    return (
+        f"Lowest mean loss over learning rates and warm-ups, in nats: {lowest}. Runs that end no "
+        f"better than the unigram entropy: {', '.join(texts) or 'none'}."
+    )
+
+
+TRAINED = Picture(
+    draw,
+    describe,
+    alt="Two heat maps of the loss after 600 updates, without warm-up and with it: a row for each "
+    "scheme, a column for each learning rate. Red is a loss above the bigram entropy, green one "
+    "below it.",
+)

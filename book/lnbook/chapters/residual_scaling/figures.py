@@ -2,6 +2,17 @@
 
 from lnbook.chapters.residual_scaling.panels import DEPTHS, PROFILE
 from lnbook.chapters.residual_scaling.stack import SCHEMES, output_shares, profile
-from lnbook.chapters.residual_scaling.trained import TRAINED, Runs
+from lnbook.chapters.residual_scaling.trained import COUNTS, ORDER, TRAINED, Runs, stuck
 
-__all__ = ["DEPTHS", "PROFILE", "SCHEMES", "TRAINED", "Runs", "output_shares", "profile"]
+__all__ = [
+    "COUNTS",
+    "DEPTHS",
+    "ORDER",
+    "PROFILE",
+    "SCHEMES",
+    "TRAINED",
+    "Runs",
+    "output_shares",
+    "profile",
+    "stuck",
+]

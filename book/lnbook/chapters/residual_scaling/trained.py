@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.pre_norm_post_norm.runs import RATES, WARM_UPS
+from lnbook.chapters.pre_norm_post_norm.runs import BIGRAM, RATES, UNIGRAM, WARM_UPS
 from lnbook.chapters.pre_norm_post_norm.trained import loss_map, stuck
 from lnbook.chapters.residual_scaling.stack import NAMES
 from lnbook.explorer.figure_spec import Picture
 from lnlab.analysis.recorded import Record, Recorded
 
+COUNTS = (UNIGRAM, BIGRAM)  # nats, the loss of a model that counts characters, or pairs of them
 #: From the settings ``place`` of the runs to the keys of the schemes, where they differ.
 _KEYS = {"layer_scale": "layerscale", "mix_ln": "mix", "ln_scaling": "lns"}
 ORDER = ("none", "post", "pre", "scaled", "sandwich", "rezero", "layerscale", "deepnorm", "mix",

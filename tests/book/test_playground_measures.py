@@ -93,6 +93,24 @@ IDLE = {
     "tanh": lambda a: abs(a) > 0.99,
     "gelu": lambda a: a != a,
 }
+UNITS = """([activation, rows]) => {
+  const B = rows.length, m = rows[0].length;
+  const net = new (lnEngine().Network)({ inputs: m, width: m, depth: 1, classes: 2, seed: 1,
+    activation, norm: "none", place: "before", residual: false, bias: false, size: 1, room: B });
+  const W = net.layers[0].W.fill(0);
+  for (let j = 0; j < m; j++) W[j * m + j] = 1;
+  net.forward(new Float64Array(rows.flat()), B, false);
+  return net.activity(B)[0].dead;
+}"""
+
+
+def test_a_unit_counts_from_0_in_relu_and_from_099_in_tanh_if_every_example_agrees(scripts):
+    """A unit per column, an example per row."""
+    relu = [[-1, 0, 1e-9, -1], [-2, -3, 1e-9, 1]]
+    assert scripts.evaluate(UNITS, ["relu", relu]) == 2 / 4
+    tanh = np.arctanh([[0.991, -0.991, 0.989, 0.991], [0.999, 0.991, 0.989, 0.5]])
+    assert scripts.evaluate(UNITS, ["tanh", tanh.tolist()]) == 2 / 4
+    assert scripts.evaluate(UNITS, ["gelu", tanh.tolist()]) == 0
 
 
 @pytest.mark.parametrize("activation", IDLE)

@@ -43,7 +43,7 @@ def test_a_gain_or_bias_without_a_number_spoils_its_feature_alone(reader):
 
 def test_every_warning_of_every_norm_is_the_one_of_python(reader):
     tables = ["7", "0\n0", "1 5\n8 2", "0 0 0 0\n1 2 3 3", "4 4 4\n4 4 4\n1 2 3"]
-    tables += ["1 a 3\n4 5\n6 b 8", "1e200 2 3 4\n1 1 2 2", "1e-200 2e-200"]
+    tables += ["1 a 3\n4 5\n6 b 8", "1e200 2 3 4\n1 1 2 2", "1e-200 2e-200", "1e-160 3e-160 8e-160"]
     observed, sheet = set(), table_sheet()
     for text in tables:
         reader.paste(text)

@@ -18,7 +18,7 @@ def ideas(counted: Callable[..., Counter], share: str) -> Table:
         share: The result of the recorded runs about the claim of 60%.
     """
     norm, late = counted("norm"), counted("norm", "language", since=2023)
-    learned = counted("learned", "language", since=2023)
+    learned = counted("gain and bias", "language", since=2023)
     in_use = norm["layer"] + norm["rms"]
     return Table(
         ["idea of 2016", "use in November 2026", "source"],

@@ -20,7 +20,7 @@ MODELS = [pytest.param(model, id=model.model) for model in models.MODELS]
 
 def test_every_choice_has_one_answer_to_each_aspect():
     choices = list(chooser.every_choice())
-    assert len(choices) == 2 * 5 * 2 * 3 * 2 * 3 * 2
+    assert len(choices) == 2 * 5 * 2 * 3 * 2 * 3 * 3
     for chosen in choices:
         given = [line.aspect for line in chooser.answers(**chosen)]
         assert sorted(given) == sorted(chooser.ASPECTS), chosen

@@ -42,7 +42,11 @@ GROUPS = {
         {"float32": "float32", "bfloat16": "bfloat16", "float16": "float16"},
         "bfloat16",
     ),
-    "devices": Group("Devices", {"one": "one", "several": "several"}, "one"),
+    "devices": Group(
+        "Devices",
+        {"one": "one", "several": "several", "split": "several, with features split"},
+        "one",
+    ),
 }
 ASPECTS = ("Norm", "Axes", "Placement", "eps", "dtype", "Gain, bias", "Weight decay", "Devices")
 
@@ -233,15 +237,24 @@ LINES = (
           "keeps two to four times as much memory.",
           "memory_kernels#is-the-fused-kernel-used", devices="one"),
     _line("Devices",
-          "No statistics to communicate, unless the features of one token are split over "
-          "devices.",
+          "No statistics to communicate. If the tokens of a sequence are split over devices, sum "
+          "the gradients of gain and bias.",
           "distributed_training#what-has-to-be-communicated",
           devices="several", data="text image rnn"),
     _line("Devices",
-          "No statistics to communicate, except for batch norm with few examples per device, "
-          "or if a normalized axis is split over devices.",
+          "No statistics to communicate, except for batch norm with few examples per device.",
           "distributed_training#what-has-to-be-communicated",
           devices="several", data="conv table"),
+    _line("Devices",
+          "The sums behind the statistics of each token, in one message per pass, as in "
+          "lnlib.nn.ParallelLayerNorm and ParallelRMSNorm.",
+          "distributed_training#what-has-to-be-communicated",
+          devices="split", data="text image rnn"),
+    _line("Devices",
+          "For layer norm, the sums behind the statistics of each row or position. For batch norm, "
+          "and for group norm with whole groups on each device, nothing.",
+          "distributed_training#what-has-to-be-communicated",
+          devices="split", data="conv table"),
 )  # fmt: skip
 
 

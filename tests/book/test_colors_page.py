@@ -81,7 +81,7 @@ def live(browser):
         type="module",
         content=f"""{widget}
 const model = {{ get: () => {json.dumps(figure)}, on() {{}}, off() {{}} }};
-plotly.done(window.Plotly);
+plotly.resolve(window.Plotly);
 widget.render({{ model, el: document.querySelector("div") }});""",
     )
     yield page

@@ -182,5 +182,5 @@ def test_what_is_missing_or_in_the_way_is_said(taught, tmp_path, capsys, monkeyp
         slides.write(built, taught / "book", tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "dear"
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"reveal\.js is missing: pip install -e '\.\[slides\]'"):
+    with pytest.raises(ValueError, match=r"reveal\.js is missing: run tools/setup.sh slides"):
         slides.write(built, taught / "book", tmp_path / "out")

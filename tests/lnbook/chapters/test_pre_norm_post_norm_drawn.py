@@ -21,7 +21,7 @@ KINDS = {
     "none": {"norm": "none"}, "rms": {"norm": "rms"}, "tanh": {"norm": "tanh"},
     "qk": {"qk_norm": "layer"}, "no last": {"last_norm": False},
 }  # fmt: skip
-LABELS = {"post": "post-norm", "pre": "pre-norm", "sandwich": "sandwich", "none": "no norm"}
+LABELS = {"post": "post-norm", "pre": "pre-norm", "none": "no norm"}
 UNIGRAM, BIGRAM = 3.347, 2.482  # nats
 STARTS = ("xavier", "normal", "pytorch")
 

@@ -29,7 +29,7 @@ NEAR = 0.02  # nats: losses that are told apart no further
 REACH = 0.4  # nats from the line of pairs to the fullest color
 MAPPED = ("post", "pre", "sandwich", "none", "rms", "tanh", "qk", "no last")
 KINDS_IN_TABLE = ("post", "pre", "none")  # these have a row in every map, recorded or not
-CURVES = ("post", "pre", "sandwich", "none")
+CURVES = ("post", "pre", "none")
 
 
 def trained_starts(runs: Runs, rate: float | None = None, depth: int = 12) -> dict[str, str]:

@@ -44,7 +44,7 @@ ANSWERS = {
     "LayerNormFp32": "LayerNormFp32", "Core ML": "Core ML", "target network": "arget network",
     "Polyak": "arget network", "inplace operation": "inplace operation", "tiled VAE": "tiles",
     "masked batch norm": "Padding", "track_running_stats": "Batch norm is lost",
-    "GradScaler": "GradScaler", "loss scaling": "NaN or zeros in float16",
+    "GradScaler": "GradScaler", "loss scaling": "loss scaling, GradScaler",
     "loss spike": "Very large values, and loss spikes",
     "frozen weights": "validation accuracy drifts",
     "requires_grad=False": "validation accuracy drifts", "final norm": "Do you need a final norm?",

@@ -29,7 +29,6 @@ import torch
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 Engine = Literal["loky", "dask"]
-ENGINES = ("loky", "dask")
 CONNECT_S = 10  # seconds to wait for a scheduler
 
 

@@ -29,12 +29,12 @@ from lnlab.experiments import (
     skip_thoughts,
 )
 from lnlab.experiments.attentive_reader.run import Run as ReaderRun
-from lnlab.experiments.convnet.run import Run as ConvnetRun
-from lnlab.experiments.draw.run import Run as DrawRun
-from lnlab.experiments.handwriting.run import Run as HandwritingRun
+from lnlab.experiments.convnet.run import ConvnetRun
+from lnlab.experiments.draw.run import DrawRun
+from lnlab.experiments.handwriting.run import HandwritingRun
 from lnlab.experiments.handwriting.window import WindowLSTM, WindowOutput
-from lnlab.experiments.order_embeddings.run import Run as OrderRun
-from lnlab.experiments.skip_thoughts.run import Run as SkipRun
+from lnlab.experiments.order_embeddings.run import OrderEmbeddingsRun
+from lnlab.experiments.skip_thoughts.run import SkipThoughtsRun
 from lnlab.run import Run
 
 SECONDS = 12.0  # for each experiment
@@ -133,7 +133,9 @@ def _skip_thoughts() -> list[dict[str, Any]]:
     data = skip_thoughts.Material(novels, Tasks("drawn", (), (), (), (), "0" * 64))
     calls = {}
     for norm in skip_thoughts.NORMS:
-        calls[norm] = _update(SkipRun(skip_thoughts.Settings(norm=norm, judge_every=None), data))
+        calls[norm] = _update(
+            SkipThoughtsRun(skip_thoughts.Settings(norm=norm, judge_every=None), data)
+        )
     ms = medians(calls, SECONDS, min_calls=10)
     instead = ("torch.nn.GRU, no norm", ms["none"])
     return [row("skip-thoughts update", "32 sentences, 128", "layer", ms["layer"], instead=instead)]
@@ -172,7 +174,7 @@ def _order_embeddings() -> list[dict[str, Any]]:
     images = {split: [image(k) for k in range(640)] for split in ("train", "val", "test")}
     data, calls = Layouts("drawn", tuple(f"c{k}" for k in range(80)), images, "0" * 64), {}
     for norm in order_embeddings.NORMS:
-        calls[norm] = _update(OrderRun(order_embeddings.Settings(norm=norm), data))
+        calls[norm] = _update(OrderEmbeddingsRun(order_embeddings.Settings(norm=norm), data))
     ms = medians(calls, SECONDS, min_calls=10)
     instead = ("torch.nn.GRU, no norm", ms["none"])
     return [row("order embeddings update", "64 pairs, 128", "layer", ms["layer"], instead=instead)]

@@ -13,7 +13,7 @@ import numpy as np
 from bench.table import medians, row, threads
 from lnlab.datasets import Text
 from lnlab.experiments.transformer import NORMS, Settings
-from lnlab.experiments.transformer.run import Run
+from lnlab.experiments.transformer.run import TransformerRun
 
 UPDATES = 2  # within one measurement
 CHARACTERS = 65  # as many as tiny Shakespeare has
@@ -28,7 +28,7 @@ def text(count: int = 20_000) -> Text:
 
 def stepper(settings: Settings, data: Text, device: str) -> Callable[[], None]:
     """Return a call that makes ``UPDATES`` updates."""
-    run = Run(settings, data, device=device)
+    run = TransformerRun(settings, data, device=device)
     batches = [batch for batch, _ in zip(run.batches(0), range(UPDATES), strict=False)]
 
     def call() -> None:

@@ -193,7 +193,7 @@ def test_a_call_of_the_stepper_makes_a_block_of_updates(monkeypatch):
                 log.append((self.seed, epoch, update))
                 yield
 
-    monkeypatch.setattr(mnist.mnist, "Run", Run)
+    monkeypatch.setattr(mnist.mnist, "MNISTRun", Run)
     monkeypatch.setitem(mnist.UPDATES_PER_CALL, ("cpu", 128), 3)
     call = mnist.stepper("layer", 128, "compiled", None, "cpu")
     call(), call(), call()
@@ -204,7 +204,7 @@ def test_a_call_of_the_stepper_makes_a_block_of_updates(monkeypatch):
 def test_an_update_of_the_transformer_is_one_of_those_in_a_call(monkeypatch, given):
     run = mock.Mock()
     run.batches.side_effect = lambda epoch: iter("abcdef")
-    monkeypatch.setattr(transformer, "Run", lambda *_, **__: run)
+    monkeypatch.setattr(transformer, "TransformerRun", lambda *_, **__: run)
     transformer.stepper(None, None, "cpu")()
     assert run.update.call_args_list == [mock.call("a"), mock.call("b")]
     result, ms = transformer.rows("cpu"), given.ms[0]

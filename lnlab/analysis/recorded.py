@@ -11,7 +11,7 @@ import numpy as np
 Record = dict[str, Any]
 
 
-class Recorded:
+class RecordedRuns:
     """Recorded runs by settings, ready to be drawn and compared.
 
     Args:
@@ -33,7 +33,7 @@ class Recorded:
         ...      "curves": {"epoch": [0, 1], "test_error": [0.9, 0.1 + seed / 100]}}
         ...     for seed in (1, 0)
         ... ]
-        >>> runs = Recorded(records, lambda settings: settings["norm"], "make replay")
+        >>> runs = RecordedRuns(records, lambda settings: settings["norm"], "make replay")
         >>> runs.at(1.5, "layer", "test_error")  # percent, seeds 0 and 1
         array([10., 11.])
     """

@@ -16,7 +16,7 @@ from lnlab.run import Run
 EVAL_BATCH_SIZE = 2000  # examples per batch in the evaluation
 
 
-class Classification(Run):
+class ClassificationRun(Run):
     """A run that trains a classifier; a subclass adds ``model`` and ``optimizer``.
 
     The order of the examples depends only on the seed and the epoch.

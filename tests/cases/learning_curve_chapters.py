@@ -4,6 +4,7 @@ import functools
 import importlib
 from typing import NamedTuple
 
+from lnbook.figures import run_groups
 from tests.cases import oracle, toy_records
 
 CASES = ("better", "worse", "later")
@@ -39,6 +40,12 @@ def module(name, part):
     return importlib.import_module(f"lnbook.chapters.{name}.{part}")
 
 
+def runs_class(name):
+    """Return the class of a chapter's recorded runs."""
+    classes = [c for c in vars(module(name, "runs")).values() if isinstance(c, type)]
+    return next(c for c in classes if issubclass(c, run_groups.Runs))
+
+
 @functools.cache
 def records(name, case):
     """Return the records of a chapter's experiment."""
@@ -63,7 +70,7 @@ def sweep(name):
 def read(name, case):
     """Return a chapter's own reader of the records."""
     made = [*records(name, case), *sweep(name)]
-    return module(name, "runs").Runs(made, task(name))
+    return runs_class(name)(made, task(name))
 
 
 def arms(name, case, group="main"):

@@ -31,7 +31,7 @@ def runs(out, epochs, **more):
 @pytest.fixture
 def interrupt(monkeypatch):
     """Let the next runs be interrupted at the start of an epoch, or not at all; list epochs."""
-    advance, trained = mnist.Run.advance, []
+    advance, trained = mnist.MNISTRun.advance, []
 
     def to(epoch):
         def advance_until(self, now, *more):
@@ -41,7 +41,7 @@ def interrupt(monkeypatch):
             return advance(self, now, *more)
 
         trained.clear()
-        monkeypatch.setattr(mnist.Run, "advance", advance_until)
+        monkeypatch.setattr(mnist.MNISTRun, "advance", advance_until)
         return trained
 
     return to
@@ -153,7 +153,7 @@ def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp
 def saved(tmp_path):
     """A checkpoint of a run of two epochs, as it is read, and that run's record."""
     chosen, file = Settings(norm="none", epochs=2, **SMALL), tmp_path / "run.pt"
-    run = mnist.Run(chosen, load("digits"))
+    run = mnist.MNISTRun(chosen, load("digits"))
     points = list(train(run, epochs=2, first_epoch_points=2, checkpoint=file))
     curves = records.curves(points, "epoch")
     recorded = {"settings": chosen.as_dict(), "seed": 0, "curves": curves}

@@ -122,13 +122,13 @@ from pathlib import Path
 from lnlab.cli import main
 from lnlab.experiments.mnist import run as mnist
 
-measure = mnist.Run.measure
+measure = mnist.MNISTRun.measure
 
 def slow(self):
     time.sleep(10 * any(Path(sys.argv[-1]).glob("*/.checkpoints/*.pt")))
     return measure(self)
 
-mnist.Run.measure = slow
+mnist.MNISTRun.measure = slow
 raise SystemExit(main(sys.argv[1:]))
 """
 

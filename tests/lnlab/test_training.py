@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from lnlab import checkpoint, training
-from lnlab.experiments.mnist.run import Run, Settings
+from lnlab.experiments.mnist.run import MNISTRun, Settings
 from lnlab.training import BadCheckpoint, Diverged, resolve_device, train
 from tests.cases.points import without_time
 
@@ -20,7 +20,7 @@ SMALL = {"batch_size": 64, "data": "digits", "hidden": (8,)}
 
 def run(digits, *, epochs=3, checkpoint=None, again=False, norm="batch", seed=0, **settings):
     chosen = Settings(norm=norm, epochs=epochs, **(SMALL | settings))
-    replay = Run(chosen, digits, seed=seed)
+    replay = MNISTRun(chosen, digits, seed=seed)
     return train(replay, epochs=epochs, first_epoch_points=4, checkpoint=checkpoint, again=again)
 
 
@@ -32,7 +32,7 @@ def test_a_checkpoint_that_is_further_than_asked_gives_the_points_asked_for(digi
     )
 
 
-class Ends(Run):
+class Ends(MNISTRun):
     """Measures one thing at its end alone."""
 
     measures_at_end, optional_measures = True, ("test_nll",)
@@ -86,7 +86,7 @@ def test_each_update_counts_its_seconds_once_wherever_a_run_is_broken_off(
             if taken[0] > until:
                 raise KeyboardInterrupt  # before its checkpoint: it is taken again
 
-        replay = Run(Settings(norm="none", epochs=2, **SMALL), digits, step="plain")
+        replay = MNISTRun(Settings(norm="none", epochs=2, **SMALL), digits, step="plain")
         taken[0] = 0
         return list(
             train(
@@ -142,7 +142,7 @@ def assert_again_starts_over(digits, file, capsys, **more):
 
 def test_of_100_flipped_bits_in_a_checkpoint_none_is_accepted(digits, tmp_path, saved):
     file, (content, _) = tmp_path / "run.pt", saved
-    replay = Run(TINY, digits)
+    replay = MNISTRun(TINY, digits)
     rng = random.Random(0)
     # In the header, and anywhere.
     bits = [8 * k + rng.randrange(8) for k in range(0, 110, 4)]
@@ -284,7 +284,7 @@ def test_a_good_checkpoint_is_gone_on_from_with_again_too(digits, tmp_path, save
 
 def test_what_adam_was_told_is_of_the_settings_not_of_the_checkpoint(digits, tmp_path, saved):
     (tmp_path / "run.pt").write_bytes(saved[0])
-    replay = Run(TINY, digits)
+    replay = MNISTRun(TINY, digits)
     replay.optimizer.param_groups[0]["lr"] = 0.5
     next(train(replay, epochs=2, checkpoint=tmp_path / "run.pt"))
     assert replay.optimizer.param_groups[0]["lr"] == 0.5
@@ -306,8 +306,8 @@ def test_epochs_are_counted_of_a_verified_checkpoint_of_the_run_alone(tmp_path, 
 
 
 def test_a_measure_without_a_unit_is_refused(digits, monkeypatch):
-    measure = Run.measure
-    monkeypatch.setattr(Run, "measure", lambda self: measure(self) | {"luck": 1.0})
+    measure = MNISTRun.measure
+    monkeypatch.setattr(MNISTRun, "measure", lambda self: measure(self) | {"luck": 1.0})
     with pytest.raises(TypeError, match=r"mnist: what is measured must be among .* got luck"):
         next(tiny(digits, None))
 
@@ -338,7 +338,7 @@ def test_every_update_is_counted_once_as_taken_or_as_resumed(digits, tmp_path):
     file, counted = tmp_path / "run.pt", []
     for epochs in (1, 2, 2, 1):  # the last time the checkpoint is further than asked
         taken, resumed = [], []
-        replay = Run(TINY, digits)
+        replay = MNISTRun(TINY, digits)
         given = {"epochs": epochs, "checkpoint": file, "on_update": taken.append}
         list(train(replay, **given, on_resume=resumed.append))
         counted.append((sum(taken), sum(resumed)))

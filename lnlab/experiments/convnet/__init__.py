@@ -131,7 +131,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-{initialization}-b{batch_size}-rate{learning_rate}",
     label="{norm} ({initialization}), batch {batch_size}, rate {learning_rate:g}",
-    run="lnlab.experiments.convnet.run:Run",
+    run="lnlab.experiments.convnet.run:ConvnetRun",
     loss=("batch_nll", "nats"),
     measures={
         "val_nll": "nats",

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lnlab.datasets import Dataset
-from lnlab.experiments._classification import Classification
+from lnlab.experiments._classification import ClassificationRun
 from lnlab.experiments.convnet import EXPERIMENT, SIDE, Settings
 from lnlib.nn import LayerNorm
 
@@ -123,7 +123,7 @@ def short(x: Tensor) -> Tensor:
     return ((128 * x).round() / 128).half()
 
 
-class Run(Classification):
+class ConvnetRun(ClassificationRun):
     """Training of a convolutional network (section 6.7), with one seed.
 
     The seed determines the initial weights and the order of the examples, which do not depend on
@@ -177,7 +177,7 @@ class Run(Classification):
                 f"Run: train_cases and val_cases must be at most {cases:,} together, as many as "
                 f"{data.name} has for training, got {needed:,}; choose fewer"
             )
-        return Classification.split(settings, data)
+        return ClassificationRun.split(settings, data)
 
     @property
     def cases(self) -> Mapping[str, int]:

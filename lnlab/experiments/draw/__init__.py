@@ -149,7 +149,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-{start}-T{glimpses}-b{batch_size}-rate{learning_rate}",
     label="{norm}, {start} start, {glimpses} glimpses, rate {learning_rate:g}",
-    run="lnlab.experiments.draw.run:Run",
+    run="lnlab.experiments.draw.run:DrawRun",
     loss=("batch_bound", "nats"),
     measures={
         "val_bound": "nats",

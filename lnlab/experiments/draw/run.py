@@ -20,7 +20,7 @@ MAX_GRAY_LEVEL = 15  # of a recorded canvas: 16 gray levels compress well
 EVAL_BATCH_SIZE = 250  # images per batch in the evaluation
 
 
-class Run(run.Run):
+class DrawRun(run.Run):
     """Training of DRAW, with one seed.
 
     The seed determines the initial weights, the same for both norms, the order of the images and

@@ -169,7 +169,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-{start}-rate{learning_rate}-epochs{epochs}",
     label="{norm}, {start} start, rate {learning_rate:g}",
-    run="lnlab.experiments.handwriting.run:Run",
+    run="lnlab.experiments.handwriting.run:HandwritingRun",
     loss=("batch_nll", "nats a point"),
     measures={
         **{f"{split}_nll": "nats a point" for split in MEASURED},

@@ -37,7 +37,7 @@ class Alignment(NamedTuple):
     written: Tensor  # (B, U): mask of the characters that are not padding
 
 
-class Run(run.Run):
+class HandwritingRun(run.Run):
     """Training of the handwriting network, with one seed.
 
     The seed determines the initial weights and, with the epoch, the segments of each batch, which

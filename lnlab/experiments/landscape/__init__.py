@@ -66,7 +66,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-rate{learning_rate}",
     label="{norm}, rate {learning_rate:g}",
-    run="lnlab.experiments.landscape.run:Run",
+    run="lnlab.experiments.landscape.run:LandscapeRun",
     loss=("batch_nll", "nats"),
     measures={
         "train_nll": "nats",

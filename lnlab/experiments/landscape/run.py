@@ -14,12 +14,12 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from lnlab.analysis.smoothness import along_gradient, covariate_shift
 from lnlab.datasets import Dataset
-from lnlab.experiments._classification import Classification
+from lnlab.experiments._classification import ClassificationRun
 from lnlab.experiments.landscape import EXPERIMENT, NORMS, Settings
 from lnlib.nn import LayerNorm, RMSNorm
 from lnlib.nn.baselines import BatchNorm
 
-__all__ = ["NORMS", "Landscape", "Run", "Settings", "network"]
+__all__ = ["NORMS", "Landscape", "LandscapeRun", "Settings", "network"]
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # step sizes along the gradient, in learning rates
 
@@ -107,13 +107,13 @@ class Landscape:
         return result[1:]
 
 
-class Run(Classification):
+class LandscapeRun(ClassificationRun):
     """Training with one norm, learning rate and seed.
 
     The seed determines the initial weights and the order of the examples, which depend on nothing
     else.
 
-    Args: as :class:`lnlab.experiments._classification.Classification`.
+    Args: as :class:`lnlab.experiments._classification.ClassificationRun`.
     """
 
     experiment = EXPERIMENT

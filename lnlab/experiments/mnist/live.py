@@ -74,7 +74,7 @@ def train_norms(
         for norm in norms
     }
     replays = {
-        (norm, seed): mnist.Run(settings, data, seed=seed, device=where)
+        (norm, seed): mnist.MNISTRun(settings, data, seed=seed, device=where)
         for norm, settings in chosen.items()
         for seed in range(seeds)
     }
@@ -118,7 +118,7 @@ def time_steps(
     ways = {}
     for name in steps.NAMES:
         try:
-            ways[name] = mnist.Run(settings, made_up, device=where, step=name)
+            ways[name] = mnist.MNISTRun(settings, made_up, device=where, step=name)
         except ValueError:  # not on this device, or no compiler
             continue
     size = sum(p.numel() for p in ways["plain"].model.parameters())
@@ -133,7 +133,7 @@ def time_steps(
             yield {name: statistics.median(taken[1:]) for name, taken in turns.items()}
 
 
-def _epoch(replay: mnist.Run, epoch: int) -> None:
+def _epoch(replay: mnist.MNISTRun, epoch: int) -> None:
     for _ in replay.advance(epoch, 0, replay.updates_per_epoch):
         pass
 

@@ -10,13 +10,13 @@ import torch
 from torch import nn
 
 from lnlab.datasets import Dataset
-from lnlab.experiments._classification import Classification
+from lnlab.experiments._classification import ClassificationRun
 from lnlab.experiments.mnist import EXPERIMENT, HIDDEN, NORMS, Settings, steps
 from lnlab.training import resolve_device
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
 
-__all__ = ["HIDDEN", "NORMS", "Run", "Settings", "network"]
+__all__ = ["HIDDEN", "NORMS", "MNISTRun", "Settings", "network"]
 
 
 def network(
@@ -62,7 +62,7 @@ def network(
     return nn.Sequential(*layers)
 
 
-class Run(Classification):
+class MNISTRun(ClassificationRun):
     """Training of the network of section 6.6, with one seed.
 
     The seed determines the initial weights and the order of the examples, which do not depend on

@@ -16,7 +16,7 @@ from lnlab.experiments.noise import EXPERIMENT, NORMS, Settings
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm
 
-__all__ = ["NORMS", "NormInputs", "Run", "Settings", "forward"]
+__all__ = ["NORMS", "GradientNoiseRun", "NormInputs", "Settings", "forward"]
 
 CLOUD = 40  # number of batches (examples with layer norm) whose statistics are recorded
 MOVES_SIZE = (400, 8)  # number of examples, and of batches in which each of them is evaluated
@@ -75,10 +75,10 @@ def forward(
     return x, norm_inputs
 
 
-class Run(mnist.Run):
+class GradientNoiseRun(mnist.MNISTRun):
     """Training of the network of section 6.6 that measures its gradient noise.
 
-    Args: as :class:`lnlab.experiments.mnist.run.Run`.
+    Args: as :class:`lnlab.experiments.mnist.run.MNISTRun`.
 
     Raises:
         ValueError: As there, and if a measurement has no whole batch to take.

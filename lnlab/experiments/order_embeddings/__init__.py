@@ -126,7 +126,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-rate{learning_rate}",
     label="{norm}, rate {learning_rate:g}",
-    run="lnlab.experiments.order_embeddings.run:Run",
+    run="lnlab.experiments.order_embeddings.run:OrderEmbeddingsRun",
     loss=("ranking_loss", "squared length"),
     measures={
         f"{split}_{what}_{measure}": unit

@@ -195,7 +195,7 @@ class Split(NamedTuple):
     captions: list[Tensor]
 
 
-class Run(run.Run):
+class OrderEmbeddingsRun(run.Run):
     """Training of order embeddings, with one seed.
 
     An epoch has every caption once, in five rounds: in each, every image occurs with one of its

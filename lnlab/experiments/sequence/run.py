@@ -11,12 +11,22 @@ import torch
 from torch import nn
 
 from lnlab.datasets import Dataset
-from lnlab.experiments._classification import Classification
+from lnlab.experiments._classification import ClassificationRun
 from lnlab.experiments.sequence import CELLS, EXPERIMENT, FORMS, NORMS, STEPS, TUNED, Settings
 from lnlab.training import resolve_device, train_together
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN
 
-__all__ = ["CELLS", "FORMS", "NORMS", "STEPS", "TUNED", "Run", "Settings", "network", "train_norms"]
+__all__ = [
+    "CELLS",
+    "FORMS",
+    "NORMS",
+    "STEPS",
+    "TUNED",
+    "SequentialMNISTRun",
+    "Settings",
+    "network",
+    "train_norms",
+]
 
 _PLAIN = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 _NORMALIZED = {"lstm": LayerNormLSTM, "gru": LayerNormGRU, "rnn": LayerNormRNN}
@@ -115,7 +125,7 @@ def _biases(recurrent: nn.Module) -> list[torch.Tensor]:
     return [getattr(recurrent, name).bias for name in norms if hasattr(recurrent, name)]
 
 
-class Run(Classification):
+class SequentialMNISTRun(ClassificationRun):
     """Training of a recurrent network, with one seed.
 
     The seed determines the initial weights and the order of the examples, which do not depend on
@@ -164,7 +174,7 @@ class Run(Classification):
             data = dataclasses.replace(
                 data, x_train=x[is_training], y_train=y[is_training], x_test=x[out], y_test=y[out]
             )
-        return Classification.split(settings, data)
+        return ClassificationRun.split(settings, data)
 
     def _clip(self, *_: Any) -> None:
         longest = math.inf if self.settings.clip is None else self.settings.clip
@@ -208,5 +218,5 @@ def train_norms(
     where = resolve_device(device)
     chosen = {norm: Settings(norm=norm, data=data.name, **settings) for norm in norms}
     yield from train_together(
-        {norm: Run(s, data, seed=seed, device=where) for norm, s in chosen.items()}
+        {norm: SequentialMNISTRun(s, data, seed=seed, device=where) for norm, s in chosen.items()}
     )

@@ -195,7 +195,7 @@ EXPERIMENT = Experiment(
     key="{norm}-{start}-b{batch_size}-L{length}-rate{learning_rate}",
     label="{norm}, {start}, {batch_size} sentences of {length}, rate {learning_rate:g}",
     load=_load,
-    run="lnlab.experiments.skip_thoughts.run:Run",
+    run="lnlab.experiments.skip_thoughts.run:SkipThoughtsRun",
     loss=("batch_nll", "nats a word"),
     measures={
         "val_nll": "nats a word",

@@ -104,7 +104,7 @@ def word_indices(sentence: Sequence[str], numbers: dict[str, int]) -> list[int]:
     return [numbers.get(word, UNKNOWN) for word in sentence]
 
 
-class Run(run.Run):
+class SkipThoughtsRun(run.Run):
     """Training of skip-thoughts, with one seed.
 
     The order of the sentences in each pass over the books depends only on the seed and the pass; a

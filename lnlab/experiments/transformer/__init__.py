@@ -223,7 +223,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{initialization}-{place}-{norm}-L{depth}-rate{learning_rate}-warm{warm_up}",
     label="{initialization}, {place}, {norm}, {depth} blocks, rate {learning_rate:g}",
-    run="lnlab.experiments.transformer.run:Run",
+    run="lnlab.experiments.transformer.run:TransformerRun",
     loss=("batch_nll", "nats"),
     measures={
         "val_nll": "nats",

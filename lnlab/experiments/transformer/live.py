@@ -8,7 +8,7 @@ from typing import Any
 from lnlab.datasets import Text
 from lnlab.experiments.transformer import Settings
 from lnlab.experiments.transformer.baselines import baselines
-from lnlab.experiments.transformer.run import Run
+from lnlab.experiments.transformer.run import TransformerRun
 from lnlab.training import train
 
 
@@ -29,7 +29,7 @@ def short_run(text: Text, place: str, warm_up: int, *, seed: int = 0, **settings
     """
     chosen = Settings(place=place, warm_up=warm_up, data=text.name, **settings)
     known = baselines(text) | {"text": text.name}
-    run = Run(chosen, text, seed=seed)
+    run = TransformerRun(chosen, text, seed=seed)
     points = train(run, epochs=chosen.epochs, first_epoch_points=chosen.first_epoch_points)
     for point in points:
         updates = round(point["epoch"] * chosen.updates_an_epoch)

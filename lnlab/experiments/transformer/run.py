@@ -22,7 +22,7 @@ from lnlib.nn.transformer import Transformer
 PROBES = 16  # training windows on which gradients and the residual stream are measured
 
 
-class Run(run.Run):
+class TransformerRun(run.Run):
     """Training of the small transformer, with one seed.
 
     The seed determines the initial weights, the same for all norms and placements, and the windows

@@ -12,10 +12,10 @@ from lnlab.datasets import Dataset
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.weights import EXPERIMENT, NORMS, OPTIMIZERS, RATES, Settings
 
-__all__ = ["NORMS", "OPTIMIZERS", "RATES", "Run", "Settings"]
+__all__ = ["NORMS", "OPTIMIZERS", "RATES", "Settings", "WeightGrowthRun"]
 
 
-class Run(mnist.Run):
+class WeightGrowthRun(mnist.MNISTRun):
     """Training with one norm, optimizer, scale and seed.
 
     The seed determines the initial weights and the order of the examples, which depend on nothing

@@ -49,7 +49,7 @@ def measured(norm, rate, measure):
 @pytest.mark.parametrize("rate", [0.1, 1.0])
 @pytest.mark.parametrize("measure", CURVES)
 def test_lines_are_geometric_means_in_a_band_of_the_seeds(measure, rate):
-    known = landscape.Runs(RECORDS)
+    known = landscape.LandscapeRuns(RECORDS)
     figure = landscape.draw(known, measure, rate)
     text = landscape.describe(known, measure, rate)
     for norm, label in LABELS.items():

@@ -10,7 +10,7 @@ from lnlab import records as record
 
 @pytest.fixture(scope="module")
 def book():
-    return runs.Runs(record.read_all("convnet", maps=True))
+    return runs.ConvnetRuns(record.read_all("convnet", maps=True))
 
 
 def apart(known, data, cut, norm, layer, shown):

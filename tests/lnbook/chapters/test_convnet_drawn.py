@@ -24,7 +24,7 @@ def records(case):
 @functools.cache
 def known(case):
     maps = {"settings": MAPS | {"batch_size": 64, "epochs": 10}}
-    return runs.Runs([*records(case), maps])
+    return runs.ConvnetRuns([*records(case), maps])
 
 
 def arm(case, name):

@@ -53,7 +53,7 @@ def means(values):
 @pytest.mark.parametrize("layer", [1, 2])
 @pytest.mark.parametrize("optimizer", RATE)
 def test_length_and_turn_are_means_and_the_growth_is_said(optimizer, layer):
-    known = training.Runs(RECORDS[3])
+    known = training.WeightGrowthRuns(RECORDS[3])
     lengths, turns = training.draw_training(known, optimizer, layer)
     text = training.describe_training(known, optimizer, layer)
     grown, falls = [], []
@@ -80,7 +80,7 @@ def test_length_and_turn_are_means_and_the_growth_is_said(optimizer, layer):
 
 @pytest.mark.parametrize("norm", LABELS)
 def test_four_starts_are_drawn_and_said_from_first_to_last(norm):
-    known = training.Runs(RECORDS[3])
+    known = training.WeightGrowthRuns(RECORDS[3])
     lengths, losses = training.draw_starts(known, norm)
     parts = training.describe_starts(known, norm).partition(": ")[2].split("; ")
     for (scale, label), part in zip(SCALES.items(), parts, strict=True):
@@ -95,7 +95,7 @@ def test_four_starts_are_drawn_and_said_from_first_to_last(norm):
 
 @pytest.mark.parametrize("count", [3, 10])
 def test_the_loss_from_other_starts_is_a_ratio_with_its_bounds(count):
-    table = training.recovered(training.Runs(RECORDS[count]))
+    table = training.recovered(training.WeightGrowthRuns(RECORDS[count]))
     assert ("95% interval" in table.caption) == (count == 10)
     assert ("lowest to highest" in table.caption) == (count == 3)
     assert str(count) in table.caption

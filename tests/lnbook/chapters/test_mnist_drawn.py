@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.mnist import batch_means, differences, figure_6, rates, sizes
-from lnbook.chapters.mnist.runs import Runs
+from lnbook.chapters.mnist.runs import MNISTRuns
 from tests.cases.drawn import check_band, check_inside, lines
 from tests.cases.oracle import parsed
 from tests.cases.protocol import Answer, end, ends, holm, key, outcome, reason
@@ -72,7 +72,7 @@ def check_difference(text, d, name):
 
 @pytest.mark.parametrize("epoch", [0.0, 0.5, 2.0])
 def test_figure_6_has_the_mean_and_range_and_is_said_at_the_cursor(epoch):
-    known, until, norms = Runs(RECORDS[False]), 3.0, ["layer", "batch", "none"]
+    known, until, norms = MNISTRuns(RECORDS[False]), 3.0, ["layer", "batch", "none"]
     panels = figure_6.draw(known, epoch, norms, until)
     text = figure_6.describe(known, epoch, norms, until)
     wanted = [epoch]
@@ -123,7 +123,7 @@ def test_the_ends_have_every_kind_of_label_corrected_for_all_that_can_be_chosen(
     kinds = {}
     for many in (False, True):
         wanted = at_the_end(many)
-        result = differences.at_the_end(Runs(RECORDS[many]))
+        result = differences.at_the_end(MNISTRuns(RECORDS[many]))
         assert {k: str(label) for k, (_, label) in result.items()} == {
             k: label for k, (_, label) in wanted.items()
         }
@@ -140,7 +140,7 @@ def swept(norm, rate, name, epoch):
 
 @pytest.mark.parametrize("epoch", [1.0, 3.0])
 def test_the_best_rate_has_the_lowest_training_loss_and_the_table_its_differences(epoch):
-    known = Runs(RECORDS[False])
+    known = MNISTRuns(RECORDS[False])
     best = {}
     for norm in ("layer", "batch"):
         means = {rate: fmean(swept(norm, rate, "train_nll", epoch)) for rate in SWEPT}
@@ -164,12 +164,12 @@ def test_the_best_rate_has_the_lowest_training_loss_and_the_table_its_difference
 
 @MANY
 def test_the_table_of_rates_says_what_its_bounds_are(many):
-    assert ("95%" in rates.rates(Runs(RECORDS[many])).caption) == many
+    assert ("95%" in rates.rates(MNISTRuns(RECORDS[many])).caption) == many
 
 
 @pytest.mark.parametrize("nll", ["train_nll", "test_nll"])
 def test_batch_sizes_are_drawn_with_their_range_and_the_lowest_and_highest_are_said(nll):
-    known = Runs(RECORDS[False])
+    known = MNISTRuns(RECORDS[False])
     of = {"layer": (1, 2, 4, 16, 128), "batch": (2, 4, 16, 128)}
 
     def at(norm, size, name):
@@ -213,5 +213,5 @@ def test_sliders_stop_in_the_middle_of_the_first_epoch_and_after_each():
         curves = {name: list(np.interp(epochs, EPOCHS, values))
                   for name, values in run["curves"].items()}  # fmt: skip
         runs.append(run | {"curves": curves | {"epoch": epochs}})
-    assert figure_6.stops(Runs(runs)) == [0.0, 0.5, 1.0, 2.0, 3.0]
-    assert rates.rate_stops(Runs(runs)) == [0.5, 1.0, 2.0, 3.0]
+    assert figure_6.stops(MNISTRuns(runs)) == [0.0, 0.5, 1.0, 2.0, 3.0]
+    assert rates.rate_stops(MNISTRuns(runs)) == [0.5, 1.0, 2.0, 3.0]

@@ -39,7 +39,7 @@ def records():
 
 @pytest.fixture
 def runs(records):
-    return noise.Runs(records)
+    return noise.NoiseRuns(records)
 
 
 def of(records, norm, seed, name):

@@ -14,7 +14,7 @@ from lnlab.experiments.order_embeddings.run import penalty as lab_penalty
 
 def test_the_book_is_read_as_the_tables_of_the_command_line_read_it():
     records = record.read_all("order_embeddings")
-    read = runs.Runs(records)
+    read = runs.OrderEmbeddingsRuns(records)
     for norm, arm in results.at_best_rates(records).items():
         assert read.best(norm).rate == arm.rate
         scores = [results.scores(run) for run in arm.runs.values()]

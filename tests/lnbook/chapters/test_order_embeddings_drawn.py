@@ -29,7 +29,7 @@ def records(case):
 
 @functools.cache
 def known(case):
-    return runs.Runs(records(case))
+    return runs.OrderEmbeddingsRuns(records(case))
 
 
 def at_rate(case, norm, rate):

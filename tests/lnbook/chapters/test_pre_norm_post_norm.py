@@ -15,7 +15,7 @@ from lnlab.datasets import Text, load
 from lnlab.experiments.transformer import ABLATIONS, Settings
 from lnlab.experiments.transformer.baselines import baselines
 from lnlab.experiments.transformer.live import short_run
-from lnlab.experiments.transformer.run import Run
+from lnlab.experiments.transformer.run import TransformerRun
 from lnlab.training import train
 
 
@@ -23,7 +23,7 @@ from lnlab.training import train
 def book():
     """The records of the book, as files have them, and as the chapter reads them."""
     records = record.read_all("transformer")
-    return records, runs.Runs(records)
+    return records, runs.TransformerRuns(records)
 
 
 def settings(**changed):
@@ -55,7 +55,7 @@ def begun(**changed):
 def test_residual_scaling_is_another_initialization():
     scaled = made(depth=12, loss=3.0, initialization="gpt2", residual_scaling=True)
     default = made(depth=12, loss=2.0, initialization="gpt2", residual_scaling=False)
-    few = runs.Runs([begun(), scaled, default])
+    few = runs.TransformerRuns([begun(), scaled, default])
     assert few.loss(runs.Cell("gpt2", "pre", 12)).tolist() == [2]
     assert few.loss(runs.Cell("gpt2 scaled", "pre", 12)).tolist() == [3]
     names = ["GPT-2, no residual scaling", "GPT-2, residual scaling"]
@@ -74,7 +74,7 @@ def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
            for (kind, rate), loss in ends.items()]  # fmt: skip
     few += [made(depth=6, loss=2.2, warm_up=60), made(depth=24, loss=np.nan)]
     few += [made(depth=24, loss=2.3, place="post")]
-    table = trained.at_best(runs.Runs([begun(), *few]))
+    table = trained.at_best(runs.TransformerRuns([begun(), *few]))
     columns = ["Initialization", "blocks", "settings", "post-norm", "pre-norm", "no norm"]
     assert table.columns == columns
     assert table.rows == [
@@ -161,7 +161,7 @@ def test_a_short_run_ends_where_the_experiment_does():
     points = list(short_run(text, "post", 2, **small, epochs=2, updates_an_epoch=4))
     assert [p["updates"] for p in points][-2:] == [4, 8]
     chosen = Settings(place="post", warm_up=2, data="python_topics", **small, updates_an_epoch=4)
-    *_, last = train(Run(chosen, text), epochs=2)
+    *_, last = train(TransformerRun(chosen, text), epochs=2)
     assert points[-1]["loss"] == last["val_nll"]
     assert points[0]["unigram"] > points[0]["bigram"] > 0
     assert "Python's own help, post-norm, after 8 updates" in live.describe_live(points, "post", 2)

@@ -67,7 +67,7 @@ def records():
 
 @pytest.fixture(scope="module")
 def known(records):
-    return runs.Runs(records)
+    return runs.TransformerRuns(records)
 
 
 def of(records, initialization, kind, depth, *, begun=False, rate=1e-3, warm_up=0):

@@ -135,7 +135,7 @@ def test_the_map_of_the_losses_and_its_sentence_are_of_each_scheme():
                     losses[:] = 3.34, 3.36 if warm_up == 0 else 2.4
                 records += _trained(place, rate, warm_up, losses, **changed)
                 expected[name, j, warm_up] = losses
-    known = trained.Runs(records)
+    known = trained.ResidualSchemeRuns(records)
     for figure, warm_up in zip(trained.draw(known), (0, 60), strict=True):
         (heat,) = figure.data
         assert list(heat.y) == list(schemes)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from lnbook.figures import run_groups
-from tests.cases.learning_curve_chapters import CHAPTERS, MAIN, module, records, task
+from tests.cases.learning_curve_chapters import CHAPTERS, MAIN, records, runs_class, task
 
 GROUPS = [
     *((name, {}, MAIN) for name in CHAPTERS),
@@ -26,13 +26,13 @@ GROUPS = [
 
 @pytest.mark.parametrize(("name", "changed", "group"), GROUPS, ids=str)
 def test_the_settings_of_runs_decide_their_group(name, changed, group):
-    runs, settings = module(name, "runs").Runs, records(name, "better")[0]["settings"]
+    runs, settings = runs_class(name), records(name, "better")[0]["settings"]
     known = runs(records(name, "better"), task(name))
     assert known.group_name({}, settings | changed) == group
 
 
 @pytest.mark.parametrize("name", ["draw", "handwriting", "attentive_reader"])
 def test_runs_at_many_rates_are_the_sweep(name):
-    runs, settings = module(name, "runs").Runs, records(name, "better")[0]["settings"]
+    runs, settings = runs_class(name), records(name, "better")[0]["settings"]
     many = {"layer": SimpleNamespace(rates=(0.1, 0.2, 0.3))}
     assert runs.group_name(runs, many, settings) == run_groups.SWEEP

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from lnlab.analysis.recorded import Recorded
+from lnlab.analysis.recorded import RecordedRuns
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 
@@ -27,7 +27,7 @@ def records():
 
 
 def read(given):
-    return Recorded(given, lambda s: (s["norm"], s["batch_size"]), "make replay")
+    return RecordedRuns(given, lambda s: (s["norm"], s["batch_size"]), "make replay")
 
 
 LAYER, BATCH, LARGE = ("layer", 4), ("batch", 4), ("layer", 128)

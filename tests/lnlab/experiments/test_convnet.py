@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from lnlab.datasets import Dataset
 from lnlab.experiments.convnet import NORMS, Settings
-from lnlab.experiments.convnet.run import Network, Run, norm, ring
+from lnlab.experiments.convnet.run import ConvnetRun, Network, norm, ring
 
 SMALL = {"channels": (4, 8, 4), "train_cases": 48, "val_cases": 12, "batch_size": 16,
          "epochs": 2, "first_epoch_points": 2, "mapped_cases": 10}  # fmt: skip
@@ -62,7 +62,7 @@ def test_logits_are_those_of_pytorchs_functions_on_the_cut_picture(data):
 
 
 def test_border_and_inner_units_are_counted_apart(data):
-    run = Run(Settings(norm="none", maps=True, **SMALL), data)
+    run = ConvnetRun(Settings(norm="none", maps=True, **SMALL), data)
     run.model.eval()
     with torch.no_grad():
         result = run.measure()
@@ -81,7 +81,7 @@ def test_border_and_inner_units_are_counted_apart(data):
 
 
 def test_maps_tell_what_goes_into_the_norm_and_what_comes_out_and_where_the_pictures_have_ink(data):
-    run = Run(Settings(norm="layer", cut=3, maps=True, **SMALL), data)
+    run = ConvnetRun(Settings(norm="layer", cut=3, maps=True, **SMALL), data)
     run.model.eval()
     with torch.no_grad():
         for layer in run.model.norms:
@@ -101,7 +101,7 @@ def test_maps_tell_what_goes_into_the_norm_and_what_comes_out_and_where_the_pict
 
 
 def test_validation_cases_are_the_last_of_training_and_none_of_those_trained_on(data):
-    run = Run(Settings(**SMALL), data)
+    run = ConvnetRun(Settings(**SMALL), data)
     run.model.eval()
     with torch.no_grad():
         result = run.measure()
@@ -112,6 +112,8 @@ def test_validation_cases_are_the_last_of_training_and_none_of_those_trained_on(
     np.testing.assert_array_equal(run.x_val.numpy(), data.x_train[58:])
     assert run.cases == {"train": 48, "test": 20, "val": 12}
     with pytest.raises(ValueError, match=r"at most 70 together, .* got 71; choose fewer"):
-        Run(dataclasses.replace(Settings(**SMALL), train_cases=59), data)
+        ConvnetRun(dataclasses.replace(Settings(**SMALL), train_cases=59), data)
     with pytest.raises(ValueError, match=r"images of 28 x 28 pixels, tiny has 64 features"):
-        Run(Settings(**SMALL), dataclasses.replace(data, name="tiny", x_train=np.zeros((90, 64))))
+        ConvnetRun(
+            Settings(**SMALL), dataclasses.replace(data, name="tiny", x_train=np.zeros((90, 64)))
+        )

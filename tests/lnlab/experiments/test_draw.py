@@ -16,7 +16,7 @@ from lnlab import datasets, records
 from lnlab.datasets.mnist_binarized import Binarized
 from lnlab.experiments.draw import model as painting
 from lnlab.experiments.draw import run as runs
-from lnlab.experiments.draw.run import EXPERIMENT, Run, Settings
+from lnlab.experiments.draw.run import EXPERIMENT, DrawRun, Settings
 from lnlab.runner import record_runs
 from lnlab.training import train
 
@@ -198,7 +198,7 @@ def test_a_run_is_what_the_equations_say(arm, monkeypatch):
     monkeypatch.setattr(runs, "EVAL_BATCH_SIZE", 3)
     s = Settings(**NON_DEFAULT | arm)
     hand = ByHand(s, DATA, seed=5)
-    points = list(train(Run(s, DATA, seed=5), epochs=2, first_epoch_points=3))
+    points = list(train(DrawRun(s, DATA, seed=5), epochs=2, first_epoch_points=3))
     assert [point["epoch"] for point in points] == [0, 0.25, 0.5, 1, 2]
     losses, done = [], hand.train()
     for before, point in zip([None, *points], points, strict=False):
@@ -224,7 +224,7 @@ def test_a_run_is_what_the_equations_say(arm, monkeypatch):
 
 @pytest.mark.usefixtures("double")
 def test_what_is_kept_is_how_the_canvas_came_about():
-    run = Run(Settings(**NON_DEFAULT), DATA, seed=1)
+    run = DrawRun(Settings(**NON_DEFAULT), DATA, seed=1)
     with torch.inference_mode():
         result = run.recorded_images()
         generator = torch.Generator().manual_seed(1)
@@ -246,7 +246,7 @@ def test_what_is_kept_is_how_the_canvas_came_about():
 
 @pytest.mark.usefixtures("double")
 def test_a_dream_is_painted_from_the_noise_alone():
-    run = Run(Settings(**NON_DEFAULT), DATA, seed=1)
+    run = DrawRun(Settings(**NON_DEFAULT), DATA, seed=1)
     noise = numbers(3, 2, 3)
     for part in (run.model.code.weight, run.model.code.bias):
         part.data.zero_()  # then the code is the noise, whatever the image

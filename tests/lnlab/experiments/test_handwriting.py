@@ -12,7 +12,7 @@ from torch.distributions import Categorical, MixtureSameFamily, MultivariateNorm
 
 from lnlab.datasets.pen import Line, Lines
 from lnlab.experiments.handwriting import model as models
-from lnlab.experiments.handwriting.run import POOL, Run, Settings
+from lnlab.experiments.handwriting.run import POOL, HandwritingRun, Settings
 from lnlab.experiments.handwriting.window import WindowLSTM
 from lnlib.nn import LayerNormLSTMCell
 from tests.cases.parameters import perturb
@@ -216,7 +216,7 @@ def test_points_are_in_units_of_their_deviation_with_noise_of_their_resolution()
         split: tuple(dataclasses.replace(line, strokes=line.strokes * wide) for line in lines)
         for split, lines in LINES.splits.items()
     }
-    run = Run(Settings(**SMALL), dataclasses.replace(LINES, splits=splits))
+    run = HandwritingRun(Settings(**SMALL), dataclasses.replace(LINES, splits=splits))
     offsets = np.concatenate([line.strokes[:, :2] for line in splits["train"]])
     assert run.unit == pytest.approx(offsets.std(), rel=1e-5)
     pieces = run.pieces["train"][:3]
@@ -235,7 +235,7 @@ def test_points_are_in_units_of_their_deviation_with_noise_of_their_resolution()
 
 def test_batches_are_of_the_seed_and_the_epoch_alone_and_of_about_one_length():
     def batches(seed, epoch, **settings):
-        return list(Run(Settings(**SMALL | settings), LINES, seed=seed).batches(epoch))
+        return list(HandwritingRun(Settings(**SMALL | settings), LINES, seed=seed).batches(epoch))
 
     def same(a, b):
         return all(torch.equal(x, y) for p, q in zip(a, b, strict=True)
@@ -256,7 +256,7 @@ def test_batches_are_of_the_seed_and_the_epoch_alone_and_of_about_one_length():
 
 def test_an_update_is_adams_along_the_shortened_gradient(double):
     overrides = {"clip": 0.02, "learning_rate": 0.03, "adam_betas": (0.3, 0.6), "adam_eps": 0.3}
-    run = Run(Settings(**SMALL | overrides, norm="none"), LINES, seed=1)
+    run = HandwritingRun(Settings(**SMALL | overrides, norm="none"), LINES, seed=1)
     points, text, mask = next(run.batches(0))
     batch = (points.double(), text.double(), mask)
     batch = type(next(run.batches(0)))(*batch)
@@ -279,7 +279,7 @@ def test_an_update_is_adams_along_the_shortened_gradient(double):
 
 def test_loss_and_distance_of_the_window_are_means_over_the_points_of_all_lines(monkeypatch):
     monkeypatch.setattr("lnlab.experiments.handwriting.run.EVAL_BATCH_SIZE", 3)
-    run = Run(Settings(**SMALL | {"length": 40}), LINES)
+    run = HandwritingRun(Settings(**SMALL | {"length": 40}), LINES)
     perturb(run.model, 0.3, seed=1)
     pieces = sorted(run.pieces["val_new"], key=lambda piece: len(piece.strokes))
     assert len(pieces) == 4
@@ -304,14 +304,16 @@ def test_the_window_is_not_measured_where_one_line_has_no_known_characters(unkno
     lines = sorted(LINES.splits["val_new"], key=lambda line: len(line.strokes))
     lines[unknown] = dataclasses.replace(lines[unknown], characters=None)
     splits = {"train": LINES.splits["train"], "val_new": tuple(lines)}
-    run = Run(Settings(**SMALL | {"length": 40}), dataclasses.replace(LINES, splits=splits))
+    run = HandwritingRun(
+        Settings(**SMALL | {"length": 40}), dataclasses.replace(LINES, splits=splits)
+    )
     assert sum(characters is None for _, characters in run.measured["val_new"]) == 1
     with torch.inference_mode():
         assert set(run.measure()) == {"train_nll", "train_window_distance", "val_new_nll"}
 
 
 def test_what_was_written_is_kept_as_small_numbers():
-    run = Run(Settings(**SMALL, keep=9), LINES, seed=2)
+    run = HandwritingRun(Settings(**SMALL, keep=9), LINES, seed=2)
     with torch.inference_mode():
         measured, again = run.measure(), run.measure()
         text = run.encode(["the pen moves on"])
@@ -326,7 +328,7 @@ def test_what_was_written_is_kept_as_small_numbers():
 
 
 def test_a_run_that_exploded_is_measured_to_its_end():
-    run = Run(Settings(**SMALL, keep=9), LINES)
+    run = HandwritingRun(Settings(**SMALL, keep=9), LINES)
     with torch.inference_mode():
         run.model.output.weight.fill_(math.nan)
         measured = run.measure()

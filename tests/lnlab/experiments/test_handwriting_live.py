@@ -10,7 +10,7 @@ import torch
 from lnlab import datasets, records
 from lnlab.experiments.handwriting.live import GRAIN, LAST, LONGEST, POINTS, Pen, write
 from lnlab.experiments.handwriting.model import Written, draw
-from lnlab.experiments.handwriting.run import EXPERIMENT, Run, Settings
+from lnlab.experiments.handwriting.run import EXPERIMENT, HandwritingRun, Settings
 from lnlab.runner import record_runs
 from lnlab.training import train
 from tests.lnlab.experiments.test_handwriting import LINES, SMALL
@@ -28,7 +28,7 @@ def recorded(tmp_path_factory):
 
 
 def test_a_run_keeps_the_weights_it_has_in_the_end_and_no_other(recorded):
-    run = Run(CHOSEN, LINES, seed=1)
+    run = HandwritingRun(CHOSEN, LINES, seed=1)
     *_, last = train(run, epochs=2, first_epoch_points=1)
     pen = Pen.of(recorded)
     assert pen.characters == " abc" == "".join(run.characters)
@@ -42,7 +42,7 @@ def test_a_run_keeps_the_weights_it_has_in_the_end_and_no_other(recorded):
 
 
 def test_a_text_is_written_as_the_run_would(recorded):
-    pen, run = Pen.of(recorded), Run(CHOSEN, LINES, seed=1)
+    pen, run = Pen.of(recorded), HandwritingRun(CHOSEN, LINES, seed=1)
     run.model.load_state_dict(pen.model.state_dict())
     with torch.no_grad():
         expected = run.model.write(run.encode(["ab c"]), 7, torch.Generator().manual_seed(3))
@@ -72,7 +72,7 @@ def test_a_record_without_weights_or_of_one_that_exploded_is_refused(recorded):
 
 
 def test_without_keep_there_are_no_weights():
-    run = Run(dataclasses.replace(CHOSEN, keep=None), LINES)
+    run = HandwritingRun(dataclasses.replace(CHOSEN, keep=None), LINES)
     with torch.inference_mode():
         assert not {"matrices", "strokes", "characters"} & run.measure().keys()
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from lnlab.datasets import Dataset
 from lnlab.experiments.landscape import NORMS, Settings
-from lnlab.experiments.landscape.run import FACTORS, Landscape, Run
+from lnlab.experiments.landscape.run import FACTORS, Landscape, LandscapeRun
 from lnlab.training import train
 
 SMALL = {"hidden": (6, 5, 4), "batch_size": 8, "epochs": 2, "measured_cases": 20, "eps": 0.1,
@@ -42,7 +42,7 @@ def logits(norm, parameters, x, eps):
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_loss_and_gradient_at_other_weights_are_those_of_pytorchs_functions(norm, data):
-    run = Run(Settings(norm=norm, **SMALL), data, seed=1)
+    run = LandscapeRun(Settings(norm=norm, **SMALL), data, seed=1)
     x, y = run.x[:20], run.y[:20]
     landscape = Landscape(run.model, x, y)
     weights = landscape.weights + 0.1 * np.random.default_rng(0).normal(size=landscape.weights.size)
@@ -60,7 +60,7 @@ def test_loss_and_gradient_at_other_weights_are_those_of_pytorchs_functions(norm
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_each_layer_has_its_weights_and_those_of_its_norm(norm, data):
-    run = Run(Settings(norm=norm, **SMALL), data)
+    run = LandscapeRun(Settings(norm=norm, **SMALL), data)
     layers = Landscape(run.model, run.x, run.y).layers
     of_norm = {"none": 0, "rms": 1}.get(norm, 2)
     sizes = [(a + 1) * b + of_norm * b for a, b in ((7, 6), (6, 5), (5, 4))] + [5 * 3]
@@ -70,7 +70,7 @@ def test_each_layer_has_its_weights_and_those_of_its_norm(norm, data):
 
 @pytest.mark.parametrize("norm", ["batch", "layer"])
 def test_a_run_measures_the_change_of_upper_gradients_and_leaves_the_model_as_it_is(norm, data):
-    run = Run(Settings(norm=norm, **SMALL), data, seed=2)
+    run = LandscapeRun(Settings(norm=norm, **SMALL), data, seed=2)
     before = {k: v.clone() for k, v in run.model.state_dict().items()}
     run.model.eval()
     with torch.inference_mode():
@@ -90,7 +90,7 @@ def test_a_run_measures_the_change_of_upper_gradients_and_leaves_the_model_as_it
 
 
 def test_moments_are_those_of_what_goes_into_a_layer(data):
-    run = Run(Settings(norm="none", **SMALL), data, seed=3)
+    run = LandscapeRun(Settings(norm="none", **SMALL), data, seed=3)
     result = run._landscape()
     landscape = Landscape(run.model, run.x[:20], run.y[:20])
     here = landscape.weights
@@ -109,6 +109,6 @@ def test_moments_are_those_of_what_goes_into_a_layer(data):
 
 def test_a_run_that_explodes_measures_nothing_and_goes_on(data):
     settings = Settings(norm="none", **SMALL | {"learning_rate": 1e38})
-    points = list(train(Run(settings, data), epochs=2, first_epoch_points=1))
+    points = list(train(LandscapeRun(settings, data), epochs=2, first_epoch_points=1))
     assert len(points) == 3
     assert not np.isfinite(points[-1]["smoothness"])

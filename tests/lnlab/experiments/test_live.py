@@ -23,7 +23,7 @@ def test_a_race_is_the_runs_of_its_norms_and_seeds(small, digits):
             norm=norm, batch_size=32, epochs=2, first_epoch_points=6, **SMALL, **given
         )
         for seed in (0, 1):
-            alone = mnist.Run(settings, digits, seed=seed)
+            alone = mnist.MNISTRun(settings, digits, seed=seed)
             expected = list(training.train(alone, epochs=2, first_epoch_points=6))
             assert without_time(r[norm][seed] for r in results) == without_time(expected)
 

@@ -7,7 +7,7 @@ import torch
 from lnlab import datasets
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist import steps
-from lnlab.experiments.mnist.run import HIDDEN, Run, Settings
+from lnlab.experiments.mnist.run import HIDDEN, MNISTRun, Settings
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ def test_a_step_is_tried_before_anything_else_is_asked_for(monkeypatch):
     called = []
     monkeypatch.setattr(mnist, "resolve_device", "resolved {}".format)
     monkeypatch.setattr(steps, "choose", lambda *given: called.append(given))
-    Run.check([Settings()], "cuda:1", step="compiled")
+    MNISTRun.check([Settings()], "cuda:1", step="compiled")
     assert called == [("compiled", 1, "resolved cuda:1")]
-    Run.check([Settings()], "cuda:1", step="auto")
+    MNISTRun.check([Settings()], "cuda:1", step="auto")
     assert len(called) == 1  # to choose would start a compiler, even where all is recorded
 
 
@@ -36,7 +36,7 @@ def test_replay_trains_on_the_first_55000_cases_and_pairs_labels_with_their_case
     x = np.linspace(0, 1, 56_000, dtype=np.float32)[:, None]
     y = (np.arange(56_000) % 10).astype(np.int64)
     fake = datasets.Dataset("fake", x, y, x[:10], y[:10], "0" * 64)
-    replay = Run(Settings(hidden=(4,)), fake)
+    replay = MNISTRun(Settings(hidden=(4,)), fake)
     assert len(replay.x) == 55_000
     assert replay.updates_per_epoch == 429
     inputs, labels = next(replay.batches(0))
@@ -46,7 +46,7 @@ def test_replay_trains_on_the_first_55000_cases_and_pairs_labels_with_their_case
 
 def test_replay_refuses_a_negative_seed(digits):
     with pytest.raises(ValueError, match="seed must be a whole number from 0, got -1"):
-        Run(Settings(), digits, seed=-1)
+        MNISTRun(Settings(), digits, seed=-1)
 
 
 def test_the_widths_that_are_not_given_are_those_of_the_data_set():

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from lnlab import checkpoint
-from lnlab.experiments.noise.run import CLOUD, Run, Settings
+from lnlab.experiments.noise.run import CLOUD, GradientNoiseRun, Settings
 from lnlab.training import Diverged, train
 from lnlib.nn.baselines import BatchNorm
 
@@ -19,7 +19,7 @@ SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points"
 
 def trained(digits, norm, updates=60, **settings):
     """A replay a few updates on: gains, biases and running averages are no longer at the start."""
-    replay = Run(Settings(norm=norm, **(SMALL | settings)), digits)
+    replay = GradientNoiseRun(Settings(norm=norm, **(SMALL | settings)), digits)
     replay.model.train()
     for _, batch in zip(range(updates), replay.batches(0), strict=False):
         replay.update(batch)
@@ -111,28 +111,28 @@ def test_layer_norms_statistics_are_those_of_each_case(digits):
 )
 def test_a_batch_too_large_for_a_measurement_is_refused(digits, wrong, message):
     with pytest.raises(ValueError, match=message):
-        Run(Settings(**SMALL | {"hidden": (8, 8)} | wrong), digits)
+        GradientNoiseRun(Settings(**SMALL | {"hidden": (8, 8)} | wrong), digits)
 
 
 def test_an_array_that_is_not_finite_stops_the_run(digits, monkeypatch):
-    measure = Run.measure
+    measure = GradientNoiseRun.measure
 
     def broken(self):
         result = measure(self)
         result["mean_1"] = result["mean_1"] * math.nan
         return result
 
-    monkeypatch.setattr(Run, "measure", broken)
+    monkeypatch.setattr(GradientNoiseRun, "measure", broken)
     with pytest.raises(Diverged, match="mean_1 is nan; a smaller learning rate"):
-        list(train(Run(Settings(norm="batch", **SMALL), digits), epochs=1))
+        list(train(GradientNoiseRun(Settings(norm="batch", **SMALL), digits), epochs=1))
 
 
 def test_a_checkpoint_with_an_array_of_another_shape_is_refused(digits, tmp_path):
     file, chosen = tmp_path / "run.pt", Settings(norm="batch", **SMALL)
-    list(train(Run(chosen, digits), epochs=1, first_epoch_points=1, checkpoint=file))
+    list(train(GradientNoiseRun(chosen, digits), epochs=1, first_epoch_points=1, checkpoint=file))
     state = checkpoint.read(file)
     state["points"][1]["mean_1"] = torch.zeros(2)
     torch.save(state, tmp_path / "raw")
     file.write_bytes(checkpoint.with_checksum((tmp_path / "raw").read_bytes()))
     with pytest.raises(checkpoint.BadCheckpoint, match="'points' does not fit"):
-        checkpoint.load(file, Run(chosen, digits), 9)
+        checkpoint.load(file, GradientNoiseRun(chosen, digits), 9)

@@ -15,7 +15,7 @@ import torch
 
 from lnlab import datasets
 from lnlab.experiments.order_embeddings import run as orders
-from lnlab.experiments.order_embeddings.run import Run, Settings
+from lnlab.experiments.order_embeddings.run import OrderEmbeddingsRun, Settings
 from lnlab.training import train
 from tests.cases.points import are_close
 
@@ -184,7 +184,7 @@ class ByHand:
 
 
 def run(settings, data, seed=3):
-    made = Run(settings, data, seed=seed)
+    made = OrderEmbeddingsRun(settings, data, seed=seed)
     for split, part in made.splits.items():
         made.splits[split] = part._replace(images=part.images.double())
     made.train = made.splits["train"]
@@ -245,7 +245,7 @@ def test_a_setting_that_is_not_the_default_acts_as_defined(
 
 def test_what_is_kept_ranks_captions_as_the_network_does_and_changes_no_run(layouts):
     default = Settings(**SMALL)
-    made = Run(dataclasses.replace(default, keep=7), layouts, seed=3)
+    made = OrderEmbeddingsRun(dataclasses.replace(default, keep=7), layouts, seed=3)
     points = list(train(made, epochs=1, first_epoch_points=2))
     last = points[-1]
     assert (last["caption_levels"].dtype, last["caption_levels"].shape) == (np.uint8, (7, 7))
@@ -260,7 +260,9 @@ def test_what_is_kept_ranks_captions_as_the_network_does_and_changes_no_run(layo
         mapped = images.numpy() @ map_[:, :-1].T + map_[:, -1]
         rounded = np.abs(mapped) / np.linalg.norm(mapped, axis=1, keepdims=True)
         np.testing.assert_allclose(rounded, made.model.images(images).numpy(), atol=0.01)
-    plain = list(train(Run(default, layouts, seed=3), epochs=1, first_epoch_points=2))
+    plain = list(
+        train(OrderEmbeddingsRun(default, layouts, seed=3), epochs=1, first_epoch_points=2)
+    )
     for point, other in zip(points, plain, strict=True):
         same = [name for name in other if name != "wall_s"]
         assert {k: point[k] for k in same} == pytest.approx(

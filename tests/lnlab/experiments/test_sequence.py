@@ -6,7 +6,7 @@ import torch
 
 from lnlab import records
 from lnlab.experiments.sequence import run as sequence
-from lnlab.experiments.sequence.run import CELLS, TUNED, Run, Settings, network
+from lnlab.experiments.sequence.run import CELLS, TUNED, SequentialMNISTRun, Settings, network
 from lnlab.training import train
 from tests.cases.points import without_time
 
@@ -43,7 +43,7 @@ def test_race_trains_both_norms_side_by_side(digits):
     given = {"cell": "gru", "epochs": 1, "hidden": 12, "batch_size": 48, "first_epoch_points": 2}
     results = list(sequence.train_norms(("layer", "none"), digits, device="cpu", **given))
     for norm in ("layer", "none"):
-        alone = Run(Settings(norm=norm, **given), digits, seed=0)
+        alone = SequentialMNISTRun(Settings(norm=norm, **given), digits, seed=0)
         expected = without_time(train(alone, epochs=1, first_epoch_points=2))
         assert without_time(points[norm] for points in results) == expected
 

@@ -280,7 +280,7 @@ class ByHand:
 
 
 def run(experiment, s, data=TINY, seed=3):
-    replay = EXPERIMENTS[experiment].Run(s, data, seed=seed)
+    replay = EXPERIMENTS[experiment].EXPERIMENT.run_class(s, data, seed=seed)
     points = train.train(replay, epochs=s.epochs, first_epoch_points=s.first_epoch_points)
     return [{k: v for k, v in p.items() if k != "wall_s"} for p in points]
 

@@ -19,7 +19,7 @@ from lnlab.datasets.gutenberg_prose import Book, Prose
 from lnlab.datasets.sentence_tasks import Tasks
 from lnlab.experiments.skip_thoughts import Material, tasks
 from lnlab.experiments.skip_thoughts import run as skip
-from lnlab.experiments.skip_thoughts.run import Run, Settings
+from lnlab.experiments.skip_thoughts.run import Settings, SkipThoughtsRun
 from lnlab.training import train
 from tests.cases.points import are_close
 
@@ -178,7 +178,7 @@ class ByHand:
 
 
 def run(settings, data, seed=3):
-    made = Run(settings, data, seed=seed)
+    made = SkipThoughtsRun(settings, data, seed=seed)
     points = train(made, epochs=settings.epochs, first_epoch_points=settings.first_epoch_points)
     return [{k: p[k] for k in ("epoch", "batch_nll", "val_nll")} for p in points]
 
@@ -247,7 +247,7 @@ def test_a_fold_is_told_by_what_its_training_part_alone_has_chosen(auc, monkeypa
 
 
 def test_a_vector_does_not_depend_on_which_sentences_it_is_read_with(material):
-    made = Run(Settings(**SMALL), material, seed=0)
+    made = SkipThoughtsRun(Settings(**SMALL), material, seed=0)
     texts = [row[1] for row in material.tasks.mr]
     with torch.inference_mode():
         together, bags = made.vectors(texts)
@@ -265,7 +265,7 @@ def test_vectors_are_judged_before_training_and_at_every_so_many_epochs(material
     monkeypatch.setattr(
         skip, "cross_validate", lambda x, y, auc: calls.append((x.shape, auc)) or 0.25
     )
-    points = list(train(Run(chosen, material, seed=0), epochs=4, first_epoch_points=1))
+    points = list(train(SkipThoughtsRun(chosen, material, seed=0), epochs=4, first_epoch_points=1))
     for name in ("mr", "bag_caption_pairs"):
         assert [p[name] for p in points] == pytest.approx(
             [0.25, math.nan, 0.25, math.nan, 0.25], nan_ok=True
@@ -279,7 +279,7 @@ def test_vectors_are_judged_before_training_and_at_every_so_many_epochs(material
 def test_the_map_keeps_what_the_first_directions_say_and_who_is_nearest(material, monkeypatch):
     monkeypatch.setattr(skip, "SHOWN", 6)
     monkeypatch.setattr(skip, "NEAREST", 3)
-    made = Run(Settings(**SMALL), material, seed=0)
+    made = SkipThoughtsRun(Settings(**SMALL), material, seed=0)
     short = [f"w{k} w{k + 1} w3 w{(5 * k) % 7}?" for k in range(6)]
     made.numbers = {f"w{k}": k + 1 for k in range(7)} | {"?": 8}
     again, unknown = "W0, w1: w3 w0?", "w1 w2 w3 w9"  # words of the first; one that it lacks

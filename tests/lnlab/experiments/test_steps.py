@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from lnlab.datasets import Dataset
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist import steps
-from lnlab.experiments.mnist.run import Run, Settings
+from lnlab.experiments.mnist.run import MNISTRun, Settings
 from lnlab.experiments.mnist.steps import compiled
 from lnlab.training import train
 from tests.cases.build import unoptimized
@@ -42,7 +42,7 @@ def built():
 
 def pair(digits, dtype=torch.float64, **settings):
     """The plain run and one that takes the compiled step, both in ``dtype``."""
-    both = [Run(Settings(**SMALL | settings), digits) for _ in range(2)]
+    both = [MNISTRun(Settings(**SMALL | settings), digits) for _ in range(2)]
     for replay in both:
         convert(replay, dtype)
     both[1]._take = compiled.make(both[1])
@@ -94,7 +94,7 @@ def test_a_step_is_the_plain_one(monkeypatch, digits, built, count, norm, size, 
 def test_losses_stay_with_double_precision_at_the_size_of_the_paper(images, built, step, norm):
     settings = {"norm": norm, "batch_size": 4, "data": "mnist", "hidden": (1000, 1000)}
     exact, _ = pair(images, **settings)
-    ours = Run(Settings(**settings), images, step=step)
+    ours = MNISTRun(Settings(**settings), images, step=step)
     for k, (x, y) in zip(range(20), exact.batches(0), strict=False):
         # Batch norm of four cases amplifies rounding, of the plain step too, beyond any bound
         # within these steps: there each step starts from where the exact run is.
@@ -119,7 +119,7 @@ def test_a_run_that_stopped_goes_on_bit_for_bit(digits, built, tmp_path):
     settings = Settings(norm="batch", batch_size=32, epochs=2, first_epoch_points=2, **SMALL)
 
     def run(epochs, checkpoint=None):
-        replay = Run(settings, digits, step="compiled")
+        replay = MNISTRun(settings, digits, step="compiled")
         points = train(replay, epochs=epochs, first_epoch_points=2, checkpoint=checkpoint)
         return without_time(points)
 
@@ -128,7 +128,7 @@ def test_a_run_that_stopped_goes_on_bit_for_bit(digits, built, tmp_path):
 
 
 def test_tiny_moments_become_zero_and_others_still_compute_with_theirs(images, built):
-    replay = Run(Settings(batch_size=4, data="mnist"), images, step="compiled")
+    replay = MNISTRun(Settings(batch_size=4, data="mnist"), images, step="compiled")
     batch = next(replay.batches(0))
     replay.update(batch)
     moments(replay)["exp_avg"].fill_(1e-39)  # a denormal number
@@ -141,7 +141,7 @@ def test_tiny_moments_become_zero_and_others_still_compute_with_theirs(images, b
 
 
 def test_sweep_sets_denormal_moments_to_zero_every_100_updates(digits):
-    replay = Run(Settings(**SMALL), digits)
+    replay = MNISTRun(Settings(**SMALL), digits)
     batch = next(replay.batches(0))
     replay.update(batch)
     state = moments(replay)
@@ -184,9 +184,9 @@ def test_without_the_library_the_step_says_so(monkeypatch, digits):
     gone = compiled.Library(compiled.SOURCE, compiled._check)
     monkeypatch.setattr(compiled, "_library", gone)
     monkeypatch.setenv("LNLIB_COMPILED", "0")
-    assert Run(Settings(**SMALL), digits, step="auto").step == "plain"
+    assert MNISTRun(Settings(**SMALL), digits, step="auto").step == "plain"
     with pytest.raises(ValueError, match="LNLIB_COMPILED=0"):
-        Run(Settings(**SMALL), digits, step="compiled")
+        MNISTRun(Settings(**SMALL), digits, step="compiled")
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import torch
 from lnlab import records
 from lnlab.experiments._weights import pack, unpack
 from lnlab.experiments.transformer import ABLATIONS, EXPERIMENT, ablation, weights
-from lnlab.experiments.transformer.run import Run, Settings, model, nll
+from lnlab.experiments.transformer.run import Settings, TransformerRun, model, nll
 from lnlab.runner import record_runs
 from lnlab.training import train
 from lnlib.nn.transformer import Transformer
@@ -147,7 +147,7 @@ class ByHand:
 
 
 def run(settings, text, seed=3):
-    made = Run(settings, text, seed=seed)
+    made = TransformerRun(settings, text, seed=seed)
     points = train(made, epochs=settings.epochs, first_epoch_points=settings.first_epoch_points)
     return [{k: v for k, v in point.items() if k != "wall_s"} for point in points]
 
@@ -198,15 +198,15 @@ def test_of_one_seed_and_depth_all_start_from_one_W_and_read_one_order(text):
     kinds = [{"place": p, "norm": n, "qk_norm": q} for p, n, q in itertools.product(
         ("pre", "post", "sandwich"), ("none", "layer", "rms", "tanh"), ("none", "layer")
     )]  # fmt: skip
-    first = Run(Settings(**SMALL), text, seed=1)
+    first = TransformerRun(Settings(**SMALL), text, seed=1)
     order = [(k, w.tolist()) for k, w in first.batches(2)]
     drawn = {k: v for k, v in first.model.state_dict().items() if "norm" not in k}
     for kind in kinds:
-        other = Run(Settings(**SMALL | kind), text, seed=1)
+        other = TransformerRun(Settings(**SMALL | kind), text, seed=1)
         for name, value in drawn.items():
             assert torch.equal(other.model.state_dict()[name], value), name
         assert [(k, w.tolist()) for k, w in other.batches(2)] == order
-    other = Run(Settings(**SMALL), text, seed=2)
+    other = TransformerRun(Settings(**SMALL), text, seed=2)
     assert not torch.equal(other.model.token.weight, first.model.token.weight)
     assert [w.tolist() for _, w in other.batches(2)] != [w for _, w in order]
     assert [k for k, _ in order] == [8, 9, 10, 11]
@@ -220,7 +220,7 @@ def trained(text):
     """A model whose gains and biases are not what they start as, and text to measure it on."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
-    made = Run(Settings(**SMALL | {"eps": 1e-4}), text, seed=2)
+    made = TransformerRun(Settings(**SMALL | {"eps": 1e-4}), text, seed=2)
     perturb(made.model, seed=1)
     torch.set_default_dtype(before)
     made.frozen = ablation.deviations(made.model, made.probes[:, :-1])
@@ -322,7 +322,7 @@ def test_the_model_of_a_record_is_the_one_that_was_measured(text, made_up, tmp_p
     for point in (-1, 0):
         restored, characters = weights.restore(record, point)
         assert characters == "".join(sorted({*text.train, *text.val}))
-        own = Run(chosen, text, seed=4)
+        own = TransformerRun(chosen, text, seed=4)
         with torch.no_grad():
             result = own.val_nll(restored)
         assert result == pytest.approx(record["curves"]["nll_int8"][point], rel=1e-4)

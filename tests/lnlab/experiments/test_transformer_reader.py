@@ -13,7 +13,7 @@ import torch
 from lnlab.experiments._weights import pack
 from lnlab.experiments.transformer import Settings, ablation
 from lnlab.experiments.transformer.reader import Reader
-from lnlab.experiments.transformer.run import Run
+from lnlab.experiments.transformer.run import TransformerRun
 from tests.cases.transformer import SMALL, words
 
 TEXT = "cab b"
@@ -23,7 +23,7 @@ TEXT = "cab b"
 def record():
     """As a run leaves it, whose gains and biases are not what they start as."""
     chosen = Settings(**SMALL | {"eps": 1e-4, "ablate": True})
-    run = Run(chosen, words(), seed=2)
+    run = TransformerRun(chosen, words(), seed=2)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for p in run.model.parameters():

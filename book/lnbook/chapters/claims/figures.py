@@ -1,6 +1,6 @@
 """The chart of all claims, and the landscape of a small network's loss."""
 
 from lnbook.chapters.claims.chart import ClaimChart
-from lnbook.chapters.claims.landscape import LANDSCAPE, MEASURES, Runs
+from lnbook.chapters.claims.landscape import LANDSCAPE, MEASURES, LandscapeRuns
 
-__all__ = ["LANDSCAPE", "MEASURES", "ClaimChart", "Runs"]
+__all__ = ["LANDSCAPE", "MEASURES", "ClaimChart", "LandscapeRuns"]

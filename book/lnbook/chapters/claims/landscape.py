@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, RMS, band, label_ends
-from lnlab.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, RecordedRuns
 
 STYLES = NORMS | {"rms": RMS}
 #: From a measure to what the reader sees, and its title with unit.
@@ -21,7 +21,7 @@ MEASURES = {
 }
 
 
-class Runs(Recorded):
+class LandscapeRuns(RecordedRuns):
     """Recorded runs of ``lnlab.experiments.landscape``, a group for each norm and rate.
 
     Args:
@@ -48,13 +48,13 @@ class Runs(Recorded):
         return np.exp(np.mean(logs, axis=0))
 
 
-def typical(runs: Runs, norm: str, rate: float, name: str) -> float:
+def typical(runs: LandscapeRuns, norm: str, rate: float, name: str) -> float:
     """Return the geometric mean of a measure over seeds and training."""
     values = runs.measure(norm, rate, name)
     return float(np.exp(np.log(values[np.isfinite(values) & (values > 0)]).mean()))
 
 
-def draw(runs: Runs, measure: str, rate: float) -> go.Figure:
+def draw(runs: LandscapeRuns, measure: str, rate: float) -> go.Figure:
     """Draw a measure during training, one line per norm with a band of its seeds."""
     name, title = MEASURES[measure]
     figure = go.Figure()
@@ -75,7 +75,7 @@ def draw(runs: Runs, measure: str, rate: float) -> go.Figure:
     return label_ends(figure)
 
 
-def describe(runs: Runs, measure: str, rate: float) -> str:
+def describe(runs: LandscapeRuns, measure: str, rate: float) -> str:
     """Say the typical values of all norms."""
     name, _ = MEASURES[measure]
     sentences = [

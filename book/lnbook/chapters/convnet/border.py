@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from lnbook.chapters.convnet.runs import CROPS, DATASETS, LAYERS, NORMS, Runs
+from lnbook.chapters.convnet.runs import CROPS, DATASETS, LAYERS, NORMS, ConvnetRuns
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS as STYLES
@@ -17,7 +17,7 @@ _AXIS = {"on": "difference in percentage points",
 
 
 def border_difference(
-    runs: Runs, data: str, crop: int, norm: str, layer: int, shown: str
+    runs: ConvnetRuns, data: str, crop: int, norm: str, layer: int, shown: str
 ) -> tuple[float, float, float]:
     """Return border minus interior after training, and its 95% interval over channels.
 
@@ -29,7 +29,7 @@ def border_difference(
     return unit * (border - interior), unit * low, unit * high
 
 
-def draw_border(runs: Runs, shown: str) -> list[go.Figure]:
+def draw_border(runs: ConvnetRuns, shown: str) -> list[go.Figure]:
     """Draw border minus interior for all layers and norms, one panel per kind of images."""
     panels = [_panel(runs, data, crop, shown) for data, crop in runs.map_keys()]
     for panel in panels[1:]:  # the first has the legend of all
@@ -37,7 +37,7 @@ def draw_border(runs: Runs, shown: str) -> list[go.Figure]:
     return panels
 
 
-def _panel(runs: Runs, data: str, crop: int, shown: str) -> go.Figure:
+def _panel(runs: ConvnetRuns, data: str, crop: int, shown: str) -> go.Figure:
     figure = go.Figure()
     for k, norm in enumerate(NORMS):
         label, color, _ = STYLES[norm]
@@ -71,7 +71,7 @@ def _panel(runs: Runs, data: str, crop: int, shown: str) -> go.Figure:
     return figure
 
 
-def describe_border(runs: Runs, shown: str) -> str:
+def describe_border(runs: ConvnetRuns, shown: str) -> str:
     """Count the layers in which border units are active less often, or vary less."""
     what = {"on": "are active less often", "deviation": "vary less"}[shown]
     texts = []

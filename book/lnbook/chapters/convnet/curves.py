@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.convnet.runs import Runs
+from lnbook.chapters.convnet.runs import ConvnetRuns
 from lnbook.chapters.convnet.tables import compared_arms
 from lnbook.explorer import Explorer
 from lnbook.explorer.control import choice
@@ -31,7 +31,7 @@ OTHERS = {style[0]: name for name, style in ARMS.items() if name not in ALWAYS}
 HIGHEST = 30  # percent; the first points are far above
 
 
-def lines(runs: Runs, task: Any, axis: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def lines(runs: ConvnetRuns, task: Any, axis: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the updates or seconds of each arm, mean over seeds, and its errors in percent."""
     results = {}
     for name, arm in compared_arms(runs, task).items():
@@ -45,7 +45,7 @@ def lines(runs: Runs, task: Any, axis: str) -> dict[str, tuple[np.ndarray, np.nd
     return results
 
 
-def draw_curves(runs: Runs, task: Any, other: str, axis: str) -> list[go.Figure]:
+def draw_curves(runs: ConvnetRuns, task: Any, other: str, axis: str) -> list[go.Figure]:
     """Draw the validation error of no norm, batch norm and another arm; bands are seeds."""
     figure = go.Figure()
     lowest, end = [], 0.0
@@ -65,7 +65,7 @@ def draw_curves(runs: Runs, task: Any, other: str, axis: str) -> list[go.Figure]
     return [label_ends(figure)]
 
 
-def describe_curves(runs: Runs, task: Any, other: str, axis: str) -> str:
+def describe_curves(runs: ConvnetRuns, task: Any, other: str, axis: str) -> str:
     """Give the lowest error of each network, mean over seeds, and when it is reached."""
     texts = []
     for name, (where, errors) in lines(runs, task, axis).items():
@@ -86,7 +86,7 @@ CURVES = Picture(
 )
 
 
-def curves(runs: Runs, task: Any) -> Explorer | None:
+def curves(runs: ConvnetRuns, task: Any) -> Explorer | None:
     """Return the figure with its controls, or ``None`` while an arm is not recorded.
 
     Args:

@@ -14,7 +14,7 @@ NORMS = ("none", "batch", "layer")
 LAYERS = (1, 2, 3)
 
 
-class Runs:
+class ConvnetRuns:
     """The recorded runs of section 6.7.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.chapters.convnet.runs import Runs
+from lnbook.chapters.convnet.runs import ConvnetRuns
 from lnbook.figures import claims
 from lnbook.figures.run_groups import MISSING
 from lnbook.figures.table import Table
@@ -26,7 +26,7 @@ LABELS = {
 MIN_SEEDS = 2  # arms are not compared before each has this many seeds
 
 
-def compared_arms(runs: Runs, task: Any) -> dict[str, Any]:
+def compared_arms(runs: ConvnetRuns, task: Any) -> dict[str, Any]:
     """Return every arm at its best learning rate, or an empty dict while one has too few seeds.
 
     The best rate of an arm could be among those that are not yet recorded.
@@ -36,7 +36,7 @@ def compared_arms(runs: Runs, task: Any) -> dict[str, Any]:
     return arms if set(arms) == set(LABELS) else {}
 
 
-def norm_table(runs: Runs, task: Any) -> Table:
+def norm_table(runs: ConvnetRuns, task: Any) -> Table:
     """Return a table of the updates of each norm to the targets, and of its final test error.
 
     Args:
@@ -59,7 +59,7 @@ def norm_table(runs: Runs, task: Any) -> Table:
     )
 
 
-def mnist_table(runs: Runs, task: Any) -> Table:
+def mnist_table(runs: ConvnetRuns, task: Any) -> Table:
     """Return a table of three networks on MNIST, at their best rates by error and by NLL.
 
     Args:
@@ -95,11 +95,11 @@ def _mean_and_range(values: Sequence[float], digits: int, unit: str = "") -> str
     return f"{mean}{unit} ({low} to {high})"
 
 
-def speed_claims(runs: Runs) -> Table:
+def speed_claims(runs: ConvnetRuns) -> Table:
     """Return a table of the claims on training speed and on small batches."""
     return claims.table("convnet", runs.compared, "conv-speedup", "conv-batch")
 
 
-def border_claims(runs: Runs) -> Table:
+def border_claims(runs: ConvnetRuns) -> Table:
     """Return a table of the claims on units at the border, in networks with layer norm."""
     return claims.table("convnet", runs.compared, "conv-border", "conv-statistics")

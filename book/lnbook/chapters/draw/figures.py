@@ -2,7 +2,7 @@
 
 from lnbook.chapters.draw.curves import CURVES, RATES, controls
 from lnbook.chapters.draw.network import network
-from lnbook.chapters.draw.runs import MAIN, Runs
+from lnbook.chapters.draw.runs import MAIN, DrawRuns
 from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "NO_NORM",
     "RATES",
     "TUNED_INIT",
-    "Runs",
+    "DrawRuns",
     "controls",
     "network",
 ]

@@ -11,7 +11,7 @@ from lnbook.figures.run_groups import SWEEP
 MAIN, LONGER, SMALLER = "standard settings", "16 glimpses", "batch size 8"
 
 
-class Runs(run_groups.Runs):
+class DrawRuns(run_groups.Runs):
     """What has been recorded of section 6.4."""
 
     EXPERIMENT, MEASURE, GROUPS = "draw", "test_bound", (MAIN, LONGER, SMALLER)

@@ -17,13 +17,13 @@ from lnbook.chapters.effective_learning_rate.training import (
     RUN_NORMS,
     STARTS,
     TRAINING,
-    Runs,
+    WeightGrowthRuns,
     against_drawn,
     recovered,
 )
 
 __all__ = [
     "CIRCLE", "FAMILIES", "FORMULAS", "FOUR_LENGTHS", "GAIN", "INPUTS", "OPTIMIZERS", "RUN_NORMS",
-    "SAME_STEP", "SCALED", "SCALES", "STARTS", "TRAINING", "UNITS", "WHOSE", "Runs",
+    "SAME_STEP", "SCALED", "SCALES", "STARTS", "TRAINING", "UNITS", "WHOSE", "WeightGrowthRuns",
     "against_drawn", "blocks", "cases", "gain", "glm", "recovered", "scaling", "step",
 ]  # fmt: skip

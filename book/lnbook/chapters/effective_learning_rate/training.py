@@ -12,7 +12,7 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, label_ends, labels
 from lnbook.figures.table import Table
-from lnlab.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, RecordedRuns
 from lnlab.comparison import limits, limits_name
 
 RUN_NORMS = ("layer", "batch", "none")
@@ -26,7 +26,7 @@ _START_STYLES = {
 }
 
 
-class Runs:
+class WeightGrowthRuns:
     """Recorded runs of ``lnlab.experiments.weights.run``, ready to be drawn and compared.
 
     Runs whose weights are rescaled to their initial norm are left out.
@@ -39,7 +39,7 @@ class Runs:
     """
 
     def __init__(self, records: Sequence[Record]):
-        self._recorded = Recorded(
+        self._recorded = RecordedRuns(
             [run for run in records if "magnitude" not in run["settings"]],
             lambda s: (s["norm"], s["optimizer"], s["scale"]),
             "python -m lnlab replay weights",
@@ -68,7 +68,7 @@ class Runs:
         return self._recorded.curves(key, name)
 
 
-def draw_training(runs: Runs, optimizer: str, layer: int) -> list[go.Figure]:
+def draw_training(runs: WeightGrowthRuns, optimizer: str, layer: int) -> list[go.Figure]:
     """Draw the norm of W over the epochs, and the angle by which an update turns it.
 
     A line is the mean of the seeds; the turn has a band from the lowest to the highest.
@@ -105,7 +105,7 @@ def draw_training(runs: Runs, optimizer: str, layer: int) -> list[go.Figure]:
     return [label_ends(lengths), label_ends(turns)]
 
 
-def describe_training(runs: Runs, optimizer: str, layer: int) -> str:
+def describe_training(runs: WeightGrowthRuns, optimizer: str, layer: int) -> str:
     """Say how the norm of the weights grows, and how the effective learning rate falls."""
     text, falls = [], []
     for norm in RUN_NORMS:
@@ -133,7 +133,7 @@ TRAINING = Picture(
 )
 
 
-def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
+def draw_starts(runs: WeightGrowthRuns, norm: str) -> list[go.Figure]:
     """Draw the norm of W and the training NLL over the epochs, for four initial scales.
 
     A line is the mean of the seeds; the NLL has a band from the lowest to the highest.
@@ -159,7 +159,7 @@ def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
     return [label_ends(lengths), label_ends(losses)]
 
 
-def describe_starts(runs: Runs, norm: str) -> str:
+def describe_starts(runs: WeightGrowthRuns, norm: str) -> str:
     """Say how the norm and the loss end from each initial scale."""
     texts = []
     for scale, (label, *_) in _START_STYLES.items():
@@ -178,7 +178,7 @@ FOUR_LENGTHS = Picture(
 )
 
 
-def against_drawn(runs: Runs, norm: str, scale: float) -> np.ndarray:
+def against_drawn(runs: WeightGrowthRuns, norm: str, scale: float) -> np.ndarray:
     """Return the log ratio of the final training NLL to that of unscaled initial weights, by seed.
 
     Args:
@@ -190,7 +190,7 @@ def against_drawn(runs: Runs, norm: str, scale: float) -> np.ndarray:
     return np.log(changed / drawn)
 
 
-def recovered(runs: Runs) -> Table:
+def recovered(runs: WeightGrowthRuns) -> Table:
     """Tabulate how much higher the final loss is from rescaled initial weights."""
     scales = [scale for scale in _START_STYLES if scale != 1]
     results = [against_drawn(runs, norm, scale) for scale in scales for norm in RUN_NORMS]

@@ -2,7 +2,7 @@
 
 from lnbook.chapters.handwriting.curves import CURVES, RATES, controls
 from lnbook.chapters.handwriting.network import network
-from lnbook.chapters.handwriting.runs import COARSE, MAIN, Runs
+from lnbook.chapters.handwriting.runs import COARSE, MAIN, HandwritingRuns
 from lnbook.chapters.handwriting.speed import (
     EXTRA_INPUTS,
     SPEED,
@@ -22,7 +22,7 @@ __all__ = [
     "RATES",
     "SPEED",
     "TUNED_INIT",
-    "Runs",
+    "HandwritingRuns",
     "controls",
     "distance",
     "explained_variance",

@@ -12,7 +12,7 @@ MAIN, LONGER, SMALLER = "standard settings", "whole lines", "batch size 2"
 BARE, COARSE = "no constant input", "standard settings, evaluated on fewer lines"
 
 
-class Runs(run_groups.Runs):
+class HandwritingRuns(run_groups.Runs):
     """What has been recorded of section 6.5."""
 
     EXPERIMENT, MEASURE = "handwriting", "val_new_nll"

@@ -13,7 +13,7 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread, suffix
 from lnbook.figures.table import Table, badge
 from lnlab import comparison as compare
-from lnlab.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, RecordedRuns
 from lnlab.claims import Finding
 from lnlab.claims.feedforward import mnist_end
 from lnlab.claims.trained import Arm, curve, end, epochs, to_targets
@@ -43,7 +43,7 @@ class Learned:
     """
 
     def __init__(self, records: Sequence[Record]):
-        self._recorded = Recorded(
+        self._recorded = RecordedRuns(
             records, lambda s: (s["cell"], s["step"], _norm(s)), "make replay"
         )
         #: Cell, step and norm of the bands of another layer norm than ``layer``.

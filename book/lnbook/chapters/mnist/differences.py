@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, Runs
+from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, MNISTRuns
 from lnbook.chapters.mnist.words import NAMES
 from lnbook.figures.plots import NORMS
 from lnlab import comparison
@@ -10,7 +10,7 @@ from lnlab.claims import Finding, Records
 from lnlab.claims.feedforward import mnist_arms, mnist_end
 
 
-def pairs(runs: Runs) -> dict[str, tuple[str, str]]:
+def pairs(runs: MNISTRuns) -> dict[str, tuple[str, str]]:
     """Return the pairs of norms that can be compared, by their label."""
     wanted = [("layer", "batch"), ("layer", "none"), ("layer", "weight"), ("batch", "none")]
     return {
@@ -20,7 +20,9 @@ def pairs(runs: Runs) -> dict[str, tuple[str, str]]:
     }
 
 
-def at_the_end(runs: Runs) -> dict[tuple[str, str, int, str], tuple[Finding, comparison.Label]]:
+def at_the_end(
+    runs: MNISTRuns,
+) -> dict[tuple[str, str, int, str], tuple[Finding, comparison.Label]]:
     """Return the final difference of each pair of norms and its label, corrected for all of them.
 
     Returns:

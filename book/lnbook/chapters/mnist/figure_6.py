@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, Cell, Runs
+from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, Cell, MNISTRuns
 from lnbook.chapters.mnist.words import (
     UNITS,
     epoch_text,
@@ -28,7 +28,7 @@ PANELS = [
 LATER = 5  # epochs between stops where some runs have ended
 
 
-def stops(runs: Runs) -> list[float]:
+def stops(runs: MNISTRuns) -> list[float]:
     """Return where the cursor stops: five times in the first epoch, then after each.
 
     Where runs have ended that are shorter than the others, it stops less often.
@@ -39,7 +39,7 @@ def stops(runs: Runs) -> list[float]:
     return [0.0, *first[4::5].tolist(), *epochs[epochs >= 1].tolist(), *later.tolist()]
 
 
-def draw(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> list[go.Figure]:
+def draw(runs: MNISTRuns, epoch: float, norms: Sequence[str], until: float) -> list[go.Figure]:
     """Draw figure 6: training NLL above, test error below, batch size 128 beside 4.
 
     Args:
@@ -56,7 +56,7 @@ def draw(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> list[g
     return [_panel(runs, name, size, title, epoch, norms, until) for name, size, title in PANELS]
 
 
-def describe(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> str:
+def describe(runs: MNISTRuns, epoch: float, norms: Sequence[str], until: float) -> str:
     """Say the mean loss and error of each norm at the cursor, or at its end."""
     epoch, sentences = min(epoch, until), []
     for size in FIGURE_6_SIZES:
@@ -73,7 +73,7 @@ FIGURE_6 = Picture(
 )
 
 
-def _standing(runs: Runs, cell: Cell, epoch: float) -> str:
+def _standing(runs: MNISTRuns, cell: Cell, epoch: float) -> str:
     last_epoch = min(epoch, runs.end(cell))
     nll, error = (runs.at(last_epoch, cell, name).mean() for name in ("train_nll", "test_error"))
     ended = f" after {last_epoch:g}" if last_epoch < epoch else ""
@@ -81,7 +81,13 @@ def _standing(runs: Runs, cell: Cell, epoch: float) -> str:
 
 
 def _panel(
-    runs: Runs, name: str, size: int, title: str, epoch: float, norms: Sequence[str], until: float
+    runs: MNISTRuns,
+    name: str,
+    size: int,
+    title: str,
+    epoch: float,
+    norms: Sequence[str],
+    until: float,
 ) -> go.Figure:
     figure = go.Figure()
     for norm in norms:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread, suffix
-from lnlab.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, RecordedRuns
 
 #: From the label of a norm in the network to the norm and its number.
 PLACES = {
@@ -30,7 +30,7 @@ STATISTICS = {
 }
 
 
-class Runs(Recorded):
+class NoiseRuns(RecordedRuns):
     """Recorded runs of ``lnlab.experiments.noise.run``, one group per norm.
 
     Args:
@@ -51,7 +51,7 @@ class Runs(Recorded):
         return np.stack([arrays[f"{name}_{number}"][point] for name in ("mean", "std")], axis=1)
 
 
-def stops(runs: Runs) -> list[int]:
+def stops(runs: NoiseRuns) -> list[int]:
     """Return which points a slider shows: some within the first epoch, then fewer and fewer."""
     epochs = runs.epochs()
     wanted = {*epochs[epochs < 1][::2].tolist(), 1, 2, 3, 5, 10, epochs[-1]}
@@ -61,7 +61,7 @@ def stops(runs: Runs) -> list[int]:
 # The statistics of four examples.
 
 
-def draw_statistics(runs: Runs, point: int, place: tuple[str, int]) -> list[go.Figure]:
+def draw_statistics(runs: NoiseRuns, point: int, place: tuple[str, int]) -> list[go.Figure]:
     """Draw the statistics of forty batches, or examples, and their errors over training.
 
     Args:
@@ -72,7 +72,7 @@ def draw_statistics(runs: Runs, point: int, place: tuple[str, int]) -> list[go.F
     return [_cloud(runs, point, *place), _misses(runs, point, *place)]
 
 
-def _cloud(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
+def _cloud(runs: NoiseRuns, point: int, norm: str, number: int) -> go.Figure:
     figure = go.Figure()
     _, color, _ = NORMS[norm]
     x, y = runs.cloud(norm, number, point).T
@@ -114,7 +114,7 @@ def _cloud(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
     return figure
 
 
-def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
+def _misses(runs: NoiseRuns, point: int, norm: str, number: int) -> go.Figure:
     figure = go.Figure()
     lines = {f"moves_{number}": ("same example, other batch", NORMS[norm][1], "solid")}
     if norm == "batch":
@@ -141,7 +141,7 @@ def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
     return label_ends(figure)
 
 
-def describe_statistics(runs: Runs, point: int, place: tuple[str, int]) -> str:
+def describe_statistics(runs: NoiseRuns, point: int, place: tuple[str, int]) -> str:
     """Say the error of the means, and how far an example moves with its batch."""
     norm, number = place
     when = f"After {_epochs(runs.epochs()[point])}"
@@ -178,7 +178,7 @@ def _epochs(epochs: float) -> str:
 # One network, four kinds of statistics.
 
 
-def draw_mismatch(runs: Runs) -> list[go.Figure]:
+def draw_mismatch(runs: NoiseRuns) -> list[go.Figure]:
     """Draw test NLL and test error of the batch-normed network under four kinds of statistics."""
     panels = []
     for name, title, ticks, unit in (
@@ -205,7 +205,7 @@ def draw_mismatch(runs: Runs) -> list[go.Figure]:
     return panels
 
 
-def describe_mismatch(runs: Runs) -> str:
+def describe_mismatch(runs: NoiseRuns) -> str:
     """Say the final test NLL and error with each kind of statistics."""
     phrases = []
     for kind, (label, *_) in STATISTICS.items():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, RATE, Cell, Runs
+from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, RATE, Cell, MNISTRuns
 from lnbook.figures.plots import NORMS
 from lnbook.figures.table import Table, day
 
 
-def origin(runs: Runs) -> Table:
+def origin(runs: MNISTRuns) -> Table:
     """Say what made the records: one row for each part of the chapter."""
 
     def part(cell: Cell) -> str:

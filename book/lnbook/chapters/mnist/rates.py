@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lnbook.chapters.mnist.runs import Cell, Runs
+from lnbook.chapters.mnist.runs import Cell, MNISTRuns
 from lnbook.chapters.mnist.words import (
     bounds_of,
     epoch_text,
@@ -13,14 +13,14 @@ from lnbook.figures.plots import NORMS, labels
 from lnbook.figures.table import Table
 
 
-def rate_stops(runs: Runs) -> list[float]:
+def rate_stops(runs: MNISTRuns) -> list[float]:
     """Return the epochs at which the whole sweep was measured, from a quarter of the first on."""
     epochs = runs.rate_sweep.common()
     first = epochs[(epochs > 0) & (epochs < 1)]
     return [*first[4::5].tolist(), *epochs[epochs >= 1].tolist()]
 
 
-def best_rate(runs: Runs, norm: str, epoch: float) -> float:
+def best_rate(runs: MNISTRuns, norm: str, epoch: float) -> float:
     """Return the learning rate of the lowest mean training NLL at batch size 4.
 
     The choice looks at training cases alone, never at the test cases it is then judged by.
@@ -28,7 +28,7 @@ def best_rate(runs: Runs, norm: str, epoch: float) -> float:
     return min(runs.swept_rates, key=lambda r: runs.at(epoch, Cell(norm, 4, r), "train_nll").mean())
 
 
-def rates(runs: Runs) -> Table:
+def rates(runs: MNISTRuns) -> Table:
     """Compare layer norm at each learning rate, and with each norm at its own best."""
     runs = runs.rate_sweep
     end = rate_stops(runs)[-1]

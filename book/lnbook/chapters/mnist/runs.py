@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lnbook.figures.plots import NORMS
-from lnlab.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, RecordedRuns
 
 RATE = 1e-3  # learning rate of the runs of figure 6, Adam's default
 FIGURE_6_SIZES = (128, 4)  # batch sizes
@@ -24,7 +24,7 @@ class Cell(NamedTuple):
         return f"{NORMS[self.norm][0]}, batch size {self.batch_size}, learning rate {self.rate:g}"
 
 
-class Runs(Recorded):
+class MNISTRuns(RecordedRuns):
     """Recorded runs of section 6.6, a group for each :class:`Cell`.
 
     Args:
@@ -55,7 +55,7 @@ class Runs(Recorded):
         return [c for c in self.groups if (c.norm, c.batch_size) == (norm, 4)]
 
     @property
-    def rate_sweep(self) -> Runs:
+    def rate_sweep(self) -> MNISTRuns:
         """The runs of the sweep over learning rates with batches of 4, for the seeds they share.
 
         Raises:
@@ -69,7 +69,7 @@ class Runs(Recorded):
         return self.among(Cell(n, 4, r) for n in self.swept_norms for r in self.swept_rates)
 
     @property
-    def size_sweep(self) -> Runs:
+    def size_sweep(self) -> MNISTRuns:
         """The runs of norms with more than two batch sizes, for the seeds they share.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.mnist.runs import Cell, Runs
+from lnbook.chapters.mnist.runs import Cell, MNISTRuns
 from lnbook.chapters.mnist.words import (
     NAMES,
     UNITS,
@@ -17,7 +17,7 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, band, label_ends, spread, suffix
 
 
-def draw_sizes(runs: Runs, nll: str) -> list[go.Figure]:
+def draw_sizes(runs: MNISTRuns, nll: str) -> list[go.Figure]:
     """Draw NLL and test error over the batch size, all at equal numbers of cases seen.
 
     Args:
@@ -27,7 +27,7 @@ def draw_sizes(runs: Runs, nll: str) -> list[go.Figure]:
     return [_over_sizes(runs.size_sweep, name) for name in (nll, "test_error")]
 
 
-def _over_sizes(runs: Runs, name: str) -> go.Figure:
+def _over_sizes(runs: MNISTRuns, name: str) -> go.Figure:
     figure, sizes, epoch = go.Figure(), runs.batch_sizes(), runs.common()[-1]
     for norm in (n for n in NORMS if runs.batch_sizes(n)):
         x = runs.batch_sizes(norm)
@@ -52,7 +52,7 @@ def _over_sizes(runs: Runs, name: str) -> go.Figure:
     return label_ends(figure)
 
 
-def describe_sizes(runs: Runs, nll: str) -> str:
+def describe_sizes(runs: MNISTRuns, nll: str) -> str:
     """Say at which batch sizes the error of each norm is lowest and highest, and its NLL lowest."""
     phrases, runs = [], runs.size_sweep
     epoch = runs.common()[-1]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.chapters.mnist.runs import Runs
+from lnbook.chapters.mnist.runs import MNISTRuns
 from lnlab.comparison import limits, limits_name
 
 NAMES = {"train_nll": "Training NLL", "test_nll": "Test NLL", "test_error": "Test error"}
@@ -41,17 +41,17 @@ def epoch_text(count: float) -> str:
     return f"{count:.3g} epoch{'' if count == 1 else 's'}"
 
 
-def _count(runs: Runs) -> int:
+def _count(runs: MNISTRuns) -> int:
     return len({r["seed"] for r in runs.records})
 
 
-def seeds(runs: Runs) -> str:
+def seeds(runs: MNISTRuns) -> str:
     """Write how many seeds there are."""
     count = _count(runs)
     return f"{count} seed{'s' * (count != 1)}"
 
 
-def bounds_of(runs: Runs) -> str:
+def bounds_of(runs: MNISTRuns) -> str:
     """Write what the bounds of a difference are."""
     return limits_name(_count(runs))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.order_embeddings.runs import DIRECTIONS, NORMS, Cell, Runs
+from lnbook.chapters.order_embeddings.runs import DIRECTIONS, NORMS, Cell, OrderEmbeddingsRuns
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS as STYLES
@@ -14,12 +14,12 @@ from lnbook.figures.plots import band, label_ends, spread
 UPDATES = {"tickvals": [20, 100, 500, 2000], "ticktext": ["20", "100", "500", "2,000"]}
 
 
-def draw_curves(runs: Runs, cut: int) -> list[go.Figure]:
+def draw_curves(runs: OrderEmbeddingsRuns, cut: int) -> list[go.Figure]:
     """Draw R@cut of images and of captions on validation data, each norm at its best rate."""
     return [_curves(runs, direction, cut) for direction in DIRECTIONS]
 
 
-def _curves(runs: Runs, direction: str, cut: int) -> go.Figure:
+def _curves(runs: OrderEmbeddingsRuns, direction: str, cut: int) -> go.Figure:
     figure = go.Figure()
     for norm in NORMS:
         values = 100 * runs.curves(runs.best(norm), f"val_{direction}_recall_{cut}")
@@ -35,7 +35,7 @@ def _curves(runs: Runs, direction: str, cut: int) -> go.Figure:
     return label_ends(figure)
 
 
-def describe_curves(runs: Runs, cut: int) -> str:
+def describe_curves(runs: OrderEmbeddingsRuns, cut: int) -> str:
     """Describe the recall of both networks after one epoch and at the end."""
     sentences = []
     for direction, title in DIRECTIONS.items():
@@ -60,7 +60,7 @@ CURVES = Picture(
 )
 
 
-def draw_rates(runs: Runs, point: int) -> list[go.Figure]:
+def draw_rates(runs: OrderEmbeddingsRuns, point: int) -> list[go.Figure]:
     """Draw the mean recall by learning rate at one point of training."""
     figure = go.Figure()
     for norm in NORMS:
@@ -93,7 +93,7 @@ def draw_rates(runs: Runs, point: int) -> list[go.Figure]:
     return [label_ends(figure)]
 
 
-def describe_rates(runs: Runs, point: int) -> str:
+def describe_rates(runs: OrderEmbeddingsRuns, point: int) -> str:
     """Describe the mean recall at each learning rate."""
     sentences = []
     for norm in NORMS:

@@ -9,7 +9,7 @@ from lnbook.chapters.order_embeddings.penalty import (
     penalty_matrix,
     vectors,
 )
-from lnbook.chapters.order_embeddings.runs import CUTS, Cell, Runs
+from lnbook.chapters.order_embeddings.runs import CUTS, Cell, OrderEmbeddingsRuns
 
 __all__ = [
     "CURVES",
@@ -18,7 +18,7 @@ __all__ = [
     "PENALTY",
     "RATES",
     "Cell",
-    "Runs",
+    "OrderEmbeddingsRuns",
     "captions",
     "penalties",
     "penalty_matrix",

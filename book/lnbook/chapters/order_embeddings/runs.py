@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lnlab.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, RecordedRuns
 
 DIRECTIONS = {"image": "Image retrieval", "caption": "Caption retrieval"}
 CUTS = (1, 5, 10)
@@ -25,7 +25,7 @@ class Cell(NamedTuple):
         return f"{self.norm}, learning rate {self.rate:g}"
 
 
-class Runs(Recorded):
+class OrderEmbeddingsRuns(RecordedRuns):
     """Recorded runs of section 6.1, a group for each :class:`Cell`.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.pre_norm_post_norm.runs import BIGRAM, UNIGRAM, Runs
+from lnbook.chapters.pre_norm_post_norm.runs import BIGRAM, UNIGRAM, TransformerRuns
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 
@@ -38,7 +38,7 @@ ABLATION_GROUPS = {
 AS_TRAINED = "as trained"
 
 
-def ablated_loss(runs: Runs, name: str) -> np.ndarray:
+def ablated_loss(runs: TransformerRuns, name: str) -> np.ndarray:
     """Return the final validation loss of each seed's model after an ablation.
 
     Args:
@@ -53,7 +53,7 @@ def ablated_loss(runs: Runs, name: str) -> np.ndarray:
     return np.array([r["curves"][curve][-1] for r in runs.model], float)
 
 
-def draw_ablation(runs: Runs, group: str) -> list[go.Figure]:
+def draw_ablation(runs: TransformerRuns, group: str) -> list[go.Figure]:
     """Draw the loss of the three models after each ablation of a group."""
     names = {"val_nll": AS_TRAINED, **ABLATION_GROUPS[group]}
     figure = go.Figure()
@@ -86,7 +86,7 @@ def draw_ablation(runs: Runs, group: str) -> list[go.Figure]:
     return [figure]
 
 
-def describe_ablation(runs: Runs, group: str) -> str:
+def describe_ablation(runs: TransformerRuns, group: str) -> str:
     """Return a sentence with the mean loss of the models after each ablation of a group."""
     base = ablated_loss(runs, "val_nll").mean()
     texts = [

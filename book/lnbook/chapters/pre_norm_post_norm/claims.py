@@ -9,7 +9,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     INITIALIZATIONS,
     RATES,
     Cell,
-    Runs,
+    TransformerRuns,
 )
 from lnbook.chapters.pre_norm_post_norm.start import last_gradients
 from lnbook.chapters.pre_norm_post_norm.trained import stuck, trained_starts
@@ -23,31 +23,31 @@ LIKE = 0.05  # nats: losses that are called comparable
 DEPTH = 12
 
 
-def deeper(runs: Runs, initialization: str, kind: str) -> np.ndarray:
+def deeper(runs: TransformerRuns, initialization: str, kind: str) -> np.ndarray:
     """Return the last gradient's length with most blocks by that with fewest, one a seed."""
     result = last_gradients(runs, initialization, kind)
     return result[:, -1] / result[:, 0]
 
 
-def root(runs: Runs, initialization: str) -> np.ndarray:
+def root(runs: TransformerRuns, initialization: str) -> np.ndarray:
     """Return pre-norm's, times the root of the depths: 1 if it falls as the inverse root."""
     return deeper(runs, initialization, "pre") * np.sqrt(DEPTHS[-1] / DEPTHS[0])
 
 
-def longer(runs: Runs, initialization: str) -> np.ndarray:
+def longer(runs: TransformerRuns, initialization: str) -> np.ndarray:
     """Return post-norm's last gradient by pre-norm's, at 12 blocks."""
     post, pre = (last_gradients(runs, initialization, kind) for kind in ("post", "pre"))
     return (post / pre)[:, DEPTHS.index(DEPTH)]
 
 
-def growth(runs: Runs, initialization: str) -> np.ndarray:
+def growth(runs: TransformerRuns, initialization: str) -> np.ndarray:
     """Return p where the variance of pre-norm's stream grows as depth to the power p."""
     var = np.square(runs.start(initialization, "pre", DEPTH, "deviation"))
     half, whole = (var[:, depth] - var[:, 0] for depth in (DEPTH // 2, DEPTH))
     return np.log2(whole / half)
 
 
-def slope(runs: Runs, initialization: str, kind: str) -> np.ndarray:
+def slope(runs: TransformerRuns, initialization: str, kind: str) -> np.ndarray:
     """Return the gradient's length in the first block by that in the last, at 12 blocks."""
     result = runs.start(initialization, kind, DEPTH, "gradient")
     return result[:, 0] / result[:, -1]
@@ -89,7 +89,7 @@ AT_START = {
 }
 
 
-def at_start(runs: Runs) -> Table:
+def at_start(runs: TransformerRuns) -> Table:
     """Label the claims on the first gradient, for each initialization."""
     numbers, result = [], []
     for measure, differences in AT_START.values():
@@ -110,29 +110,29 @@ def at_start(runs: Runs) -> Table:
     )
 
 
-def _post(runs: Runs, name: str, rate: float, warm_up: int) -> np.ndarray | None:
+def _post(runs: TransformerRuns, name: str, rate: float, warm_up: int) -> np.ndarray | None:
     return runs.loss(Cell(name, "post", DEPTH, rate, warm_up))
 
 
-def needs_warm_up(runs: Runs, name: str) -> str:
+def needs_warm_up(runs: TransformerRuns, name: str) -> str:
     """Count: at 1e-3 post-norm trains with warm-up and is stuck without."""
     pair = [_post(runs, name, 1e-3, k) for k in (0, 60)]
     return _count(pair, lambda without, warm: stuck(without) & ~stuck(warm))
 
 
-def small_rate(runs: Runs, name: str) -> str:
+def small_rate(runs: TransformerRuns, name: str) -> str:
     """Count: at 3e-4 it trains without warm-up, and ends higher than at 1e-3 with it."""
     pair = _post(runs, name, 3e-4, 0), _post(runs, name, 1e-3, 60)
     return _count(pair, lambda small, warm: ~stuck(small) & (small > warm))
 
 
-def pre_needs_none(runs: Runs, name: str) -> str:
+def pre_needs_none(runs: TransformerRuns, name: str) -> str:
     """Count: at 1e-3 pre-norm ends alike with and without warm-up."""
     pair = [runs.loss(Cell(name, "pre", DEPTH, 1e-3, k)) for k in (0, 60)]
     return _count(pair, lambda without, warm: np.abs(without - warm) < LIKE)
 
 
-def wider(runs: Runs, name: str) -> str:
+def wider(runs: TransformerRuns, name: str) -> str:
     """Count: at the highest rate pre-norm trains and post-norm is stuck, warm-up or not."""
     cells = [Cell(name, k, DEPTH, RATES[-1], w) for k in ("post", "pre") for w in (0, 60)]
     return _count(
@@ -157,7 +157,7 @@ TRAINED = {
 }
 
 
-def trained(runs: Runs) -> Table:
+def trained(runs: TransformerRuns) -> Table:
     """Count seeds for the claims on training, for the initializations that were trained."""
     names = trained_starts(runs, 1e-3, DEPTH)
     rows = [[claim, *(judge(runs, key) for key in names.values())]

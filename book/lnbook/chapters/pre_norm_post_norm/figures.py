@@ -11,7 +11,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     UNIGRAM,
     WARM_UPS,
     Cell,
-    Runs,
+    TransformerRuns,
 )
 from lnbook.chapters.pre_norm_post_norm.start import START
 from lnbook.chapters.pre_norm_post_norm.stream import STREAM
@@ -38,7 +38,7 @@ __all__ = [
     "UNIGRAM",
     "WARM_UPS",
     "Cell",
-    "Runs",
+    "TransformerRuns",
     "ablated_loss",
     "at_best",
     "at_start",

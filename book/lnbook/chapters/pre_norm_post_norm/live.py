@@ -14,7 +14,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     UNIGRAM,
     UNIGRAM_LABEL,
     Cell,
-    Runs,
+    TransformerRuns,
 )
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
@@ -25,7 +25,7 @@ UPDATES, TOP = 600, 4.4
 TEXTS = {"tiny_shakespeare": "tiny Shakespeare", "python_topics": "Python's own help"}
 
 
-def recorded_run(runs: Runs, place: str, warm_up: int) -> list[Point]:
+def recorded_run(runs: TransformerRuns, place: str, warm_up: int) -> list[Point]:
     """Return the same of a recorded run, which has read tiny Shakespeare."""
     cell = Cell("xavier", place, 12, 1e-3, warm_up)
     lines = {"unigram": UNIGRAM, "bigram": BIGRAM, "text": "tiny_shakespeare"}

@@ -11,7 +11,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     UNIGRAM,
     UNIGRAM_LABEL,
     Cell,
-    Runs,
+    TransformerRuns,
 )
 from lnbook.diagrams.rivers import PLACEMENTS, Gauge, State, number
 
@@ -19,7 +19,7 @@ DEPTH, RATE = 12, 1e-3
 MARKS = {0: "no warm-up", 60: "warm-up"}
 
 
-def river(runs: Runs) -> diagrams.Diagram:
+def river(runs: TransformerRuns) -> diagrams.Diagram:
     """Draw twelve blocks and their norms; the river is as wide as the recorded stream."""
     states = {
         placement: {name: state(runs, placement, key) for key, name in INITIALIZATION_NAMES.items()}
@@ -39,7 +39,7 @@ def river(runs: Runs) -> diagrams.Diagram:
     )
 
 
-def state(runs: Runs, placement: str, initialization: str) -> State:
+def state(runs: TransformerRuns, placement: str, initialization: str) -> State:
     """Return what is recorded of one place and initialization, means over the seeds."""
     results = [runs.start(initialization, placement, DEPTH, n) for n in ("deviation", "gradient")]
     losses = {

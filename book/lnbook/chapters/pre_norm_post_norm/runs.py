@@ -9,7 +9,7 @@ import numpy as np
 
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, RMS
-from lnlab.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, RecordedRuns
 
 #: Mean loss of a character of tiny Shakespeare, in nats, by counts alone:
 #: :func:`lnlab.experiments.transformer.baselines.baselines` has counted.
@@ -86,7 +86,7 @@ def _cell(settings: dict[str, Any]) -> Cell:
     return Cell(initialization, kind(s), s["depth"], s["learning_rate"], s["warm_up"])
 
 
-class Runs:
+class TransformerRuns:
     """The records of the experiment ``transformer``: first gradients, short runs, one long model.
 
     Which of the short runs there are is up to the records; what is missing says so.
@@ -105,15 +105,17 @@ class Runs:
             return [r for r in shown if chosen(r["settings"])]
 
         command = "python -m lnlab replay transformer"
-        self.starts = Recorded(some(lambda s: s["updates_an_epoch"] == 1), _cell, command)
-        self.trained = Recorded(some(lambda s: s["updates_an_epoch"] == 100), _cell, command)
+        self.starts = RecordedRuns(some(lambda s: s["updates_an_epoch"] == 1), _cell, command)
+        self.trained = RecordedRuns(some(lambda s: s["updates_an_epoch"] == 100), _cell, command)
         self.model = some(lambda s: s["ablate"])
 
     def has(self, cell: Cell) -> bool:
         """Tell whether a cell has been trained and recorded."""
         return cell in self.trained.groups
 
-    def _at_start(self, initialization: str, kind: str, depth: int) -> tuple[Recorded, Cell] | None:
+    def _at_start(
+        self, initialization: str, kind: str, depth: int
+    ) -> tuple[RecordedRuns, Cell] | None:
         cell = Cell(initialization, kind, depth)
         if cell in self.starts.groups:
             return self.starts, cell
@@ -163,7 +165,7 @@ class Runs:
         return self.trained.epochs() * 100
 
 
-def _blocks(runs: Recorded, cell: Cell, name: str, point: int) -> np.ndarray:
+def _blocks(runs: RecordedRuns, cell: Cell, name: str, point: int) -> np.ndarray:
     first = int(name == "gradient")
     columns = [f"{name}_{k}" for k in range(first, cell.depth + 1)]
     return np.array([runs.curves(cell, column)[:, point] for column in columns]).T

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.pre_norm_post_norm.runs import DEPTHS, INITIALIZATION_NAMES, KINDS, Runs
+from lnbook.chapters.pre_norm_post_norm.runs import (
+    DEPTHS,
+    INITIALIZATION_NAMES,
+    KINDS,
+    TransformerRuns,
+)
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import band, cursor, label_ends, spread
@@ -13,13 +18,13 @@ from lnbook.figures.plots import band, cursor, label_ends, spread
 STARTED = ("post", "pre")
 
 
-def last_gradients(runs: Runs, initialization: str, kind: str) -> np.ndarray:
+def last_gradients(runs: TransformerRuns, initialization: str, kind: str) -> np.ndarray:
     """Return the gradient's length in the last block, ``(seeds, depths)``, a depth a column."""
     columns = [runs.start(initialization, kind, depth, "gradient") for depth in DEPTHS]
     return np.array([result[:, -1] for result in columns]).T
 
 
-def draw_start(runs: Runs, initialization: str, depth: int) -> list[go.Figure]:
+def draw_start(runs: TransformerRuns, initialization: str, depth: int) -> list[go.Figure]:
     """Draw the gradient in each block, and in the last block over the depth."""
     blocks, last = go.Figure(), go.Figure()
     for kind in STARTED:
@@ -56,7 +61,7 @@ def draw_start(runs: Runs, initialization: str, depth: int) -> list[go.Figure]:
     return [label_ends(blocks), label_ends(last)]
 
 
-def _range(runs: Runs, initialization: str) -> tuple[float, float, float, float]:
+def _range(runs: TransformerRuns, initialization: str) -> tuple[float, float, float, float]:
     """Return the ends of both panels' axes, the same at every depth."""
     results = [
         runs.start(initialization, kind, depth, "gradient") for kind in STARTED for depth in DEPTHS
@@ -67,7 +72,7 @@ def _range(runs: Runs, initialization: str) -> tuple[float, float, float, float]
     return 0, 1.05 * top, 0.75 * low, 1.35 * high
 
 
-def describe_start(runs: Runs, initialization: str, depth: int) -> str:
+def describe_start(runs: TransformerRuns, initialization: str, depth: int) -> str:
     """Say how long the gradient is in the first and the last block, in both places."""
     texts = []
     for kind in STARTED:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.pre_norm_post_norm.runs import INITIALIZATION_NAMES, KINDS, Cell, Runs
+from lnbook.chapters.pre_norm_post_norm.runs import (
+    INITIALIZATION_NAMES,
+    KINDS,
+    Cell,
+    TransformerRuns,
+)
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import band, label_ends, spread
@@ -21,7 +26,9 @@ TITLES = {"deviation": "Standard deviation", "mean_share": "Share of the mean (%
 RANGES = {"deviation": (0.02, 24), "mean_share": (0.04, 6)}
 
 
-def at(runs: Runs, initialization: str, kind: str, name: str, when: str) -> np.ndarray | None:
+def at(
+    runs: TransformerRuns, initialization: str, kind: str, name: str, when: str
+) -> np.ndarray | None:
     """Return a measure after each block, ``(seeds, 13)``; the share in percent."""
     if when == "start":
         result = runs.start(initialization, kind, DEPTH, name)
@@ -30,12 +37,12 @@ def at(runs: Runs, initialization: str, kind: str, name: str, when: str) -> np.n
     return result if result is None or name == "deviation" else 100 * result
 
 
-def draw_stream(runs: Runs, kind: str, initialization: str) -> list[go.Figure]:
+def draw_stream(runs: TransformerRuns, kind: str, initialization: str) -> list[go.Figure]:
     """Draw standard deviation and share of the mean after each block, at the start and trained."""
     return [_panel(runs, kind, initialization, name) for name in TITLES]
 
 
-def _panel(runs: Runs, kind: str, initialization: str, name: str) -> go.Figure:
+def _panel(runs: TransformerRuns, kind: str, initialization: str, name: str) -> go.Figure:
     figure, blocks = go.Figure(), np.arange(DEPTH + 1)
     low, high = RANGES[name]
     for when, style in TIMES.items():
@@ -54,7 +61,7 @@ def _panel(runs: Runs, kind: str, initialization: str, name: str) -> go.Figure:
     return label_ends(figure) if figure.data else figure
 
 
-def describe_stream(runs: Runs, kind: str, initialization: str) -> str:
+def describe_stream(runs: TransformerRuns, kind: str, initialization: str) -> str:
     """Say what both are after the last block, at the start and after training."""
     texts = []
     for when, (label, *_) in TIMES.items():

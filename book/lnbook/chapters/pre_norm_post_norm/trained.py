@@ -17,7 +17,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     UNIGRAM_LABEL,
     WARM_UPS,
     Cell,
-    Runs,
+    TransformerRuns,
 )
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
@@ -32,7 +32,9 @@ KINDS_IN_TABLE = ("post", "pre", "none")  # these have a row in every map, recor
 CURVES = ("post", "pre", "none")
 
 
-def trained_starts(runs: Runs, rate: float | None = None, depth: int = 12) -> dict[str, str]:
+def trained_starts(
+    runs: TransformerRuns, rate: float | None = None, depth: int = 12
+) -> dict[str, str]:
     """Return the initializations of which a network has been trained, at this rate if one is given.
 
     Args:
@@ -44,7 +46,7 @@ def trained_starts(runs: Runs, rate: float | None = None, depth: int = 12) -> di
     return {name: key for key, name in INITIALIZATION_NAMES.items() if key in known}
 
 
-def at_best(runs: Runs) -> Table:
+def at_best(runs: TransformerRuns) -> Table:
     """Show the mean loss of each place at the best of the rates and warm-ups that all have."""
     known = {(c.initialization, c.depth) for c in runs.trained.groups}
     ordered = sorted(known, key=lambda k: ([*INITIALIZATION_NAMES].index(k[0]), k[1]))
@@ -58,7 +60,7 @@ def at_best(runs: Runs) -> Table:
     )  # fmt: skip
 
 
-def _row(runs: Runs, initialization: str, depth: int) -> list[str]:
+def _row(runs: TransformerRuns, initialization: str, depth: int) -> list[str]:
     """Return the number of common settings and a cell for each kind of the table."""
     grid = runs.grid(initialization, depth)
     ways = {kind: {key[1:] for key in grid if key[0] == kind} for kind in KINDS_IN_TABLE}
@@ -85,7 +87,7 @@ def _row(runs: Runs, initialization: str, depth: int) -> list[str]:
     return cells
 
 
-def draw_losses(runs: Runs, initialization: str, depth: int) -> list[go.Figure]:
+def draw_losses(runs: TransformerRuns, initialization: str, depth: int) -> list[go.Figure]:
     """Draw the loss over kind and learning rate, without warm-up and with it."""
     known = {*KINDS_IN_TABLE, *runs.kinds(initialization, depth)}
     kinds = [k for k in MAPPED if k in known]
@@ -183,7 +185,7 @@ def exploded(losses: np.ndarray) -> np.ndarray:
     return ~(losses < RANDOM)
 
 
-def describe_losses(runs: Runs, initialization: str, depth: int) -> str:
+def describe_losses(runs: TransformerRuns, initialization: str, depth: int) -> str:
     """Say which cells are stuck, and where the lowest loss is."""
     cells = {
         c: runs.loss(c)
@@ -229,7 +231,9 @@ LOSSES = Picture(
 )
 
 
-def draw_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> list[go.Figure]:
+def draw_curves(
+    runs: TransformerRuns, rate: float, warm_up: int, initialization: str
+) -> list[go.Figure]:
     """Draw the validation loss of 12 blocks over the updates, with unigram and bigram entropy."""
     figure, updates = go.Figure(), runs.updates
     for kind in CURVES:
@@ -259,7 +263,7 @@ def draw_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> l
 TOP = 4.4
 
 
-def describe_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> str:
+def describe_curves(runs: TransformerRuns, rate: float, warm_up: int, initialization: str) -> str:
     """Say where each kind ends."""
     texts = []
     for kind in CURVES:

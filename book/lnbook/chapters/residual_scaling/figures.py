@@ -2,7 +2,13 @@
 
 from lnbook.chapters.residual_scaling.panels import DEPTHS, PROFILE
 from lnbook.chapters.residual_scaling.stack import SCHEMES, output_shares, profile
-from lnbook.chapters.residual_scaling.trained import COUNTS, ORDER, TRAINED, Runs, stuck
+from lnbook.chapters.residual_scaling.trained import (
+    COUNTS,
+    ORDER,
+    TRAINED,
+    ResidualSchemeRuns,
+    stuck,
+)
 
 __all__ = [
     "COUNTS",
@@ -11,7 +17,7 @@ __all__ = [
     "PROFILE",
     "SCHEMES",
     "TRAINED",
-    "Runs",
+    "ResidualSchemeRuns",
     "output_shares",
     "profile",
     "stuck",

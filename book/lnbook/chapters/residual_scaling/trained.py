@@ -12,7 +12,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import BIGRAM, RATES, UNIGRAM, WARM
 from lnbook.chapters.pre_norm_post_norm.trained import loss_map, stuck
 from lnbook.chapters.residual_scaling.stack import NAMES, PLACES
 from lnbook.explorer.figure_spec import Picture
-from lnlab.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, RecordedRuns
 
 COUNTS = (UNIGRAM, BIGRAM)  # nats, the loss of a model that counts characters, or pairs of them
 #: From the setting ``place`` of a run to the key of its scheme, where they differ.
@@ -30,7 +30,7 @@ class Cell(NamedTuple):
     warm_up: int
 
 
-class Runs(Recorded):
+class ResidualSchemeRuns(RecordedRuns):
     """The runs of the experiment ``transformer`` that compare the schemes.
 
     Args:
@@ -67,7 +67,7 @@ def _cell(settings: dict[str, Any]) -> Cell:
     return Cell(key, settings["learning_rate"], settings["warm_up"])
 
 
-def draw(runs: Runs) -> list[go.Figure]:
+def draw(runs: ResidualSchemeRuns) -> list[go.Figure]:
     """Draw the loss over scheme and learning rate, without warm-up and with it."""
     return [
         loss_map(
@@ -79,7 +79,7 @@ def draw(runs: Runs) -> list[go.Figure]:
     ]  # fmt: skip
 
 
-def describe(runs: Runs) -> str:
+def describe(runs: ResidualSchemeRuns) -> str:
     """Say the lowest mean loss of each scheme, and which of them was stuck in some runs."""
     best = {name: runs.best(key)[0] for key, name in LABELS.items()}
     lowest = ", ".join(f"{name} {loss:.2f}" for name, loss in best.items())

@@ -3,7 +3,7 @@
 from lnbook.chapters.skip_thoughts.curves import LOSSES
 from lnbook.chapters.skip_thoughts.neighbors import with_neighbors
 from lnbook.chapters.skip_thoughts.network import network
-from lnbook.chapters.skip_thoughts.runs import MAIN, Runs
+from lnbook.chapters.skip_thoughts.runs import MAIN, SkipThoughtsRuns
 from lnbook.chapters.skip_thoughts.tasks import TASKS, scores, table_3
 from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
 from lnbook.widgets.replay.sentence_neighbors import ALIKE, alike, sentences
@@ -16,7 +16,7 @@ __all__ = [
     "NO_NORM",
     "TASKS",
     "TUNED_INIT",
-    "Runs",
+    "SkipThoughtsRuns",
     "alike",
     "network",
     "scores",

@@ -11,7 +11,7 @@ from lnbook.figures.run_groups import SWEEP
 MAIN, LONGER, SMALLER = "standard settings", "50 words, 16 sentences", "4 sentences"
 
 
-class Runs(run_groups.Runs):
+class SkipThoughtsRuns(run_groups.Runs):
     """What has been recorded of section 6.3."""
 
     EXPERIMENT, MEASURE, GROUPS = "skip_thoughts", "val_nll", (MAIN, LONGER, SMALLER)

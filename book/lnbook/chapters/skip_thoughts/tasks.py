@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.skip_thoughts.runs import MAIN, Runs
+from lnbook.chapters.skip_thoughts.runs import MAIN, SkipThoughtsRuns
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import band, label_ends, spread
@@ -30,7 +30,7 @@ SHORT = {
 WORD_STYLE = ("mean word vector", COLORS["second"], "dashdot")
 
 
-def scores(runs: Runs, arm: str, name: str) -> tuple[np.ndarray, np.ndarray]:
+def scores(runs: SkipThoughtsRuns, arm: str, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the scores of a network's vectors on a task, in percent, where they were evaluated.
 
     Args:
@@ -46,24 +46,24 @@ def scores(runs: Runs, arm: str, name: str) -> tuple[np.ndarray, np.ndarray]:
     return where[known], 100 * values[:, known]
 
 
-def word_scores(runs: Runs, task: str) -> tuple[np.ndarray, np.ndarray]:
+def word_scores(runs: SkipThoughtsRuns, task: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the scores of the mean word vector, one row per run of every network."""
     curves = [scores(runs, arm, f"bag_{task}") for arm in runs.groups[MAIN]]
     return curves[0][0], np.concatenate([values for _, values in curves])
 
 
-def chance_level(runs: Runs, task: str) -> float:
+def chance_level(runs: SkipThoughtsRuns, task: str) -> float:
     """Return the share of the larger class in percent, or 50% for the AUC."""
     cases = runs.records[0]["data"]["cases"]
     return 50.0 if task == "caption_pairs" else 100 * cases[f"{task}_most"] / cases[task]
 
 
-def draw_tasks(runs: Runs) -> list[go.Figure]:
+def draw_tasks(runs: SkipThoughtsRuns) -> list[go.Figure]:
     """Draw one panel per task with the scores of every network over its updates."""
     return [_panel(runs, task) for task in NAMES]
 
 
-def _panel(runs: Runs, task: str) -> go.Figure:
+def _panel(runs: SkipThoughtsRuns, task: str) -> go.Figure:
     chance = chance_level(runs, task)
     figure, levels = go.Figure(), [chance]
     lines = {STYLES[arm]: scores(runs, arm, task) for arm in runs.groups[MAIN]}
@@ -87,7 +87,7 @@ def _panel(runs: Runs, task: str) -> go.Figure:
     return label_ends(figure)
 
 
-def describe_tasks(runs: Runs) -> str:
+def describe_tasks(runs: SkipThoughtsRuns) -> str:
     """Describe the scores of every network on each task at the end."""
     count = len(runs.groups[MAIN][LAYER].runs)
     seeds = f"mean of {count} seeds" if count > 1 else "one seed"
@@ -109,7 +109,7 @@ TASKS = Picture(
 )
 
 
-def table_3(runs: Runs) -> Table:
+def table_3(runs: SkipThoughtsRuns) -> Table:
     """Return the scores at the end next to table 3 of the paper."""
     arms = runs.groups[MAIN]
     names = {f"{what.partition(',')[0].lower()}": paper for what, paper in PAPER_TABLE_3.items()
@@ -131,7 +131,7 @@ def table_3(runs: Runs) -> Table:
     return Table(columns, rows, caption)
 
 
-def _one(runs: Runs) -> Any:
+def _one(runs: SkipThoughtsRuns) -> Any:
     return next(iter(runs.groups[MAIN][NO_NORM].runs.values()))
 
 

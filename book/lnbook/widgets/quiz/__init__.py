@@ -22,7 +22,7 @@ from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, markup, wrap_paragraph
 
 __all__ = ["WEB", "Choose", "Number", "Order", "Quiz", "choose", "number", "order"]
 
-WEB = WidgetFiles(Path(__file__).parent, ("../number_parsing.js", "quiz.js"))
+WEB = WidgetFiles(Path(__file__).parent, ("../number_parsing.js", "expressions.js", "quiz.js"))
 
 
 class Quiz:

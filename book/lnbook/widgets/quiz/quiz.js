@@ -1,9 +1,9 @@
-/* The page's half of lnbook.widgets.quiz: forms in place of answers that open. Every word of an explanation
-   stands in the page already. No kernel, no network; works from file://.
+/* The page's half of lnbook.widgets.quiz: forms in place of answers that open, and a field below an exercise
+   whose answer is numbers or an expression. Every word of an explanation stands in the page already.
+   No kernel, no network; works from file://.
    Answers are kept in this browser's localStorage, where there is one. */
 (() => {
   "use strict";
-  const VERDICTS = { right: "✓ Right.", wrong: "✗ Not yet." };
   const STORED_LOCALLY = "Your answers stay in this browser and are not sent anywhere.";
   const LOST = "This browser cannot store answers: they last until you leave this page and are "
     + "not sent anywhere.";
@@ -15,6 +15,16 @@
     return element;
   };
   const copies = (element) => element.cloneNode(true).childNodes; // text and its marks, no name
+
+  /* What a field asks and how it judges; encoded in the page, so that nobody reads it in passing. */
+  const unpack = (data) => JSON.parse(
+    new TextDecoder().decode(Uint8Array.from(atob(data), (c) => c.charCodeAt(0))));
+  const worded = (html, right) => {
+    const text = make("span", right ? { "data-right": "" } : {});
+    text.innerHTML = html;
+    return text;
+  };
+  const short = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(4))) : "not a number");
 
   /* Each kind: how it looks; read() and write(answer), a text ("" is none); judge(answer), the
      element that explains it, or none if it cannot be judged. */
@@ -100,9 +110,58 @@
         },
       };
     },
+
+    field(exercise, name) {
+      const { label, how, cases, answer, absolute, relative, wrong, right, otherwise } =
+        unpack(exercise.dataset.check);
+      const field = make("input", { type: "text", id: name, "aria-describedby": `${name}-how`,
+        autocapitalize: "off", autocorrect: "off", spellcheck: "false" });
+      const labeled = make("label", { for: name });
+      const about = make("p", { id: `${name}-how`, class: "ln-about" });
+      labeled.innerHTML = label;
+      about.innerHTML = how;
+      /* How far apart two results are in the worst case; more than 1 is more than may be. */
+      const apart = (x, y) => (Number.isFinite(x) !== (y !== null) ? Infinity
+        : y === null ? 0 : Math.abs(x - y) / (absolute + relative * Math.abs(y)));
+      const off = (x, y) => Math.max(...x.map((value, i) => apart(value, y[i])));
+      const hint = () => {
+        const closed = [...exercise.parentElement.querySelectorAll("details:not([open]) > summary")]
+          .find((summary) => summary.textContent.startsWith("Hint"));
+        return closed ? ` ${closed.textContent} may help.` : " You can compare with the solution.";
+      };
+      function sentence(values) {
+        const [distance, known] = wrong.map(([y, why]) => [off(values, y), why])
+          .sort(([a], [b]) => a - b)[0] ?? [Infinity];
+        if (distance <= 1 + 1e-9) return known;
+        if (otherwise) return otherwise + hint();
+        const i = values.findIndex((x, k) => apart(x, answer[k]) > 1 + 1e-9);
+        const where = Object.entries(cases[i]).map(([k, x]) => `<code>${k}</code> = ${short(x)}`);
+        return `for ${where.join(", ")}, it must be ${short(answer[i])} and yours is ${short(values[i])}.${hint()}`;
+      }
+      const input = {
+        parts: [make("div", { class: "ln-number" }, labeled, field), about],
+        nothing: "",
+        read: () => field.value.trim(),
+        write: (text) => { field.value = text; },
+        judge(text) {
+          try {
+            const values = lnExpressions.read(text, answer.length / cases.length, cases);
+            if (!otherwise || values.every(Number.isFinite)) {
+              if (off(values, answer) <= 1 + 1e-9) return worded(right, true);
+              const grouped = values.length === 1 && /\d,\d/.test(text);
+              return worded(sentence(values) + (grouped
+                ? " (The comma was read as grouping thousands; decimals need a point.)" : ""));
+            }
+            input.nothing = "This is not a finite number.";
+          } catch (error) { input.nothing = error.message; }
+          return null;
+        },
+      };
+      return input;
+    },
   };
 
-  /* What this browser keeps of a quiz: [key of the question, [last answer, right at first]].
+  /* What this browser keeps of a quiz or a field: [key of the question, [last answer, right at first]].
      What cannot be that is left out, alone. A question that has changed has another key: its old
      answer is gone at the next save. */
   const usable = (entry) => Array.isArray(entry) && Array.isArray(entry[1])
@@ -128,9 +187,12 @@
     return page ? new URL(page, location.href).pathname : location.pathname;
   }
 
+  /* n: the position of a quiz among those of the page, or the name of an exercise. */
   function start(quiz, n) {
     const { stored, open, save } = store(key(location.pathname, n), key(formerPath(), n));
-    const answers = new Map(), questions = [...quiz.querySelectorAll(".ln-question")];
+    const alone = quiz.matches(".ln-field");
+    const verdicts = { right: "✓ Right.", wrong: alone ? "✗ Not yet:" : "✗ Not yet." };
+    const answers = new Map(), questions = alone ? [quiz] : [...quiz.querySelectorAll(".ln-question")];
     const score = make("p", { class: "ln-score" });
     const note = make("p", { class: "ln-kept", role: "status" }, open ? STORED_LOCALLY : LOST);
     const keep = (message) => {
@@ -147,15 +209,16 @@
       const { kind, key } = question.dataset;
       const input = kinds[kind](question, `ln-quiz-${n}-${i + 1}`);
       const feedback = make("p", { class: "ln-said", role: "status", "aria-live": "polite" });
+      const ask = question.querySelector(".ln-ask");
       const form = make("form", { class: "ln-form", autocomplete: "off" }, make("fieldset", {},
-        make("legend", { class: "ln-ask" }, ...copies(question.querySelector(".ln-ask"))),
-        ...input.parts, make("button", { type: "submit", class: "ln-check" }, "Check"), feedback));
+        ...(ask ? [make("legend", { class: "ln-ask" }, ...copies(ask))] : []), ...input.parts,
+        make("button", { type: "submit", class: "ln-check" }, "Check"), feedback));
       const show = (why) => {
         const verdict = why && ("right" in why.dataset ? "right" : "wrong");
         for (const part of [feedback, question, ...input.parts])
           part.dataset.verdict = part.matches("label:not(:has(:checked))") ? "" : verdict ?? "";
         feedback.replaceChildren(
-          ...(why ? [make("b", {}, VERDICTS[verdict]), " ", ...copies(why)] : []));
+          ...(why ? [make("b", {}, verdicts[verdict]), " ", ...copies(why)] : []));
         return verdict;
       };
       form.addEventListener("submit", (event) => {
@@ -178,7 +241,8 @@
       return () => { input.write(""); show(); };
     });
 
-    const forget = make("button", { type: "button", class: "ln-forget" }, "Delete my answers");
+    const forget = make("button", { type: "button", class: "ln-forget" },
+      alone ? "Delete my answer" : "Delete my answers");
     forget.addEventListener("click", () => {
       answers.clear();
       keep("Your answers have been deleted.");
@@ -186,11 +250,14 @@
       count();
     });
     count();
-    quiz.append(make("div", { class: "ln-foot" }, score, forget, note));
+    quiz.append(make("div", { class: "ln-foot" }, ...(alone ? [] : [score]), forget, note));
     for (const detail of quiz.querySelectorAll("details")) detail.open = true; // for the printer
     quiz.dataset.ready = "yes"; // from here on the style sheet shows the forms
   }
 
-  const find = () => document.querySelectorAll(".ln-quiz").forEach(start);
+  const find = () => {
+    document.querySelectorAll(".ln-quiz").forEach(start);
+    document.querySelectorAll(".ln-field").forEach((field) => start(field, field.dataset.name));
+  };
   document.readyState === "loading" ? addEventListener("DOMContentLoaded", find) : find();
 })();

@@ -1,0 +1,304 @@
+"""Fields below exercises: what may be typed, and that a page judges as the exercise does."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from lnbook import exercises
+from lnbook.exercises import Function, Value
+from lnbook.widgets.quiz.answer_field import answer_field, check_data
+from lnbook.widgets.quiz.texts import plain_text
+from tests.book.conftest import DESK, PHONE
+from tests.book.quiz.conftest import KEPT, PAGE, STATIC, WEB, reload
+
+NAMES = [name for name in exercises.names() if check_data(exercises.find(name))]
+NUMBERS = [name for name in NAMES if isinstance(exercises.find(name), Value)]
+# Right expressions, then wrong ones; Python says which is which, and why.
+EXPRESSIONS = {
+    "least-time": [
+        "max(flops / flops_a_second, bytes_moved / bytes_a_second)",
+        "flops / flops_a_second + bytes_moved / bytes_a_second",
+        "min(flops / flops_a_second, bytes_moved / bytes_a_second)",
+        "flops / flops_a_second",
+        "flops * bytes_moved",
+    ],
+    "around-the-ring": [
+        "(devices - 1) * (delay + size / speed)",
+        "devices * (delay + size / speed)",
+        "(devices - 1) * delay",
+        "ceil(log2(devices)) * delay + (devices - 1) * size / speed",
+        "delay",
+    ],
+    "variance": [
+        "sqrt(batch_size / (batch_size - 1))",
+        "batch_size / (batch_size - 1)",
+        "sqrt((batch_size - 1) / batch_size)",
+        "1.1547",
+    ],
+    "largest-normalized-feature": ["sqrt(H - 1)", "sqrt(H)", "H - 1", "H / sqrt(H - 1)", "H / 2"],
+    "warm-up-rate": [
+        "highest * min(1, (update + 1) / max(warm_up, 1))",
+        "highest * min(1, (update + 1) / warm_up)",
+        "highest",
+        "update",
+    ],
+    "output-variance": [
+        "sqrt((after - before) / (2 * N * v))",
+        "sqrt((after - before) / (N * v))",
+        "(after - before) / (2 * N * v)",
+        "sqrt(after / (2 * N * v))",
+        "1 / sqrt(2 * N)",
+        "sqrt((after - before) / (2.0001 * N * v))",
+    ],
+    "keep-the-scale": [
+        "sqrt(2 / ((1 + slope**2) * inputs))",
+        "(2 / inputs / (1 + slope * slope)) ** 0.5",
+        "1 / sqrt(inputs)",
+        "sqrt(2 / inputs)",
+        "2 / ((1 + slope**2) * inputs)",
+        "sqrt(2 / ((1 + slope) * inputs))",
+        "inputs + slope",
+        "1 / slope",
+    ],
+}
+READ = {
+    "1/3": 1 / 3, "0.333": 0.333, ".5": 0.5, "5.": 5, "1e-5": 1e-5, "1E+3": 1e3, " 7 ": 7,
+    "−2": -2, "-2^2": -4, "(-2)^2": 4, "2^-1": 0.5, "2**3**2": 512, "2 * -3": -6, "8/2/2": 2,
+    "1 - 2 - 3": -4, "2×3·4÷8": 3, "sqrt(2)": 2**0.5, "√2": 2**0.5, "√(1 + 3)": 2, "2*pi": math.tau,
+    "2 * π": math.tau, "np.sqrt(4)": 2, "math.log(e)": 1, "3²": 9, "exp(0) + ln(1)": 1,
+    "max(1, 2, 3)": 3, "min(sqrt(4), 3)": 2, "((((3))))": 3, "factor = 36": 36, "256,192": 256192,
+    "1,155.5": 1155.5, "60 000": 60000, "60\u202f000": 60000, "2^(1/2)": 2**0.5, "--2": 2,
+}  # fmt: skip
+LISTS = {
+    "1, 2, 3": [1, 2, 3], "[1, 1/2, -3]": [1, 0.5, -3], "(1, 2), 3": [1, 2, 3], "1 2 3": [1, 2, 3],
+    "[[1], [2], [3]]": [1, 2, 3], "1; 2; 3": [1, 2, 3], "max(1, 2), sqrt(4), 3": [2, 2, 3],
+    "a, b, c = 1, 2, 3": [1, 2, 3],
+}  # fmt: skip
+POINT = "Write decimals with a point"
+UNREAD = {
+    "0,333": POINT, "1,5/2": POINT, "sqrt(2,5)": POINT, "": "Write a", "abc": "Write a",
+    "2pi": "Write a number", "1.2.3": "Write a number", "1 2": "Write a number", "8 GiB": "Write a",
+    "sqrt": "Write a", "sqrt 2": "Write a", "1 +": "Write a", "* 2": "Write a", "()": "Write a",
+    "(1": "A closing parenthesis", "sqrt(2": "A closing parenthesis", "1)": "Write a",
+    "alert(1)": "Write a", "constructor": "Write a", "__proto__": "Write a", "this": "Write a",
+    "toString()": "Write a", "1e999": "Write a", "٣": "Write a", "½": "Write a", "0x10": "Write a",
+    "(" * 1000: "This is too long",
+}  # fmt: skip
+SCRIPTS = (WEB,)
+
+
+def read(page, text, *args):
+    """What the page reads, or what it says instead."""
+    return page.evaluate(
+        "([text, ...more]) => { try { return lnExpressions.read(text, ...more) }"
+        " catch (error) { return error.message } }",
+        [text, *args],
+    )
+
+
+def test_what_may_be_typed_for_a_number(scripts):
+    for text, value in READ.items():
+        assert read(scripts, text) == [pytest.approx(value, rel=1e-14)], text
+    for text, message in UNREAD.items():
+        assert message in read(scripts, text), text
+    for text in ("1/0", "sqrt(-1)", "min(1, 1/0)", "log(0)"):
+        assert scripts.evaluate("t => Number.isFinite(lnExpressions.read(t)[0])", text) is False
+
+
+def test_what_may_be_typed_for_a_list(scripts):
+    for text, values in LISTS.items():
+        assert read(scripts, text, 3) == values, text
+    for text in ("0,5, 1, 2", "1, 2", "1", "1 2 3 4", ""):
+        assert "Write 3 numbers" in read(scripts, text, 3), text
+
+
+def test_an_expression_has_the_variables_of_its_exercise_and_no_other(scripts):
+    cases = [{"n": 2, "H": 3}, {"n": 5, "H": 4}]
+    assert read(scripts, "n * H + n", 1, cases) == [8, 25]
+    assert "may contain n, H." in read(scripts, "n * h", 1, cases)
+    assert "Write a number" in read(scripts, "n H", 1, cases)
+
+
+# Every exercise.
+
+
+def starter(name):
+    exercise = exercises.find(name)
+    if isinstance(exercise, Value):
+        return f'answer = ...\nexercises.check("{name}", answer)'
+    return f'def f(x):\n    return ...\n\n\nexercises.check("{name}", f)'
+
+
+def fields(names):
+    """Exercises with a hint and a field each."""
+    hint = "<details><summary>Hint 1</summary>Think.</details>"
+    return "".join(
+        f'<div class="exercise" id="{name}"><p>Task.</p>{hint}'
+        f"{answer_field(name, exercises.find(name), starter(name))}</div>"
+        for name in names
+    )
+
+
+def write(path, names):
+    style = (STATIC / "custom.css").read_text("utf-8") + WEB.whole_style()
+    path.write_text(PAGE.format(style=style, script=WEB.book(), quizzes=fields(names)), "utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def page(browser, tmp_path_factory):
+    """A page with the field of every exercise."""
+    page = browser.new_page()
+    page.goto(write(tmp_path_factory.mktemp("fields") / "page.html", NAMES))
+    yield page
+    page.close()
+
+
+def answer(page, name, texts):
+    """What is said of each text in the field of an exercise."""
+    return page.evaluate(
+        """([name, texts]) => texts.map((text) => {
+          const field = document.querySelector(`[data-name="${name}"]`);
+          field.querySelector("input").value = text;
+          field.querySelector(".ln-check").click();
+          return field.querySelector(".ln-said").textContent;
+        })""",
+        [name, texts],
+    )
+
+
+def typed(value):
+    return repr(np.asarray(value, float).tolist())
+
+
+def expected(exercise, answer):
+    """The beginning of what a page says: what Python says, but for its own last sentence."""
+    fault = exercise.fault(answer)
+    if fault is None:
+        return f"✓ Right. {plain_text(exercise.right).replace('`', '')}"
+    if isinstance(exercise, Value) and fault.endswith(f"is not it; {exercise.otherwise}"):
+        fault = f"{exercise.otherwise} Hint 1 may help."
+    known = exercise.wrong.values() if isinstance(exercise, Value) else exercise.wrong
+    if isinstance(exercise, Function) and fault not in known:
+        fault = "for "
+    return f"✗ Not yet: {plain_text(fault).replace('`', '')}"
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_page_judges_numbers_as_the_exercise_does(page, name):
+    exercise = exercises.find(name)
+    right = np.asarray(exercise.answer, float)
+    answers = [right, *(np.broadcast_to(wrong, right.shape) for wrong in exercise.wrong)]
+    answers += [-right, 2 * right, right / 2, 10 * right, right + 1, right**2, 0 * right]
+    answers += [right.ravel()[::-1].reshape(right.shape), np.full(right.shape, 1e9)]
+    for unit in np.eye(right.size).reshape(-1, *right.shape):
+        answers += [right + k * exercise.tolerance * unit for k in (-1.1, -0.9, 0.9, 1.1)]
+    texts = answer(page, name, [typed(value) for value in answers])
+    for value, text in zip(answers, texts, strict=True):
+        assert text == expected(exercise, value), value
+    rights = [text.startswith("✓") for text in texts[1 : 1 + len(exercise.wrong)]]
+    assert not any(rights)
+    assert texts[0].startswith("✓")
+
+
+def test_every_expression_is_tried_here():
+    assert set(EXPRESSIONS) == set(NAMES) - set(NUMBERS)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_a_page_judges_an_expression_as_the_exercise_does_a_function(page, name):
+    exercise = exercises.find(name)
+    texts = EXPRESSIONS[name]
+    variables = ", ".join(check_data(exercise)["cases"][0])
+    known = {f: getattr(math, f) for f in ("sqrt", "ceil", "log2")}
+    functions = [eval(f"lambda {variables}: {text}", known) for text in texts]
+    answers = answer(page, name, texts)
+    for function, text, said in zip(functions, texts, answers, strict=True):
+        assert said.startswith(expected(exercise, function)), text
+    assert answers[0].startswith("✓")
+    assert sum(said.startswith("✗ Not yet: for ") for said in answers) <= len(answers) - 2
+
+
+def test_numbers_may_be_typed_as_calculations(page):
+    tries = {
+        "half-by-eps": "sqrt(1e-5 / 3)",
+        "noise-on-devices": "1/2, 1/sqrt(32), 4 ** -0.5",
+        "operations-of-rms-norm": "256,192",
+        "two-units": "(-1, 1), (1, -1), (-1, 1)",
+        "nats": "exp(82.36 - 82.09)",
+    }
+    for name, text in tries.items():
+        assert answer(page, name, [text])[0].startswith("✓ Right."), name
+    (said,) = answer(page, "half-by-eps", ["0,0018"])
+    assert said.startswith(POINT)
+    (said,) = answer(page, "seconds-an-update", ["1,525"])
+    assert said.endswith("(The comma was read as grouping thousands; decimals need a point.)")
+    assert answer(page, "seconds-an-update", ["1/0"]) == ["This is not a finite number."]
+
+
+def test_an_opened_hint_is_not_recommended_again(page):
+    said = "document.querySelector('#same-run .ln-said').textContent"
+    answer(page, "same-run", ["123"])
+    assert page.evaluate(said).endswith("Hint 1 may help.")
+    page.locator("#same-run summary").click()
+    answer(page, "same-run", ["123"])
+    assert page.evaluate(said).endswith("You can compare with the solution.")
+
+
+def test_the_page_does_not_show_an_answer_before_it_is_given():
+    for name in NAMES:
+        element = answer_field(name, exercises.find(name), starter(name))
+        shown = re.sub(r' data-(key="\w{8}"|check="[\w+/=]+")', "", element)
+        assert shown == f'<div class="ln-field" data-kind="field" data-name="{name}"></div>'
+
+
+# One field in a browser.
+
+
+@pytest.mark.every_browser
+def test_an_answer_is_kept_as_those_of_a_quiz_are(browser, tmp_path):
+    context = browser.new_context(viewport=DESK)
+    page = context.new_page()
+    page.goto(write(tmp_path / "page.html", ["same-run", "flat-directions"]))
+    field = page.get_by_label("Your answer: answer =").first
+    said = page.locator(".ln-said").first
+    assert not page.locator(".ln-foot").first.is_visible()
+    field.fill("0.1")
+    field.press("Enter")
+    assert said.inner_text().startswith("✗ Not yet: ")
+    field.fill("0.5")
+    page.get_by_role("button", name="Check").first.click()
+    assert said.inner_text().startswith("✓ Right. ")
+    assert said.get_attribute("aria-live") == "polite"
+    assert page.locator(".ln-kept").first.inner_text() == KEPT
+    reload(page)
+    assert [field.input_value(), said.inner_text()[:8]] == ["0.5", "✓ Right."]
+    assert page.evaluate("Object.keys(localStorage).map(k => k.split(' ').at(-1))") == ["same-run"]
+    page.get_by_role("button", name="Delete my answer").click()
+    assert [field.input_value(), said.inner_text()] == ["", ""]
+    assert page.evaluate("localStorage.length") == 0
+    context.close()
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_field_fits_everywhere_and_is_accessible(browser, tmp_path, violations, viewport, scheme):
+    context = browser.new_context(viewport=viewport, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(write(tmp_path / "page.html", ["two-units", "least-time", "same-run"]))
+    for i, text in enumerate(["1", "flops", "0.5"]):
+        page.locator(".ln-field input").nth(i).fill(text)
+        page.locator(".ln-check").nth(i).click()
+    assert violations(page) == []
+    for target in page.locator(".ln-field :is(input, button):visible").all():
+        assert target.bounding_box()["height"] >= 32
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    context.close()
+
+
+def test_the_pages_of_the_book_have_these_fields(built_book):
+    texts = [path.read_text("utf-8") for path in built_book.glob("*.html")]
+    pattern = r'class="ln-field" [^>]*data-name="([^"]+)"'
+    assert {name for text in texts for name in re.findall(pattern, text)} == set(NAMES)

@@ -251,7 +251,7 @@ def test_the_page_does_not_show_an_answer_before_it_is_given():
     for name in NAMES:
         element = answer_field(name, exercises.find(name), starter(name))
         shown = re.sub(r' data-(key="\w{8}"|check="[\w+/=]+")', "", element)
-        assert shown == f'<div class="ln-field" data-kind="field" data-name="{name}"></div>'
+        assert shown == f'<div class="ln-answer-field" data-kind="field" data-name="{name}"></div>'
 
 
 # One field in a browser.
@@ -289,10 +289,10 @@ def test_a_field_fits_everywhere_and_is_accessible(browser, tmp_path, violations
     page = context.new_page()
     page.goto(write(tmp_path / "page.html", ["two-units", "least-time", "same-run"]))
     for i, text in enumerate(["1", "flops", "0.5"]):
-        page.locator(".ln-field input").nth(i).fill(text)
+        page.locator(".ln-answer-field input").nth(i).fill(text)
         page.locator(".ln-check").nth(i).click()
     assert violations(page) == []
-    for target in page.locator(".ln-field :is(input, button):visible").all():
+    for target in page.locator(".ln-answer-field :is(input, button):visible").all():
         assert target.bounding_box()["height"] >= 32
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     context.close()
@@ -300,5 +300,5 @@ def test_a_field_fits_everywhere_and_is_accessible(browser, tmp_path, violations
 
 def test_the_pages_of_the_book_have_these_fields(built_book):
     texts = [path.read_text("utf-8") for path in built_book.glob("*.html")]
-    pattern = r'class="ln-field" [^>]*data-name="([^"]+)"'
+    pattern = r'class="ln-answer-field" [^>]*data-name="([^"]+)"'
     assert {name for text in texts for name in re.findall(pattern, text)} == set(NAMES)

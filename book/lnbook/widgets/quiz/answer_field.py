@@ -45,7 +45,7 @@ def answer_field(name: str, exercise: Exercise, starter: str) -> str:
     key = digest("field", name, data["answer"], data["absolute"], data["relative"])[:8]
     packed = base64.b64encode(json.dumps(data).encode()).decode()
     return (
-        f'<div class="ln-field" data-kind="field" data-name="{name}" data-key="{key}"'
+        f'<div class="ln-answer-field" data-kind="field" data-name="{name}" data-key="{key}"'
         f' data-check="{packed}"></div>'
     )
 

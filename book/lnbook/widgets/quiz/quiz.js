@@ -190,7 +190,7 @@
   /* n: the position of a quiz among those of the page, or the name of an exercise. */
   function start(quiz, n) {
     const { stored, open, save } = store(key(location.pathname, n), key(formerPath(), n));
-    const alone = quiz.matches(".ln-field");
+    const alone = quiz.matches(".ln-answer-field");
     const verdicts = { right: "✓ Right.", wrong: alone ? "✗ Not yet:" : "✗ Not yet." };
     const answers = new Map(), questions = alone ? [quiz] : [...quiz.querySelectorAll(".ln-question")];
     const score = make("p", { class: "ln-score" });
@@ -257,7 +257,7 @@
 
   const find = () => {
     document.querySelectorAll(".ln-quiz").forEach(start);
-    document.querySelectorAll(".ln-field").forEach((field) => start(field, field.dataset.name));
+    document.querySelectorAll(".ln-answer-field").forEach((field) => start(field, field.dataset.name));
   };
   document.readyState === "loading" ? addEventListener("DOMContentLoaded", find) : find();
 })();

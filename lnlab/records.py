@@ -145,13 +145,13 @@ def _validate(content: Any, path: Path | str) -> dict[str, Any]:
     return content
 
 
-def read_all(experiment: str, where: Path | None = None, **settings: Any) -> list[dict[str, Any]]:
+def read_all(experiment: str, root: Path | None = None, **settings: Any) -> list[dict[str, Any]]:
     """Read the records of one experiment whose settings have the given values.
 
     Args:
         experiment: Name of the experiment, for example ``mnist``, as the records have it; the names
             of files do not matter.
-        where: The folder of records; the book's by default. The experiment's subfolder is read, and
+        root: The folder of records; the book's by default. The experiment's subfolder is read, and
             the folder itself for records of format 1.
         **settings: Values to select by, for example ``norm="layer", batch_size=4``. A record that
             lacks one of these settings is left out.
@@ -164,11 +164,11 @@ def read_all(experiment: str, where: Path | None = None, **settings: Any) -> lis
         FileNotFoundError: If lnlib was installed without the book's records, and these are needed.
     """
     selected = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
-    records, errors, where = [], [], Path(where or installed())
-    paths = [*where.glob("*.json"), *where.glob(f"{experiment}/*.json")]
+    records, errors, root = [], [], Path(root or installed())
+    paths = [*root.glob("*.json"), *root.glob(f"{experiment}/*.json")]
     for path in sorted(paths, key=lambda path: path.name):
         # Of a damaged file, only the path is known.
-        is_ours = path.parent != where or path.name.startswith(f"{experiment}-")
+        is_ours = path.parent != root or path.name.startswith(f"{experiment}-")
         try:
             content = _read_json(path)
             if isinstance(content, dict) and "experiment" in content:

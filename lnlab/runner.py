@@ -86,17 +86,21 @@ def record_runs(
         data = experiment.load(settings[0])  # first here, because it may download the data
         estimate = _cpu_estimate(experiment, todo) if device == "auto" else ""
         count = f"{len(todo)} run{'s' * (len(todo) > 1)}"
-        places = {"loky": records.device_name(resolve_device(device)), "dask": scheduler}
+        device_names = {"loky": records.device_name(resolve_device(device)), "dask": scheduler}
         at_a_time = f", {jobs} at a time" if jobs > 1 else ""
-        messages.info(f"{count} on {places[engine]}{at_a_time}; records go to {out}.{estimate}")
+        messages.info(
+            f"{count} on {device_names[engine]}{at_a_time}; records go to {out}.{estimate}"
+        )
         updates = {path: run.epochs * run_class.updates(run, data) for run, _, path in todo}
-        how = _How(experiment, out, device, again, options)
+        context = _RecordingContext(experiment, out, device, again, options)
         with Progress(total=sum(updates.values())) as bar:
             if jobs == 1 and engine == "loky":
-                failures = {path: _try_record(how, *run, path, data, bar) for *run, path in todo}
+                failures = {
+                    path: _try_record(context, *run, path, data, bar) for *run, path in todo
+                }
             else:
                 failures = _record_in_parallel(
-                    how, todo, updates, bar, jobs=jobs, engine=engine, scheduler=scheduler
+                    context, todo, updates, bar, jobs=jobs, engine=engine, scheduler=scheduler
                 )
         _raise_failures(failures)
     if damaged:
@@ -107,7 +111,7 @@ def record_runs(
 Planned = tuple[Settings, int, Path]  # settings, seed, the record's path
 
 
-class _How(NamedTuple):
+class _RecordingContext(NamedTuple):
     """What is the same in all runs of a call."""
 
     experiment: Experiment
@@ -135,53 +139,58 @@ def _due(runs: Sequence[Planned], again: bool) -> tuple[list[Planned], list[str]
 
 
 def _record_in_parallel(
-    how: _How,
+    context: _RecordingContext,
     todo: Sequence[Planned],
     updates: dict[Path, int],
     bar: Progress,
-    **where: Any,
+    **pool: Any,
 ) -> dict[Path, str]:
     """Record runs in other processes, the longest first, so that all end together."""
-    threads = max(1, torch.get_num_threads() // where["jobs"])
+    threads = max(1, torch.get_num_threads() // pool["jobs"])
     ordered = sorted(todo, key=lambda run: updates[run[2]], reverse=True)
-    calls = [(how, threads, todo[0][0], *run) for run in ordered]
+    calls = [(context, threads, todo[0][0], *run) for run in ordered]
     failures = {}
-    for path, failures[path] in parallel.run_all(_record_in_process, calls, **where):
+    for path, failures[path] in parallel.run_all(_record_in_process, calls, **pool):
         bar.update(updates[path])
         bar.set_postfix_str(path.stem)
     return failures
 
 
 def _record_in_process(
-    how: _How, threads: int, first: Settings, settings: Settings, seed: int, path: Path
+    context: _RecordingContext,
+    threads: int,
+    first: Settings,
+    settings: Settings,
+    seed: int,
+    path: Path,
 ) -> tuple[Path, str]:
     """Record one run in a process of :func:`lnlab.parallel.run_all`; return why it failed."""
     torch.set_num_threads(threads)
-    key = f"{how.experiment.name} {first}"
+    key = f"{context.experiment.name} {first}"
     if key not in _DATA:
         _DATA.clear()
-        _DATA[key] = how.experiment.load(first)
-    total = settings.epochs * how.experiment.run_class.updates(settings, _DATA[key])
+        _DATA[key] = context.experiment.load(first)
+    total = settings.epochs * context.experiment.run_class.updates(settings, _DATA[key])
     number = parallel.process_number()  # below the bar of all runs, on a terminal
     hidden = number is None or not messages.stderr().isatty()
     with Progress(total=total, position=number, leave=False, disable=hidden) as bar:
-        return path, _try_record(how, settings, seed, path, _DATA[key], bar)
+        return path, _try_record(context, settings, seed, path, _DATA[key], bar)
 
 
 _DATA: dict[str, Any] = {}  # of this process, which trains many runs on the same data
 
 
 def _try_record(
-    how: _How, settings: Settings, seed: int, path: Path, data: Any, bar: Progress
+    context: _RecordingContext, settings: Settings, seed: int, path: Path, data: Any, bar: Progress
 ) -> str:
     """Train a run and write its record; return why it failed, or an empty string."""
     try:
         with checkpoint.acquire_lock(path, bar.set_description):
             # Another command may have recorded the run in the meantime.
-            if not how.again and _is_recorded(settings, seed, path):
-                bar.skip(settings.epochs * how.experiment.run_class.updates(settings, data))
+            if not context.again and _is_recorded(settings, seed, path):
+                bar.skip(settings.epochs * context.experiment.run_class.updates(settings, data))
                 return ""
-            record = _train(how, settings, seed, path, data, bar)
+            record = _train(context, settings, seed, path, data, bar)
             records.check(record, path.name)
             records.write(record, path)
             checkpoint.drop(settings, seed, path)
@@ -193,27 +202,27 @@ def _try_record(
 
 
 def _train(
-    how: _How, settings: Settings, seed: int, path: Path, data: Any, bar: Progress
+    context: _RecordingContext, settings: Settings, seed: int, path: Path, data: Any, bar: Progress
 ) -> dict[str, Any]:
     """Train a run and return its record."""
-    experiment = how.experiment
-    device = parallel.device_of_process(resolve_device(how.device))
+    experiment = context.experiment
+    device = parallel.device_of_process(resolve_device(context.device))
     bar.set_description(f"{experiment.label.format(**vars(settings))}, seed {seed}")
     bar.start_run()
-    run = experiment.run_class(settings, data, seed=seed, device=device, **how.options)
+    run = experiment.run_class(settings, data, seed=seed, device=device, **context.options)
     points = []
     for point in train(
         run,
         epochs=settings.epochs,
         first_epoch_points=settings.first_epoch_points,
         checkpoint=checkpoint.path_of(path),
-        again=how.again,
+        again=context.again,
         on_update=bar.update,
         on_resume=bar.skip,
     ):
         points.append(point)
         bar.set_postfix_str(_progress_text(experiment, point))
-    return _record(run, data, points, device, how.out)
+    return _record(run, data, points, device, context.out)
 
 
 def _raise_failures(failures: dict[Path, str]) -> None:

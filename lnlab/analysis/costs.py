@@ -19,8 +19,8 @@ PASSES = ("forward", "backward")
 NORMS = ("layer", "batch", "rms")
 
 
-def _check(norm: str, which: str) -> None:
-    for name, value, known in (("norm", norm, NORMS), ("which", which, PASSES)):
+def _check(norm: str, direction: str) -> None:
+    for name, value, known in (("norm", norm, NORMS), ("direction", direction, PASSES)):
         if value not in known:
             raise ValueError(f"costs: {name} must be one of {', '.join(known)}, got {value!r}")
 
@@ -100,23 +100,23 @@ class Counted:
     sqrt = _counting(math.sqrt)  # NumPy asks for it by this name
 
 
-def count(norm: str, which: str, N: int, H: int) -> int:
+def count(norm: str, direction: str, N: int, H: int) -> int:
     """Return the number of operations of a pass, counted with numbers that count operations.
 
     Args:
         norm: ``layer``, ``batch`` or ``rms``.
-        which: ``forward`` or ``backward``.
+        direction: ``forward`` or ``backward``.
         N: Cases.
         H: Features.
     """
-    _check(norm, which)
+    _check(norm, direction)
     rng = np.random.default_rng(0)
 
     def draw(*shape: int) -> np.ndarray:
         return np.vectorize(Counted, otypes=[object])(1 + rng.random(shape))
 
     Counted.made = 0
-    if which == "forward":
+    if direction == "forward":
         forward(norm, draw(N, H), draw(H), draw(H))
     else:
         statistics = (1, H) if norm == "batch" else (N, 1)
@@ -124,15 +124,15 @@ def count(norm: str, which: str, N: int, H: int) -> int:
     return Counted.made
 
 
-def flops(norm: str, which: str, N: int, H: int) -> int:
+def flops(norm: str, direction: str, N: int, H: int) -> int:
     """Return the number of operations of a pass by formula, as :func:`count` counts them.
 
     Example:
         >>> flops("layer", "forward", 64, 100) / (64 * 100)  # for each number
         7.03
     """
-    _check(norm, which)
-    if which == "forward":
+    _check(norm, direction)
+    if direction == "forward":
         return {"layer": N * (7 * H + 3), "rms": N * (4 * H + 3), "batch": H * (7 * N + 3)}[norm]
     return {"layer": 13 * N * H - 2 * H, "rms": 9 * N * H - H, "batch": 9 * N * H + H}[norm]
 
@@ -140,31 +140,31 @@ def flops(norm: str, which: str, N: int, H: int) -> int:
 # Bytes.
 
 
-def arrays(norm: str, which: str) -> int:
+def arrays(norm: str, direction: str) -> int:
     """Return how many times a pass reads or writes an array of N × H numbers.
 
     A row fits into fast memory until its output is computed. For batch norm, whose statistics are
     over the batch, the inputs are read twice: for the statistics and for the output.
     """
-    _check(norm, which)
-    once = 2 if which == "forward" else 3  # x, y; dy, x, dx
+    _check(norm, direction)
+    once = 2 if direction == "forward" else 3  # x, y; dy, x, dx
     return once + (once - 1) * (norm == "batch")
 
 
-def bytes_moved(norm: str, which: str, N: int, H: int, size: int = 4) -> int:
+def bytes_moved(norm: str, direction: str, N: int, H: int, size: int = 4) -> int:
     """Return the bytes of one pass, its statistics and parameters too, once in each direction.
 
     Args:
         norm: ``layer``, ``batch`` or ``rms``.
-        which: ``forward`` or ``backward``.
+        direction: ``forward`` or ``backward``.
         N: Cases.
         H: Features.
         size: Bytes of a number: 4 for float32, 2 for bfloat16.
     """
-    numbers = arrays(norm, which) * N * H
+    numbers = arrays(norm, direction) * N * H
     statistics = {"layer": 2 * N, "batch": 2 * H, "rms": N}[norm]
     parameters = (1 if norm == "rms" else 2) * H  # gain, bias; backward their gradients
-    gain = H if which == "backward" else 0
+    gain = H if direction == "backward" else 0
     return size * (numbers + statistics + parameters + gain)
 
 
@@ -231,25 +231,25 @@ class Machine:
         return max(work[0] / (self.products if product else self.other), work[1] / self.bandwidth)
 
 
-def norm_work(norm: str, which: str, N: int, H: int, size: int = 4) -> tuple[float, float]:
+def norm_work(norm: str, direction: str, N: int, H: int, size: int = 4) -> tuple[float, float]:
     """Return operations and bytes of one pass of a norm; arguments as for :func:`bytes_moved`."""
-    return flops(norm, which, N, H), bytes_moved(norm, which, N, H, size)
+    return flops(norm, direction, N, H), bytes_moved(norm, direction, N, H, size)
 
 
-def product_work(which: str, N: int, H: int, size: int = 4) -> tuple[float, float]:
+def product_work(direction: str, N: int, H: int, size: int = 4) -> tuple[float, float]:
     """Return operations and bytes of the product with ``W (H, H)`` that feeds the norm.
 
     Backward there are two: with W for the inputs, with the inputs for W.
     """
-    twice = 1 if which == "forward" else 2
+    twice = 1 if direction == "forward" else 2
     return twice * 2.0 * N * H * H, twice * size * (2.0 * N * H + H * H)
 
 
-def share(machine: Machine, norm: str, which: str, N: int, H: int) -> float:
+def share(machine: Machine, norm: str, direction: str, N: int, H: int) -> float:
     """Return the least time of a norm over that of the product that feeds it."""
     machine = machine.at_size(N, H)
-    product = machine.seconds(product_work(which, N, H, machine.size), product=True)
-    return machine.seconds(norm_work(norm, which, N, H, machine.size)) / product
+    product = machine.seconds(product_work(direction, N, H, machine.size), product=True)
+    return machine.seconds(norm_work(norm, direction, N, H, machine.size)) / product
 
 
 # Words between devices.

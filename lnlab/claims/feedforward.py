@@ -404,7 +404,10 @@ DEEP = (
     ("gpt2", 24, "post"), ("gpt2", 12, "pre"), ("gpt2", 12, "post"),
     ("xavier", 12, "pre"), ("xavier", 6, "pre"),
 )  # fmt: skip
-STARTS = {"gpt2": "GPT-2's initialization with residual scaling", "xavier": "Xavier initialization"}
+INITIALIZATIONS = {
+    "gpt2": "GPT-2's initialization with residual scaling",
+    "xavier": "Xavier initialization",
+}
 Schedule = tuple[float, int]  # learning rate and warm-up
 
 
@@ -433,7 +436,7 @@ def deep(records: Records) -> list[Finding]:
         runs = tuple(arm[seed] for arm in arms for seed in seeds)
         rates = [*map(_format_schedule, best)]
         what = (
-            f"{depth} blocks, {STARTS[initialization]}: lowest validation loss, "
+            f"{depth} blocks, {INITIALIZATIONS[initialization]}: lowest validation loss, "
             f"{placement}-norm at rate {rates[0]} versus no norm at {rates[1]}"
         )
         counts = (depth, placement) == (24, "pre") and not any(

@@ -103,13 +103,13 @@ def compose(letters: bytes, text: bytes) -> bytes:
     arrays = {name: np.array(v, kinds.get(name, "u1")) for name, v in (columns | heads).items()}
     arrays["split_names"] = np.array(list(COUNTS), "<U8")
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as held:
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         for name, value in arrays.items():
             entry = zipfile.ZipInfo(f"{name}.npy")  # of 1980: it knows of no clock
             entry.create_system = 3
             written = io.BytesIO()
             np.lib.format.write_array(written, value, allow_pickle=False)
-            held.writestr(entry, written.getvalue())
+            archive.writestr(entry, written.getvalue())
     return content.getvalue()
 
 
@@ -118,12 +118,12 @@ Points = list[tuple[float, float, int]]  # x, y, and 1 at the end of a stroke
 
 def _drawn(letters: bytes) -> list[dict[str, Points]]:
     """Return each drawer's letters, on the line and in units of the height of the drawer's x."""
-    with zipfile.ZipFile(io.BytesIO(letters)) as held:
-        names = [name for name in held.namelist() if "/Latin/" in name and name.endswith(".txt")]
+    with zipfile.ZipFile(io.BytesIO(letters)) as archive:
+        names = [name for name in archive.namelist() if "/Latin/" in name and name.endswith(".txt")]
         raw: list[dict[str, Points]] = [{} for _ in range(DRAWERS)]
         for name in names:
             number, drawer = re.search(r"character(\d\d)/\d+_(\d\d)\.txt$", name).groups()
-            lines = held.read(name).decode().split()
+            lines = archive.read(name).decode().split()
             points = []
             for line, following in itertools.pairwise(lines):
                 if line not in ("START", "BREAK"):
@@ -189,8 +189,8 @@ def _line(text: str, letters: dict[str, Points], rng: random.Random) -> list[tup
 
 
 def _read(content: bytes) -> Lines:
-    with np.load(io.BytesIO(content), allow_pickle=False) as held:
-        results = {name: held[name] for name in held.files}
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        results = {name: archive[name] for name in archive.files}
     strokes = np.c_[results["dxy"] / np.float32(UNIT), results["end"]].astype(np.float32)
     ends = np.cumsum(results["length"])[:-1]
     lines = [

@@ -14,49 +14,49 @@ Params = Mapping[str, np.ndarray]
 
 
 class _Norms:
-    """The norms of one step by their place, forward and back; gradients gather in ``grads``."""
+    """The norms of one step by position, forward and backward; gradients gather in ``grads``."""
 
     def __init__(
         self,
         form: str,
-        places: Collection[str],
+        positions: Collection[str],
         params: Params,
         eps: float,
         batch_norm: AtStep | None,
     ) -> None:
-        self.form, self.places, self.params, self.eps = form, places, params, eps
+        self.form, self.positions, self.params, self.eps = form, positions, params, eps
         self.batch_norm = batch_norm
         self.peek = False  # a backward pass looks at the batch a second time: count it once
         self.b = params.get("b", 0.0)
         self.grads: dict[str, np.ndarray] = {}
 
-    def __call__(self, place: str, z: np.ndarray) -> np.ndarray:
+    def __call__(self, position: str, z: np.ndarray) -> np.ndarray:
         """Return ``z`` normalized, or as it is where the form has no norm."""
-        if place not in self.places:
+        if position not in self.positions:
             return z
-        gain, bias = self.params.get(f"gain_{place}"), self.params.get(f"bias_{place}")
+        gain, bias = self.params.get(f"gain_{position}"), self.params.get(f"bias_{position}")
         if self.form == "batch":
             if self.batch_norm and not self.peek:
-                self.batch_norm.update(place, z)
-            return norms.batch_norm(z, gain, bias, eps=self.eps, **self._statistics_for(place))
-        if place == "s" and self.form == "per_gate":
+                self.batch_norm.update(position, z)
+            return norms.batch_norm(z, gain, bias, eps=self.eps, **self._statistics_for(position))
+        if position == "s" and self.form == "per_gate":
             return norms.group_norm(z, 4, gain, bias, eps=self.eps)  # each gate alone
         return norms.layer_norm(z, gain, bias, eps=self.eps)
 
-    def back(self, place: str, dy: np.ndarray, z: np.ndarray) -> np.ndarray:
+    def back(self, position: str, dy: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Return the gradient in ``z`` and keep those in the gain and the bias."""
-        if place not in self.places:
+        if position not in self.positions:
             return dy
-        gain = self.params.get(f"gain_{place}")
+        gain = self.params.get(f"gain_{position}")
         if self.form == "batch":
             dz, dgain, dbias = norms.batch_norm_backward(
-                dy, z, gain, eps=self.eps, **self._statistics_for(place)
+                dy, z, gain, eps=self.eps, **self._statistics_for(position)
             )
-        elif place == "s" and self.form == "per_gate":
+        elif position == "s" and self.form == "per_gate":
             dz, dgain, dbias = norms.group_norm_backward(dy, z, 4, gain, eps=self.eps)
         else:
             dz, dgain, dbias = norms.layer_norm_backward(dy, z, gain, eps=self.eps)
-        self.grads |= {f"gain_{place}": dgain, f"bias_{place}": dbias}
+        self.grads |= {f"gain_{position}": dgain, f"bias_{position}": dbias}
         return dz
 
     def through_weights(
@@ -73,8 +73,8 @@ class _Norms:
         grads = {name: self.grads[name] for name in self.params}
         return d_from_x @ self.params["W_ih"], d_from_h @ self.params["W_hh"], grads
 
-    def _statistics_for(self, place: str) -> dict[str, np.ndarray]:
-        return self.batch_norm.given(place) if self.batch_norm else {}
+    def _statistics_for(self, position: str) -> dict[str, np.ndarray]:
+        return self.batch_norm.given(position) if self.batch_norm else {}
 
 
 def _check(
@@ -104,7 +104,7 @@ def _check(
         )
     spans = forms[form].norms
     known = ["W_ih", "W_hh"] + ["b"] * forms[form].bias
-    known += [f"{kind}_{place}" for place in spans for kind in ("gain", "bias")]
+    known += [f"{kind}_{position}" for position in spans for kind in ("gain", "bias")]
     _check_names(function, params, known, form)
     check_arrays(function, {"x": x} | states | dict(params))
     W_ih, W_hh = params["W_ih"], params["W_hh"]

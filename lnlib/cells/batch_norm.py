@@ -67,26 +67,26 @@ class RecurrentBatchNorm:
             )
         return AtStep(self, t, training)
 
-    def mean(self, place: str, t: int) -> np.ndarray:
-        """Return the running mean at step ``t`` of the norm at ``place``, such as ``"h"``."""
-        return self._running_statistics[self._known(t)][place][0]
+    def mean(self, position: str, t: int) -> np.ndarray:
+        """Return the running mean at step ``t`` of the norm at ``position``, such as ``"h"``."""
+        return self._running_statistics[self._known(t)][position][0]
 
-    def var(self, place: str, t: int) -> np.ndarray:
-        """Return the running variance at step ``t`` of the norm at ``place``."""
-        return self._running_statistics[self._known(t)][place][1]
+    def var(self, position: str, t: int) -> np.ndarray:
+        """Return the running variance at step ``t`` of the norm at ``position``."""
+        return self._running_statistics[self._known(t)][position][1]
 
     def _known(self, t: int) -> int:
         return min(t, self.steps - 1)  # 0 where they are shared
 
-    def _update(self, place: str, t: int, z: np.ndarray) -> None:
+    def _update(self, position: str, t: int, z: np.ndarray) -> None:
         mean, var = norms.batch_statistics(z, ddof=1)
         if t == self.steps:
             self._running_statistics.append({})
         running = self._running_statistics[t]
-        if place in running:
-            mean = norms.update_running(running[place][0], mean, self.momentum)
-            var = norms.update_running(running[place][1], var, self.momentum)
-        running[place] = mean, var
+        if position in running:
+            mean = norms.update_running(running[position][0], mean, self.momentum)
+            var = norms.update_running(running[position][1], var, self.momentum)
+        running[position] = mean, var
 
 
 class AtStep:
@@ -95,14 +95,14 @@ class AtStep:
     def __init__(self, statistics: RecurrentBatchNorm, t: int, training: bool) -> None:
         self.statistics, self.t, self.training = statistics, t, training
 
-    def given(self, place: str) -> dict[str, np.ndarray]:
+    def given(self, position: str) -> dict[str, np.ndarray]:
         """Return ``mean`` and ``var`` to use instead of the batch's own, if any."""
         if self.training:
             return {}
         statistics = self.statistics
-        return {"mean": statistics.mean(place, self.t), "var": statistics.var(place, self.t)}
+        return {"mean": statistics.mean(position, self.t), "var": statistics.var(position, self.t)}
 
-    def update(self, place: str, z: np.ndarray) -> None:
+    def update(self, position: str, z: np.ndarray) -> None:
         """Move the averages towards the batch ``z``, in training."""
         if self.training:
-            self.statistics._update(place, self.t, z)
+            self.statistics._update(position, self.t, z)

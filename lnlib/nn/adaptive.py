@@ -94,9 +94,12 @@ class AdaptiveLayerNorm(nn.Module):
             raise TypeError(f"AdaptiveLayerNorm: gate must be True or False, got {gate!r}")
         self.normalized_shape, self.condition_size = (normalized_shape,), condition_size
         self.eps, self.gate = eps, gate
-        rows, made = (3 if gate else 2) * normalized_shape, {"device": device, "dtype": dtype}
-        self.weight = nn.Parameter(torch.empty(rows, condition_size, **made))
-        self.bias = nn.Parameter(torch.empty(rows, **made))
+        rows, factory_kwargs = (
+            (3 if gate else 2) * normalized_shape,
+            {"device": device, "dtype": dtype},
+        )
+        self.weight = nn.Parameter(torch.empty(rows, condition_size, **factory_kwargs))
+        self.bias = nn.Parameter(torch.empty(rows, **factory_kwargs))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -110,16 +113,16 @@ class AdaptiveLayerNorm(nn.Module):
             return _calls.call(self, input, condition)
         _check_input("AdaptiveLayerNorm", input, *self.normalized_shape)
         check_tensors("AdaptiveLayerNorm", condition=condition, weight=self.weight)
-        each = condition.shape[:-1]
+        leading_sizes = condition.shape[:-1]
         if condition.dim() == 2 < input.dim():  # one for all tokens of an example
             condition = condition.view(len(condition), *[1] * (input.dim() - 2), -1)
         fits = condition.dim() == input.dim() and condition.shape[-1] == self.condition_size
         pairs = zip(condition.shape[:-1], input.shape[:-1], strict=False)
         if not fits or any(c not in (1, n) for c, n in pairs):
-            wanted = [*input.shape[:-1][: len(each)], self.condition_size]
+            expected = [*input.shape[:-1][: len(leading_sizes)], self.condition_size]
             raise RuntimeError(
-                f"AdaptiveLayerNorm: condition must be of shape {wanted}, one for each example, or "
-                f"with 1 in place of leading sizes, got {[*each, condition.shape[-1]]}"
+                f"AdaptiveLayerNorm: condition must be of shape {expected}, one for each example, or "
+                f"with 1 in place of leading sizes, got {[*leading_sizes, condition.shape[-1]]}"
             )
         parts = F.linear(condition, self.weight, self.bias).split(self.normalized_shape[0], dim=-1)
         x_hat = _normalized(input, self.normalized_shape, self.eps)
@@ -166,11 +169,11 @@ class DynamicTanh(nn.Module):
     ) -> None:
         super().__init__()
         _check_sizes("DynamicTanh", normalized_shape=normalized_shape)
-        made = {"device": device, "dtype": dtype}
-        self.normalized_shape, self.start = (normalized_shape,), alpha
-        self.alpha = nn.Parameter(torch.full((1,), float(alpha), **made))
-        self.weight = nn.Parameter(torch.ones(normalized_shape, **made))
-        self.bias = nn.Parameter(torch.zeros(normalized_shape, **made))
+        factory_kwargs = {"device": device, "dtype": dtype}
+        self.normalized_shape, self.initial_alpha = (normalized_shape,), alpha
+        self.alpha = nn.Parameter(torch.full((1,), float(alpha), **factory_kwargs))
+        self.weight = nn.Parameter(torch.ones(normalized_shape, **factory_kwargs))
+        self.bias = nn.Parameter(torch.zeros(normalized_shape, **factory_kwargs))
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the squashed ``input``."""
@@ -181,7 +184,7 @@ class DynamicTanh(nn.Module):
         return self.weight * torch.tanh(self.alpha * input) + self.bias
 
     def extra_repr(self) -> str:
-        """Return the number of features and where alpha started."""
+        """Return the number of features and the initial alpha."""
         return f"{self.normalized_shape}, alpha={self.start}"
 
 

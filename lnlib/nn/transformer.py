@@ -168,8 +168,11 @@ class Block(nn.Module):
         self.place, self.heads, self.number = place, heads, number
         self.skip_factor = (2 * depth) ** 0.25 if place == "deepnorm" else 1.0
         if place in ("layer_scale", "rezero"):
-            start = torch.zeros(()) if place == "rezero" else _layer_scale(width, depth)
-            self.gain_a, self.gain_f = nn.Parameter(start.clone()), nn.Parameter(start.clone())
+            initial_scale = torch.zeros(()) if place == "rezero" else _layer_scale(width, depth)
+            self.gain_a, self.gain_f = (
+                nn.Parameter(initial_scale.clone()),
+                nn.Parameter(initial_scale.clone()),
+            )
         self.qkv = nn.Linear(width, 3 * width)
         self.merge = nn.Linear(width, width)
         self.norm_q, self.norm_k = (NORMS[qk_norm](width // heads, eps) for _ in range(2))

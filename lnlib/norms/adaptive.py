@@ -183,9 +183,9 @@ def _check_condition(
         c in (1, n) for c, n in zip(condition.shape[:-1], x.shape[:-1], strict=True)
     )
     if not fits or condition.shape[-1] != weight.shape[1]:
-        wanted = ", ".join(map(str, (*x.shape[:-1], weight.shape[1])))
+        expected = ", ".join(map(str, (*x.shape[:-1], weight.shape[1])))
         raise ValueError(
-            f"{function}: condition must be of shape ({wanted}), or with 1 in place of leading "
+            f"{function}: condition must be of shape ({expected}), or with 1 in place of leading "
             f"sizes, got {condition.shape}; condition[:, None] gives one to all tokens"
         )
     check_shapes(function, (2 * H,), bias=bias)

@@ -16,7 +16,7 @@ from lnlab.config import Betas, Count, Fraction, NotNegative, Points, Positive, 
 from lnlab.experiment import Experiment, Grid
 
 Norm = Literal["none", "batch", "layer", "channel", "group", "instance"]
-Start = Literal["uniform", "he"]
+Initialization = Literal["uniform", "he"]
 NORMS = get_args(Norm)
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # learning rates of the sweep
 SIDE = 28  # pixels
@@ -73,7 +73,7 @@ class Settings(config.Settings):
     channels: Widths = (16, 32, 32)
     cut: Annotated[int, integer(0)] = 0
     padding: Literal["zeros", "replicate"] = "zeros"
-    initialization: Start = "uniform"
+    initialization: Initialization = "uniform"
     epochs: Count = 10
     batch_size: Count = 64
     learning_rate: Positive = 1e-3

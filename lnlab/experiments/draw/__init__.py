@@ -17,8 +17,8 @@ from lnlab.config import Betas, Count, Finite, NotNegative, Points, Positive, in
 from lnlab.experiment import Experiment, Grid
 
 Norm = Literal["none", "layer"]
-Start = Literal["usual", "chosen"]
-NORMS, STARTS = get_args(Norm), get_args(Start)
+Initialization = Literal["usual", "chosen"]
+NORMS, INITIALIZATIONS = get_args(Norm), get_args(Initialization)
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # learning rates of the sweep
 # The rate of the sweep with the lowest validation bound, as the mean over the seeds.
 TUNED = {("none", "usual"): 3e-3, ("none", "chosen"): 1e-2, ("layer", "usual"): 3e-3}
@@ -66,7 +66,7 @@ class Settings(config.Settings):
     """
 
     norm: Norm = "layer"
-    start: Start = "usual"
+    start: Initialization = "usual"
     data: Literal["mnist_binarized"] = "mnist_binarized"
     glimpses: Count = 8
     hidden: Count = 128
@@ -169,7 +169,7 @@ EXPERIMENT = Experiment(
     primary_metric="val_bound",
     sweep_axes={
         "norm": NORMS,
-        "start": lambda run: STARTS if run["norm"] == "none" else ("usual",),
+        "start": lambda run: INITIALIZATIONS if run["norm"] == "none" else ("usual",),
         "learning_rate": (None,),
     },
     defaults={"seeds": 3},

@@ -57,7 +57,7 @@ def window(parameters: Tensor, size: int) -> Window:
     return Window(center, (SIDE - 1) / (size - 1) * stride, variance, intensity)
 
 
-def filters(where: Window, size: int) -> tuple[Tensor, Tensor]:
+def filters(windows: Window, size: int) -> tuple[Tensor, Tensor]:
     """Return the Gaussian filters of windows.
 
     ::
@@ -68,22 +68,22 @@ def filters(where: Window, size: int) -> tuple[Tensor, Tensor]:
     Z_k normalizes the sum over the pixels to 1. Gregor et al. (2015), eqs. 19, 20, 25 and 26.
 
     Args:
-        where: The windows.
+        windows: The windows.
         size: Number of filters in each direction.
 
     Returns:
         The filters along x and along y, each of shape ``(B, size, S)``.
     """
-    offsets = where.center.new_tensor([k - (size - 1) / 2 for k in range(size)])
+    offsets = windows.center.new_tensor([k - (size - 1) / 2 for k in range(size)])
     pixels = torch.arange(SIDE, dtype=offsets.dtype, device=offsets.device)
-    means = where.center[:, :, None] + (offsets * where.stride)[:, None]  # (B, 2, size)
-    slope = (-0.5 / where.variance)[:, :, None, None]
+    means = windows.center[:, :, None] + (offsets * windows.stride)[:, None]  # (B, 2, size)
+    slope = (-0.5 / windows.variance)[:, :, None, None]
     # softmax, because exp would underflow to 0 for windows far outside the image.
     result = ((pixels - means[..., None]).square() * slope).softmax(-1)
     return result[:, 0], result[:, 1]
 
 
-def read(images: Tensor, where: Window, size: int) -> Tensor:
+def read(images: Tensor, windows: Window, size: int) -> Tensor:
     """Read a patch of each of two images through windows.
 
     ::
@@ -92,20 +92,20 @@ def read(images: Tensor, where: Window, size: int) -> Tensor:
 
     Args:
         images: Pairs of images, shape ``(B, S, 2, S)``: row, image, column.
-        where: The windows.
+        windows: The windows.
         size: Number of filters in each direction.
 
     Returns:
         Patches of the first images, then of the second, shape ``(B, 2 size^2)``.
     """
-    along_x, along_y = filters(where, size)
+    along_x, along_y = filters(windows, size)
     B = len(images)
-    rows = (where.intensity[..., None] * along_y) @ images.view(B, SIDE, 2 * SIDE)
+    rows = (windows.intensity[..., None] * along_y) @ images.view(B, SIDE, 2 * SIDE)
     rows = rows.view(B, size, 2, SIDE).transpose(1, 2).reshape(B, 2 * size, SIDE)
     return (rows @ along_x.transpose(1, 2)).flatten(1)
 
 
-def paint(canvas: Tensor, patch: Tensor, where: Window, size: int) -> Tensor:
+def paint(canvas: Tensor, patch: Tensor, windows: Window, size: int) -> Tensor:
     """Add a patch to the canvas through windows.
 
     ::
@@ -115,12 +115,12 @@ def paint(canvas: Tensor, patch: Tensor, where: Window, size: int) -> Tensor:
     Args:
         canvas: Shape ``(B, S, S)``.
         patch: Shape ``(B, size, size)``.
-        where: The windows.
+        windows: The windows.
         size: Number of filters in each direction.
     """
-    along_x, along_y = filters(where, size)
+    along_x, along_y = filters(windows, size)
     return torch.baddbmm(
-        canvas, along_y.transpose(1, 2), patch / where.intensity[..., None] @ along_x
+        canvas, along_y.transpose(1, 2), patch / windows.intensity[..., None] @ along_x
     )
 
 

@@ -24,8 +24,8 @@ from lnlab.config import Betas, Count, Finite, NotNegative, Points, Positive
 from lnlab.experiment import Experiment, Grid
 
 Norm = Literal["none", "layer"]
-Start = Literal["usual", "chosen"]
-NORMS, STARTS = get_args(Norm), get_args(Start)
+Initialization = Literal["usual", "chosen"]
+NORMS, INITIALIZATIONS = get_args(Norm), get_args(Initialization)
 SPLITS = ("val_seen", "val_new", "test_new")
 MEASURED = ("train", *SPLITS)
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # learning rates of the sweep
@@ -105,7 +105,7 @@ class Settings(config.Settings):
     """
 
     norm: Norm = "layer"
-    start: Start = "usual"
+    start: Initialization = "usual"
     data: Literal["omniglot_lines", "iam_ondb"] = "omniglot_lines"
     constant: bool = True
     hidden: Count = 96
@@ -188,7 +188,7 @@ EXPERIMENT = Experiment(
     },
     primary_metric="val_new_nll",
     scales={"paper": PAPER},
-    sweep_axes={"norm": NORMS, "start": STARTS, "learning_rate": (None,)},
+    sweep_axes={"norm": NORMS, "start": INITIALIZATIONS, "learning_rate": (None,)},
     defaults={"seeds": 3},
     main=MAIN,
     skip_combination=_skip_combination,

@@ -59,8 +59,8 @@ def train_norms(
         A mapping from norm to one point of :func:`lnlab.training.train` for each seed, all at the
         same epoch.
     """
-    where = resolve_device(device)
-    task = {} if where.type == "cuda" else SMALL
+    resolved = resolve_device(device)
+    task = {} if resolved.type == "cuda" else SMALL
     data = load(task.get("data", "mnist"))
     chosen = {
         norm: mnist.Settings(
@@ -74,7 +74,7 @@ def train_norms(
         for norm in norms
     }
     replays = {
-        (norm, seed): mnist.MNISTRun(settings, data, seed=seed, device=where)
+        (norm, seed): mnist.MNISTRun(settings, data, seed=seed, device=resolved)
         for norm, settings in chosen.items()
         for seed in range(seeds)
     }
@@ -109,26 +109,26 @@ def time_steps(
         update over its turns, in milliseconds, and ``floor``: the time of one pass that reads and
         writes as many numbers as there are parameters and moments of Adam, as every update must.
     """
-    where = resolve_device(device)
+    resolved = resolve_device(device)
     rng = np.random.default_rng(0)
     x = rng.random((updates * batch_size, 784), dtype=np.float32)  # a turn is an epoch
     y = rng.integers(0, 10, len(x))
-    made_up = Dataset("made-up images", x, y, x[:1], y[:1], "")
+    random_images = Dataset("made-up images", x, y, x[:1], y[:1], "")
     settings = mnist.Settings(norm=norm, batch_size=batch_size, hidden=hidden)
-    ways = {}
+    runs = {}
     for name in steps.NAMES:
         try:
-            ways[name] = mnist.MNISTRun(settings, made_up, device=where, step=name)
+            runs[name] = mnist.MNISTRun(settings, random_images, device=resolved, step=name)
         except ValueError:  # not on this device, or no compiler
             continue
-    size = sum(p.numel() for p in ways["plain"].model.parameters())
-    numbers = torch.ones(3 * size, device=where)
-    turns: dict[str, list[float]] = {name: [] for name in (*ways, "floor")}
+    size = sum(p.numel() for p in runs["plain"].model.parameters())
+    numbers = torch.ones(3 * size, device=resolved)
+    turns: dict[str, list[float]] = {name: [] for name in (*runs, "floor")}
     for turn in range(1 + rounds):
-        for name, replay in ways.items():
+        for name, replay in runs.items():
             replay.model.train()
-            turns[name].append(_time(where, updates, _epoch, replay, turn))
-        turns["floor"].append(_time(where, updates, _rewrite, numbers, updates))
+            turns[name].append(_time(resolved, updates, _epoch, replay, turn))
+        turns["floor"].append(_time(resolved, updates, _rewrite, numbers, updates))
         if turn > 0:  # the first one includes the setup
             yield {name: statistics.median(taken[1:]) for name, taken in turns.items()}
 
@@ -143,10 +143,10 @@ def _rewrite(numbers: torch.Tensor, times: int) -> None:
         numbers.mul_(1.0)
 
 
-def _time(where: torch.device, parts: int, call: Callable[..., object], *args: object) -> float:
+def _time(resolved: torch.device, parts: int, call: Callable[..., object], *args: object) -> float:
     """Return the time of one of a call's equal parts in ms, after the GPU, if any, has finished."""
     clock = time.perf_counter()
     call(*args)
-    if where.type == "cuda":
-        torch.cuda.synchronize(where)
+    if resolved.type == "cuda":
+        torch.cuda.synchronize(resolved)
     return 1e3 * (time.perf_counter() - clock) / parts

@@ -215,8 +215,11 @@ def train_norms(
     Yields:
         A mapping from norm to a point of :func:`lnlab.training.train`, all at the same epoch.
     """
-    where = resolve_device(device)
+    resolved = resolve_device(device)
     chosen = {norm: Settings(norm=norm, data=data.name, **settings) for norm in norms}
     yield from train_together(
-        {norm: SequentialMNISTRun(s, data, seed=seed, device=where) for norm, s in chosen.items()}
+        {
+            norm: SequentialMNISTRun(s, data, seed=seed, device=resolved)
+            for norm, s in chosen.items()
+        }
     )

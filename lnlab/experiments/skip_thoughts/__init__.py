@@ -28,8 +28,8 @@ from lnlab.datasets.sentence_tasks import Tasks
 from lnlab.experiment import Experiment, Grid
 
 Norm = Literal["none", "layer"]
-Start = Literal["code", "scaled"]
-NORMS, STARTS = get_args(Norm), get_args(Start)
+Initialization = Literal["code", "scaled"]
+NORMS, INITIALIZATIONS = get_args(Norm), get_args(Initialization)
 TASKS = ("mr", "cr", "subj", "caption_pairs")
 # Factor by which `scaled` multiplies the input weights of the GRUs: with weights in +-0.1 and word
 # embeddings in +-0.1, the std of the summed inputs is 0.03, and layer norm changes it to 1.
@@ -101,7 +101,7 @@ class Settings(config.Settings):
     """
 
     norm: Norm = "layer"
-    start: Start = "code"
+    start: Initialization = "code"
     condition: Literal["start", "every"] = "start"
     data: Literal["gutenberg_prose"] = "gutenberg_prose"
     hidden: Count = 128
@@ -211,7 +211,7 @@ EXPERIMENT = Experiment(
     primary_metric="val_nll",
     sweep_axes={
         "norm": NORMS,
-        "start": lambda run: STARTS if run["norm"] == "none" else STARTS[:1],
+        "start": lambda run: INITIALIZATIONS if run["norm"] == "none" else INITIALIZATIONS[:1],
         "learning_rate": (None,),
     },
     defaults={"seeds": 3},

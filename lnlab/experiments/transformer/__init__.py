@@ -162,7 +162,7 @@ PAGE = {
     "first_epoch_points": 1,
 }
 # For the gradient at initialization; there is only one update.
-START = {
+AT_INITIALIZATION = {
     "depth": (2, 6, 12, 24),
     "place": ("pre", "post"),
     "initialization": ("normal", "xavier", "pytorch"),
@@ -174,7 +174,7 @@ START = {
 }
 # About five and a half hours on one otherwise idle thread.
 GRIDS = (
-    Grid(range(10), START),
+    Grid(range(10), AT_INITIALIZATION),
     Grid(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (1e-3,)}),
     Grid(SEEDS, PAGE),
     Grid(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (3e-4, 3e-3)}),

@@ -115,17 +115,17 @@ def switched(model: Transformer, switches: Sequence[str], frozen: Tensor) -> Tra
             f"switched: switches must be {len(names)} of {', '.join(SWITCHES)}, one for each norm; "
             f"got {', '.join(map(repr, switches)) or 'none'}"
         )
-    made = copy.deepcopy(model)
+    changed = copy.deepcopy(model)
     for name, switch, std in zip(names, switches, frozen, strict=True):
         if change := SWITCHES[switch]:
-            _put(made, name, change, std)
-    return made
+            _put(changed, name, change, std)
+    return changed
 
 
-def _put(made: Transformer, path: str, change: Callable, std: Tensor) -> None:
+def _put(changed: Transformer, path: str, change: Callable, std: Tensor) -> None:
     owner, _, field = path.rpartition(".")
-    norm = made.get_submodule(path)
-    setattr(made.get_submodule(owner), field, Changed(norm, change, std))
+    norm = changed.get_submodule(path)
+    setattr(changed.get_submodule(owner), field, Changed(norm, change, std))
 
 
 def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:
@@ -141,16 +141,16 @@ def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:
     """
     if name not in ABLATIONS:
         raise ValueError(f"ablated: name must be one of {', '.join(ABLATIONS)}, got {name!r}")
-    made = copy.deepcopy(model)
+    changed = copy.deepcopy(model)
     if name == "int8":
-        unpack(pack(made), made)
-        return made
+        unpack(pack(changed), changed)
+        return changed
     if name.startswith("eps_"):
-        for norm in norms(made).values():
+        for norm in norms(changed).values():
             norm.eps = EPS[name.removeprefix("eps_")]
-        return made
+        return changed
     if name in ("float16", "bfloat16"):
-        return made.to(getattr(torch, name))
+        return changed.to(getattr(torch, name))
     change = {
         "gain_and_bias": _gain_and_bias,
         "rms": _rms,
@@ -158,9 +158,9 @@ def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:
         "frozen_but_last": _frozen,
         "float16_sums": _sums_as_they_come,
     }.get(name, lambda norm, x, std: x)
-    for path, std in zip(norms(made), frozen, strict=True):
+    for path, std in zip(norms(changed), frozen, strict=True):
         is_last = path == "last_norm"
         if (name.endswith("but_last") and is_last) or (name == "last" and not is_last):
             continue
-        _put(made, path, change, std)
-    return made.half() if name == "float16_sums" else made
+        _put(changed, path, change, std)
+    return changed.half() if name == "float16_sums" else changed

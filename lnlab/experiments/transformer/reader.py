@@ -60,9 +60,9 @@ class Reader:
 
     def switch(self, *switches: str) -> Reader:
         """Return this model with its norms switched, one value for each."""
-        made = dataclasses.replace(self, switches=switches)
-        _ = made.network  # raises if a switch is not valid
-        return made
+        changed = dataclasses.replace(self, switches=switches)
+        _ = changed.network  # raises if a switch is not valid
+        return changed
 
     @functools.cached_property
     def network(self) -> Transformer:

@@ -117,8 +117,8 @@ def _copy(gradient: Tensor) -> Tensor:
 
 def _zeros(params: Sequence[Tensor | None], needed: Sequence[bool]) -> list[Tensor | None]:
     """Return room for the gradients that are wanted."""
-    wanted = [p is not None and n for p, n in zip(params, needed, strict=False)]
-    return [torch.zeros_like(p) if w else None for p, w in zip(params, wanted, strict=True)]
+    needs_grad = [p is not None and n for p, n in zip(params, needed, strict=False)]
+    return [torch.zeros_like(p) if w else None for p, w in zip(params, needs_grad, strict=True)]
 
 
 def _affine(x_hat: Tensor, gain: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -132,8 +132,8 @@ def _norm_backward(dy, x, features, mean, rstd, gain, bias) -> Tensor:
 
 def _add_norm_gradients(gain, bias, dgain, dbias, dy, x, mean, rstd) -> None:
     """Add ``sum(dy * x_hat)`` and ``sum(dy)`` over the rows, for each group of columns alone."""
-    wanted = [False, dgain is not None, dbias is not None]
-    if not any(wanted):
+    needs_grad = [False, dgain is not None, dbias is not None]
+    if not any(needs_grad):
         return
     groups = mean.shape[1]
     features = x.shape[1] // groups
@@ -142,7 +142,7 @@ def _add_norm_gradients(gain, bias, dgain, dbias, dy, x, mean, rstd) -> None:
         norm = [p if p is None else p[columns] for p in (gain, bias)]
         stats = [s.reshape(len(x), groups)[:, k : k + 1].contiguous() for s in (mean, rstd)]
         arguments = (dy[:, columns], x[:, columns], [features], *stats, *norm)
-        _, *sums = _layer_norm_backward(*arguments, wanted)
+        _, *sums = _layer_norm_backward(*arguments, needs_grad)
         for total, part in zip((dgain, dbias), sums, strict=True):
             if total is not None:
                 total[columns].add_(part)

@@ -32,8 +32,8 @@ def once_differentiable(backward: Callable[..., Gradients]) -> Callable[..., Gra
         if not torch.is_grad_enabled():  # as it is with create_graph=True
             return gradients
         history = [t for t in ctx.saved_tensors if t is not None and t.requires_grad]
-        wanted = [g for g in gradients if g is not None]
-        refused = iter(_Refusal.apply(len(history), *history, *wanted))
+        defined = [g for g in gradients if g is not None]
+        refused = iter(_Refusal.apply(len(history), *history, *defined))
         return tuple(g if g is None else next(refused) for g in gradients)
 
     return first

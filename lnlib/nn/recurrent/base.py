@@ -369,14 +369,14 @@ class _RNNBase(_RecurrentBase):
         directions = 1 + self.bidirectional
         if hx is None:
             shape = (self.num_layers * directions, batch_sizes[0], self.hidden_size)
-            start = (data.new_zeros(shape),) * self.states
+            initial_states = (data.new_zeros(shape),) * self.states
         else:
-            start = hx if self.states == 2 else (hx,)
+            initial_states = hx if self.states == 2 else (hx,)
         final_states: list[tuple[Tensor, ...]] = []
         for layer in range(self.num_layers):
             outputs = []
             for direction, suffix in enumerate(self._suffixes(layer)):
-                state = tuple(s[layer * directions + direction] for s in start)
+                state = tuple(s[layer * directions + direction] for s in initial_states)
                 output, *end = self._run_layer(suffix, data, batch_sizes, state, direction == 1)
                 outputs.append(output)
                 final_states.append(tuple(end))

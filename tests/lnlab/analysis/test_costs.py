@@ -43,10 +43,10 @@ def test_the_counted_formulas_are_those_of_pytorch(norm):
 
 
 @pytest.mark.parametrize("norm", costs.NORMS)
-@pytest.mark.parametrize("which", costs.PASSES)
+@pytest.mark.parametrize("direction", costs.PASSES)
 @pytest.mark.parametrize(("N", "H"), [(1, 1), (3, 5), (6, 2), (1, 8)])
-def test_the_formula_counts_what_running_counts(norm, which, N, H):
-    assert costs.flops(norm, which, N, H) == costs.count(norm, which, N, H)
+def test_the_formula_counts_what_running_counts(norm, direction, N, H):
+    assert costs.flops(norm, direction, N, H) == costs.count(norm, direction, N, H)
 
 
 def test_a_number_counts_each_operation_once():
@@ -59,11 +59,11 @@ def test_a_number_counts_each_operation_once():
 
 def test_bytes_are_the_arrays_and_little_more():
     N, H = 1000, 1000
-    for norm, which in itertools.product(costs.NORMS, costs.PASSES):
-        large = 4 * costs.arrays(norm, which) * N * H
-        assert large < costs.bytes_moved(norm, which, N, H) < 1.003 * large
-        halved = costs.bytes_moved(norm, which, N, H, 2)
-        assert 2 * halved == costs.bytes_moved(norm, which, N, H)
+    for norm, direction in itertools.product(costs.NORMS, costs.PASSES):
+        large = 4 * costs.arrays(norm, direction) * N * H
+        assert large < costs.bytes_moved(norm, direction, N, H) < 1.003 * large
+        halved = costs.bytes_moved(norm, direction, N, H, 2)
+        assert 2 * halved == costs.bytes_moved(norm, direction, N, H)
     # x, y; mean, 1/std; gain, bias.
     assert costs.bytes_moved("layer", "forward", 3, 5) == 4 * (2 * 15 + 2 * 3 + 2 * 5)
     # dy, x, dx; mean, 1/std; gain, dgain, dbias.
@@ -86,14 +86,14 @@ def test_products_and_other_operations_have_a_rate_each_and_the_slower_of_work_a
     assert machine.seconds((16, 64), product=True) == 16
 
 
-@pytest.mark.parametrize(("which", "products"), [("forward", 1), ("backward", 2)])
-def test_the_product_that_feeds_a_norm_is_counted_one_number_after_the_other(which, products):
+@pytest.mark.parametrize(("direction", "products"), [("forward", 1), ("backward", 2)])
+def test_the_product_that_feeds_a_norm_is_counted_one_number_after_the_other(direction, products):
     N, H, size = 3, 5, 2
     made = moved = 0
     for _ in range(products):
         moved += N * H + H * H + N * H  # two read, one written
         made += sum(2 for _ in itertools.product(range(N), range(H), range(H)))
-    assert costs.product_work(which, N, H, size) == (made, size * moved)
+    assert costs.product_work(direction, N, H, size) == (made, size * moved)
 
 
 LARGE, SMALL = (8 * 4096 * 1024, 8e9), (8 * 128 * 1000, 1e11)  # bytes moved, bytes a second

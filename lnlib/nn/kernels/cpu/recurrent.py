@@ -134,10 +134,10 @@ class _Recurrence(torch.autograd.Function):
             # Kept for the backward pass, unless it needs none or they are made again soon.
             whole = keep and not (sums_first or _is_narrow(weight_x, H))
             span = 0 if whole else max(B, SPAN)
-            made = h.new_empty(N if whole else span, wide)
-            inputs = made if whole else None
+            gate_inputs = h.new_empty(N if whole else span, wide)
+            inputs = gate_inputs if whole else None
             weight_x = weight_x.contiguous()
-            packed_x = _multiply(call, data, weight_x, made, span)  # noqa: F841 (kept alive)
+            packed_x = _multiply(call, data, weight_x, gate_inputs, span)  # noqa: F841 (kept alive)
         call.run("forward")
         if keep:
             ctx.set_materialize_grads(False)
@@ -185,8 +185,8 @@ class _Recurrence(torch.autograd.Function):
         call.set(**sums, stride=dparams.shape[1])
         if again:
             span = max(B, SPAN)
-            made = h.new_empty(span, _padded(GH, h))
-            packed_x = _multiply(call, data, weight_x, made, span)  # noqa: F841 (kept alive)
+            gate_inputs = h.new_empty(span, _padded(GH, h))
+            packed_x = _multiply(call, data, weight_x, gate_inputs, span)  # noqa: F841 (kept alive)
         elif inputs is not None:
             call.set(inputs=inputs, inputs_stride=inputs.shape[1])
         for k, (steps, chunk_rows) in enumerate(chunks):

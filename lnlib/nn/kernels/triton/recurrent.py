@@ -94,10 +94,10 @@ def run(
     w = Weights(weight_hh.to(dtype).contiguous(), gain, bias, gain_c, bias_c)
     c = None if c is None else c.to(wide)
     tensors = (x, h.to(dtype), c, *w)
-    wanted = [t for t in tensors if t is not None and t.requires_grad]
-    keep = torch.is_grad_enabled() and bool(wanted)
+    differentiable = [t for t in tensors if t is not None and t.requires_grad]
+    keep = torch.is_grad_enabled() and bool(differentiable)
     # Empty, with the history of all: through it a second derivative finds its refusal.
-    history = torch.cat([t.reshape(-1)[:0].to(wide) for t in wanted]) if keep else None
+    history = torch.cat([t.reshape(-1)[:0].to(wide) for t in differentiable]) if keep else None
     with torch.cuda.device_of(x), torch.autocast(x.device.type, enabled=False):
         outputs, *last = _Sequence.apply(spec, keep, running, history, *tensors)
     outputs = (outputs.flip(0) if reverse else outputs).flatten(0, 1)

@@ -130,7 +130,7 @@ def _skip_thoughts() -> list[dict[str, Any]]:
 
     chapters = tuple(tuple(sentence() for _ in range(60)) for _ in range(100))
     novels = Prose("drawn", (Book("drawn", "none", chapters),), "0" * 64)
-    data = skip_thoughts.Material(novels, Tasks("drawn", (), (), (), (), "0" * 64))
+    data = skip_thoughts.SkipThoughtsData(novels, Tasks("drawn", (), (), (), (), "0" * 64))
     calls = {}
     for norm in skip_thoughts.NORMS:
         calls[norm] = _update(

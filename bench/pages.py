@@ -233,9 +233,9 @@ def transformer_row(browser: Browser, site: str) -> dict[str, Any]:
 def pytorch_ms() -> float:
     """Return the ms that PyTorch takes for the logits with all norms on, and with the last off."""
     from lnlab import records
-    from lnlab.experiments.transformer.reader import Reader
+    from lnlab.experiments.transformer.reader import TrainedTransformer
 
-    on = Reader.of(records.read_all("transformer", ablate=True)[0])
+    on = TrainedTransformer.of(records.read_all("transformer", ablate=True)[0])
     off = on.switch("on", "on", "on", "on", "off")
     return medians({"": lambda: (on.logits(SENTENCE), off.logits(SENTENCE))}, 1)[""]
 

@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from bench.table import medians, row, threads
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
 from lnlib.nn.kernels.cpu import recurrent
-from lnlib.nn.kernels.reference import Product
+from lnlib.nn.kernels.reference import InputProduct
 from lnlib.nn.kernels.spec import Spec
 
 Shape = tuple[int, int, int, int]  # T, B, H, inputs
@@ -206,7 +206,7 @@ def speed(kind: str, shape: Shape, names: list[str], device: str) -> list[dict[s
 def norm_free_rnn(m: nn.RNN, x: Tensor) -> Tensor:
     """Run the compiled loop of an RNN without its norm: what torch.nn.RNN computes."""
     T, B, D = x.shape
-    product = Product(m.weight_ih_l0, m.bias_ih_l0 + m.bias_hh_l0, ())
+    product = InputProduct(m.weight_ih_l0, m.bias_ih_l0 + m.bias_hh_l0, ())
     state = x.new_zeros(B, m.hidden_size)
     arguments = ([B] * T, [state], m.weight_hh_l0, [(None, None)])
     out, _ = recurrent.run(Spec("rnn", "draw"), x.view(-1, D), *arguments, product=product)

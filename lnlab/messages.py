@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any, TextIO
 
 
-class Tolerant:
+class NonRaisingStream:
     """A text stream whose ``write`` and ``flush`` never raise; text that cannot be written is lost.
 
     Args:
@@ -50,7 +50,7 @@ class Tolerant:
     def __eq__(self, other: object) -> bool:
         # tqdm compares streams to print above a bar on the same stream. It must not find this one
         # equal to sys.stderr, which it would then flush itself; that can fail.
-        return isinstance(other, Tolerant) and self._stream is other._stream
+        return isinstance(other, NonRaisingStream) and self._stream is other._stream
 
     __hash__ = None
 
@@ -69,14 +69,14 @@ def suggestion(word: str, words: Iterable[str]) -> str:
     return f"; did you mean {known[matches[0]]!r}?" if matches else ""
 
 
-def stderr() -> Tolerant:
+def stderr() -> NonRaisingStream:
     """Return the current standard error as a stream that never raises."""
-    return Tolerant(sys.stderr)
+    return NonRaisingStream(sys.stderr)
 
 
 def info(text: str) -> None:
     """Print a line to standard output, if possible."""
-    Tolerant(sys.stdout).write(f"{text}\n")
+    NonRaisingStream(sys.stdout).write(f"{text}\n")
 
 
 def warn(text: str) -> None:

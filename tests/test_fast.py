@@ -87,11 +87,11 @@ def test_slow(number): ...
 def test_what_is_late_is_left_out_and_counted_and_no_page_is_opened(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it starts sooner without
     (tmp_path / "test_slow.py").write_text(SLOW)
-    clock = fast.Clock(2.5, now=itertools.count().__next__)
+    clock = fast.TimeLimit(2.5, now=itertools.count().__next__)
     options = ["-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-c", "/dev/null"]
     assert pytest.main([*options, str(tmp_path)], plugins=[clock]) == 0
     text = capsys.readouterr().out
     assert "4 tests were left out when the time was over." in text
     assert "2 passed, 1 deselected" in text
-    assert pytest.main([*options, str(tmp_path)], plugins=[fast.Clock(60, pages=True)]) == 1
+    assert pytest.main([*options, str(tmp_path)], plugins=[fast.TimeLimit(60, pages=True)]) == 1
     assert "a page of the book is opened" in capsys.readouterr().out

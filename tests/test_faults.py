@@ -83,7 +83,7 @@ def test_what_was_interrupted_goes_on_where_it_was_and_a_changed_test_is_tried_a
         tried.append(fault.what)
         return faults.Outcome(faults.CAUGHT, "a test")
 
-    monkeypatch.setattr(faults.Copy, "try_fault", look)
+    monkeypatch.setattr(faults.WorkingTreeCopy, "try_fault", look)
     only = ["--only", "sign", "another", "anyway"]
     with pytest.raises(KeyboardInterrupt):
         faults.main(only, root=toy)

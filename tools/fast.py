@@ -121,7 +121,7 @@ def pages(path: Path, root: Path) -> list[Path]:
     return [file_path for file_path in tests if file_path.exists()]
 
 
-class Clock:
+class TimeLimit:
     """A pytest plugin that leaves out tests of the built book and tests that start too late."""
 
     def __init__(
@@ -157,7 +157,7 @@ def main(arguments: list[str]) -> int:
     first = list(dict.fromkeys(test for name in files for test in near(name)))
     print(f"{len(files)} files have changed; nearest: {' '.join(first) or 'none'}", flush=True)
     paths = [*first, *(path for path in QUICK_TESTS if path not in first)]
-    return pytest.main(["-q", *arguments, *paths], plugins=[Clock(TIME_LIMIT_S)])
+    return pytest.main(["-q", *arguments, *paths], plugins=[TimeLimit(TIME_LIMIT_S)])
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ def copy(root: Path) -> Iterator[Path]:
         yield target
 
 
-class Copy:
+class WorkingTreeCopy:
     """A copy of the working tree, and the tests that run in it."""
 
     def __init__(self, root: Path, seconds: float) -> None:
@@ -296,7 +296,7 @@ def main(arguments: list[str], root: Path = ROOT, path: Path | None = None) -> i
     results = json.loads(cache.read_text("utf-8")) if cache.exists() and not args.fresh else {}
     result = []
     with copy(root) as copy_root:
-        tree = Copy(copy_root, args.seconds)
+        tree = WorkingTreeCopy(copy_root, args.seconds)
         for number, fault in enumerate(chosen, 1):
             name = key(fault, copy_root)
             if name not in results:

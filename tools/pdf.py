@@ -80,7 +80,7 @@ h2 { margin: 7mm 0 1mm; font-size: 12pt; break-after: avoid; }
 
 
 @dataclass
-class Printed:
+class PrintedPage:
     """A printed page of the book.
 
     Args:
@@ -168,7 +168,7 @@ def print_a4(page: Page, **options) -> bytes:
     return page.pdf(format="A4", print_background=True, **{"tagged": True, **options})
 
 
-def contents(browser: Browser, folder: Path, title: str, printed: list[Printed]) -> PdfReader:
+def contents(browser: Browser, folder: Path, title: str, printed: list[PrintedPage]) -> PdfReader:
     """Print the title and the table of contents."""
     lines = []
     for chapter in printed:
@@ -192,7 +192,7 @@ def contents(browser: Browser, folder: Path, title: str, printed: list[Printed])
     return made
 
 
-def footers(browser: Browser, printed: list[Printed], pages: int) -> list[PageObject]:
+def footers(browser: Browser, printed: list[PrintedPage], pages: int) -> list[PageObject]:
     """Print the footer of every sheet: the title of the chapter and the page number."""
     texts = {chapter.first: chapter.title for chapter in printed}
     rows, title = [], ""
@@ -208,7 +208,11 @@ def footers(browser: Browser, printed: list[Printed], pages: int) -> list[PageOb
 
 
 def join(
-    printed: list[Printed], folder: Path, title: str, author: str, footer_sheets: list[PageObject]
+    printed: list[PrintedPage],
+    folder: Path,
+    title: str,
+    author: str,
+    footer_sheets: list[PageObject],
 ) -> PdfWriter:
     """Join the pages, with footers, structure tags, internal links and bookmarks."""
     writer = PdfWriter()
@@ -248,7 +252,7 @@ def join(
     return writer
 
 
-def add_structure_tags(writer: PdfWriter, printed: list[Printed]) -> None:
+def add_structure_tags(writer: PdfWriter, printed: list[PrintedPage]) -> None:
     """Join the structure tags of all pages (headings, tables, alt texts) below one root."""
     root = DictionaryObject({NameObject("/Type"): NameObject("/StructTreeRoot")})
     whole = DictionaryObject(
@@ -369,8 +373,8 @@ def fit(top: float | None) -> Fit:
 def link_internally(
     writer: PdfWriter,
     sheet: PageObject,
-    chapter: Printed,
-    by_name: dict[str, Printed],
+    chapter: PrintedPage,
+    by_name: dict[str, PrintedPage],
     folder: Path,
 ) -> None:
     """Make links to other pages internal, and remove links to other files."""
@@ -416,14 +420,14 @@ def print_book(
     printed = []
     for name, track in pages:
         text, made = print_page(page, (folder / f"{name}.html").as_uri(), anchors[name])
-        printed.append(Printed(name, track, text, PdfReader(BytesIO(made))))
+        printed.append(PrintedPage(name, track, text, PdfReader(BytesIO(made))))
         print(f"  {text}: {len(printed[-1].reader.pages)} pages", flush=True)
     page.close()
     # The contents have the same length with and without page numbers.
     count = len(contents(browser, folder, title, printed).pages)
     for chapter in printed:
         chapter.first, count = count, count + len(chapter.reader.pages)
-    printed.insert(0, Printed("", "", title, contents(browser, folder, title, printed)))
+    printed.insert(0, PrintedPage("", "", title, contents(browser, folder, title, printed)))
     writer = join(printed, folder, title, author, footers(browser, printed, count))
     out.parent.mkdir(parents=True, exist_ok=True)
     writer.write(out)

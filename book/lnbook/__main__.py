@@ -102,12 +102,12 @@ TRUST = """grading executes code written by other people. Choose where it runs:
 
 
 def _grade(args: argparse.Namespace) -> int:
-    from lnbook.classroom.grade import Where, grade, summary
+    from lnbook.classroom.grade import Sandbox, grade, summary
 
     if not (args.container or args.trust):
         raise ValueError(TRUST)
-    where = Where(args.container, args.seconds, args.total, args.memory)
-    graded = grade(args.folder, course=args.course, name=args.name, where=where, tell=print)
+    sandbox = Sandbox(args.container, args.seconds, args.total, args.memory)
+    graded = grade(args.folder, course=args.course, name=args.name, sandbox=sandbox, tell=print)
     course = Path(args.course) if args.course else Path(args.folder).parent
     print(*graded.sentences, *summary(graded.rows), sep="\n")
     for student in graded.totals:

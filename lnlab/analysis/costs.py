@@ -76,18 +76,18 @@ def backward(
     return (d - shift - x_hat * slope) * rstd, dgain, dbias
 
 
-def _counting(operation: Callable[..., float]) -> Callable[..., Counted]:
-    def count_one(*numbers: Any) -> Counted:
-        Counted.made += 1
-        return Counted(operation(*map(float, numbers)))
+def _counting(operation: Callable[..., float]) -> Callable[..., OperationCounter]:
+    def count_one(*numbers: Any) -> OperationCounter:
+        OperationCounter.operations += 1
+        return OperationCounter(operation(*map(float, numbers)))
 
     return count_one
 
 
-class Counted:
+class OperationCounter:
     """A number that counts the operations made with it and its kind, each as one."""
 
-    made = 0
+    operations = 0
 
     def __init__(self, value: float):
         self.value = value
@@ -113,15 +113,15 @@ def count(norm: str, direction: str, N: int, H: int) -> int:
     rng = np.random.default_rng(0)
 
     def draw(*shape: int) -> np.ndarray:
-        return np.vectorize(Counted, otypes=[object])(1 + rng.random(shape))
+        return np.vectorize(OperationCounter, otypes=[object])(1 + rng.random(shape))
 
-    Counted.made = 0
+    OperationCounter.operations = 0
     if direction == "forward":
         forward(norm, draw(N, H), draw(H), draw(H))
     else:
         statistics = (1, H) if norm == "batch" else (N, 1)
         backward(norm, draw(N, H), draw(N, H), draw(*statistics), draw(*statistics), draw(H))
-    return Counted.made
+    return OperationCounter.operations
 
 
 def flops(norm: str, direction: str, N: int, H: int) -> int:

@@ -53,7 +53,7 @@ def states(x: np.ndarray, h: np.ndarray, params: cells.Params, **options: Any) -
 
 
 @dataclass(frozen=True)
-class Carried:
+class SequenceOutputs:
     """What became of sequences of T steps.
 
     Attributes:
@@ -75,7 +75,7 @@ def carry(
     form: str = "paper",
     nonlinearity: str = "tanh",
     eps: float = 1e-5,
-) -> Carried:
+) -> SequenceOutputs:
     """Run a network from state 0 over all steps, and the gradient in its last state back.
 
     Args:
@@ -119,7 +119,7 @@ def carry(
         dh = da @ params["W_hh"]
         lengths.append(np.linalg.norm(dh))
     summed = np.sqrt((total**2).mean((1, 2)))
-    return Carried(summed, np.array(lengths) / lengths[0])
+    return SequenceOutputs(summed, np.array(lengths) / lengths[0])
 
 
 def padded_states(
@@ -164,7 +164,7 @@ def padded_states(
 
 
 @dataclass(frozen=True)
-class OverTime:
+class BatchNormOverTime:
     """The input's part of recurrent batch norm at test time, over T steps.
 
     Attributes:
@@ -181,7 +181,7 @@ class OverTime:
 
 def over_time(
     training: Iterable[np.ndarray], test: np.ndarray, params: cells.Params, *, eps: float = 1e-5
-) -> OverTime:
+) -> BatchNormOverTime:
     """Keep statistics of recurrent batch norm, and normalize sequences that may be longer.
 
     Statistics are of each step, beyond the last step of training that step's, or shared by all:
@@ -210,7 +210,7 @@ def over_time(
         )
         running[kind] = np.sqrt(variances.mean((1, 2)))
         size[kind] = _size((part - means) / np.sqrt(variances + eps))
-    return OverTime(np.sqrt(part.var(axis=1).mean(-1)), running, size)
+    return BatchNormOverTime(np.sqrt(part.var(axis=1).mean(-1)), running, size)
 
 
 def _size(a: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from lnlib import norms
 
 
 @dataclass(frozen=True)
-class Stream:
+class RunningStatistics:
     """A feature over T batches, and the outputs of batch norm for one value of it.
 
     Attributes:
@@ -31,7 +31,7 @@ class Stream:
 
 def follow(
     value: float, batches: Iterable[np.ndarray], momentum: float = 0.1, *, eps: float = 1e-5
-) -> Stream:
+) -> RunningStatistics:
     """Compute the statistics of one feature, and the outputs for one value of it, during training.
 
     ::
@@ -67,4 +67,6 @@ def follow(
     followed = np.array([[float(value)]])
     test = [norms.batch_norm(followed, mean=m, var=v, eps=eps)[0] for m, v in running]
     all_means, all_vars = zip(*running, strict=True)
-    return Stream(*(np.concatenate(a) for a in (means, all_means, all_vars, train, test)))
+    return RunningStatistics(
+        *(np.concatenate(a) for a in (means, all_means, all_vars, train, test))
+    )

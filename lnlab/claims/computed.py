@@ -89,7 +89,7 @@ def curvature(records: Records) -> list[Finding]:
 
 
 @functools.cache
-def carried(form: str, scale: float, seed: int, inputs: str) -> recurrence.Carried:
+def carried(form: str, scale: float, seed: int, inputs: str) -> recurrence.SequenceOutputs:
     """Return summed inputs and gradients of a random recurrent network over its steps.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 Record = dict[str, Any]
 
 
-class Paper(NamedTuple):
+class PaperScale(NamedTuple):
     """Size of a model and of its training in the paper.
 
     Attributes:
@@ -44,12 +44,12 @@ def _question_updates(run: Record) -> float:
 
 PAPER = {
     # 100 epochs of 113,287 images in batches of 128, in the code that the paper modified.
-    "order_embeddings": Paper(1024, False, ("code's updates", 88_500, _caption_updates)),
-    "attentive_reader": Paper(240, False, ("figure's updates", 800_000, _question_updates)),
-    "skip_thoughts": Paper(2400, False, ("updates", 1_000_000, _updates)),
-    "draw": Paper(256, True, ("epochs", 200, _passes)),
-    "handwriting": Paper(400, False),
-    "mnist": Paper(1000, True, ("epochs", 60, lambda run: run["curves"]["epoch"][-1])),
+    "order_embeddings": PaperScale(1024, False, ("code's updates", 88_500, _caption_updates)),
+    "attentive_reader": PaperScale(240, False, ("figure's updates", 800_000, _question_updates)),
+    "skip_thoughts": PaperScale(2400, False, ("updates", 1_000_000, _updates)),
+    "draw": PaperScale(256, True, ("epochs", 200, _passes)),
+    "handwriting": PaperScale(400, False),
+    "mnist": PaperScale(1000, True, ("epochs", 60, lambda run: run["curves"]["epoch"][-1])),
 }
 
 

@@ -32,13 +32,13 @@ Mistakes raise ``ValueError`` or ``TypeError``; arguments are never written over
 """
 
 from lnlib.cells._shared import Params
-from lnlib.cells.batch_norm import AtStep, RecurrentBatchNorm
+from lnlib.cells.batch_norm import BatchNormAtStep, RecurrentBatchNorm
 from lnlib.cells.gru import gru_step, gru_step_backward
 from lnlib.cells.lstm import lstm_step, lstm_step_backward
 from lnlib.cells.rnn import rnn_step, rnn_step_backward
 
 __all__ = [
-    "AtStep",
+    "BatchNormAtStep",
     "Params",
     "RecurrentBatchNorm",
     "gru_step",

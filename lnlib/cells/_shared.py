@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from lnlib import norms
-from lnlib.cells.batch_norm import AtStep
+from lnlib.cells.batch_norm import BatchNormAtStep
 from lnlib.norms._arguments import check_arrays, check_eps
 from lnlib.registry import CELLS
 
@@ -22,7 +22,7 @@ class _Norms:
         positions: Collection[str],
         params: Params,
         eps: float,
-        batch_norm: AtStep | None,
+        batch_norm: BatchNormAtStep | None,
     ) -> None:
         self.form, self.positions, self.params, self.eps = form, positions, params, eps
         self.batch_norm = batch_norm
@@ -83,7 +83,7 @@ def _check(
     form: str,
     params: Params,
     eps: float,
-    batch_norm: AtStep | None,
+    batch_norm: BatchNormAtStep | None,
     x: np.ndarray,
     **states: np.ndarray,
 ) -> _Norms:

@@ -47,7 +47,7 @@ class RecurrentBatchNorm:
         """How many steps have statistics of their own."""
         return len(self._running_statistics)
 
-    def at(self, t: int, *, training: bool = True) -> "AtStep":
+    def at(self, t: int, *, training: bool = True) -> "BatchNormAtStep":
         """Return what a cell takes as ``batch_norm`` at step ``t``, counted from 0.
 
         Raises:
@@ -65,7 +65,7 @@ class RecurrentBatchNorm:
                 "RecurrentBatchNorm.at: a test needs t from 0 and statistics from training, got "
                 f"t = {t} and {self.steps} steps with statistics; run training steps first"
             )
-        return AtStep(self, t, training)
+        return BatchNormAtStep(self, t, training)
 
     def mean(self, position: str, t: int) -> np.ndarray:
         """Return the running mean at step ``t`` of the norm at ``position``, such as ``"h"``."""
@@ -89,7 +89,7 @@ class RecurrentBatchNorm:
         running[position] = mean, var
 
 
-class AtStep:
+class BatchNormAtStep:
     """:class:`RecurrentBatchNorm` at one time step; made by its ``at``."""
 
     def __init__(self, statistics: RecurrentBatchNorm, t: int, training: bool) -> None:

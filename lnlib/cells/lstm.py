@@ -3,7 +3,7 @@
 import numpy as np
 
 from lnlib.cells._shared import Params, _check, _Norms
-from lnlib.cells.batch_norm import AtStep
+from lnlib.cells.batch_norm import BatchNormAtStep
 from lnlib.norms._activations import sigmoid, sigmoid_slope, tanh_slope
 
 
@@ -15,7 +15,7 @@ def lstm_step(
     *,
     form: str = "paper",
     eps: float = 1e-5,
-    batch_norm: AtStep | None = None,
+    batch_norm: BatchNormAtStep | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Take one step of an LSTM. Eqs. 17-22 and 29-31, with s for the logistic function.
 
@@ -66,7 +66,7 @@ def lstm_step_backward(
     *,
     form: str = "paper",
     eps: float = 1e-5,
-    batch_norm: AtStep | None = None,
+    batch_norm: BatchNormAtStep | None = None,
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], dict[str, np.ndarray]]:
     """Return ``(dx, (dh, dc), dparams)`` of :func:`lstm_step`, by hand.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lnlib.cells._shared import Params, _check, _Norms
-from lnlib.cells.batch_norm import AtStep
+from lnlib.cells.batch_norm import BatchNormAtStep
 from lnlib.norms._activations import tanh_slope
 
 ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {  # f, and its slope
@@ -24,7 +24,7 @@ def rnn_step(
     form: str = "paper",
     nonlinearity: str = "tanh",
     eps: float = 1e-5,
-    batch_norm: AtStep | None = None,
+    batch_norm: BatchNormAtStep | None = None,
 ) -> np.ndarray:
     """Take one step of a simple recurrent network. Eq. 4, where f is the nonlinearity.
 
@@ -70,7 +70,7 @@ def rnn_step_backward(
     form: str = "paper",
     nonlinearity: str = "tanh",
     eps: float = 1e-5,
-    batch_norm: AtStep | None = None,
+    batch_norm: BatchNormAtStep | None = None,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Return ``(dx, dh, dparams)`` of :func:`rnn_step`, by hand.
 

@@ -121,8 +121,8 @@ class AdaptiveLayerNorm(nn.Module):
         if not fits or any(c not in (1, n) for c, n in pairs):
             expected = [*input.shape[:-1][: len(leading_sizes)], self.condition_size]
             raise RuntimeError(
-                f"AdaptiveLayerNorm: condition must be of shape {expected}, one for each example, or "
-                f"with 1 in place of leading sizes, got {[*leading_sizes, condition.shape[-1]]}"
+                f"AdaptiveLayerNorm: condition must be of shape {expected}, one for each example, "
+                f"or with 1 in place of leading sizes, got {[*leading_sizes, condition.shape[-1]]}"
             )
         parts = F.linear(condition, self.weight, self.bias).split(self.normalized_shape[0], dim=-1)
         x_hat = _normalized(input, self.normalized_shape, self.eps)

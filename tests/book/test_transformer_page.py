@@ -11,7 +11,7 @@ import torch
 from lnbook.widgets import transformer
 from lnlab import records
 from lnlab.experiments.transformer import ablation
-from lnlab.experiments.transformer.reader import Reader
+from lnlab.experiments.transformer.reader import TrainedTransformer
 from tests.book.conftest import PHONE, go_to
 
 WORDS = {"l": "on", "r": "rms", "f": "frozen", "o": "off"}
@@ -40,7 +40,7 @@ const lnTransformerWeights = (w) => { window.model = new lnEngine.Model(w); };
 
 @pytest.fixture(scope="module")
 def reader():
-    return Reader.of(records.read_all("transformer", ablate=True)[0])
+    return TrainedTransformer.of(records.read_all("transformer", ablate=True)[0])
 
 
 def switched(reader, norms):

@@ -7,7 +7,7 @@ import pytest
 
 from lnbook.widgets import transformer
 from lnlab import records
-from lnlab.experiments.transformer.reader import Reader
+from lnlab.experiments.transformer.reader import TrainedTransformer
 from tests.book.test_transformer_page import as_nats, nats, rounded, switched
 from tests.cases.readouts import check_says, percent
 
@@ -72,7 +72,7 @@ COLORS = {
 
 @pytest.fixture(scope="module")
 def reader():
-    return Reader.of(records.read_all("transformer", ablate=True)[0])
+    return TrainedTransformer.of(records.read_all("transformer", ablate=True)[0])
 
 
 def as_percent(p):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from lnbook.classroom import checks, nbgrader, runner
-from lnbook.classroom.runner import Where
+from lnbook.classroom.runner import Sandbox
 from lnbook.classroom.submissions import Submission, find_submissions, read, restore
 from lnlab import atomic_write
 
@@ -29,7 +29,7 @@ AGAIN = ("ModuleNotFoundError", "NotRun")  # may end otherwise on a machine that
 
 
 @dataclass
-class Row:
+class ExerciseResult:
     """A student's result in one exercise.
 
     Args:
@@ -54,7 +54,7 @@ class Row:
 
 
 @dataclass
-class Total:
+class StudentTotal:
     """A student's result in all exercises."""
 
     student: str
@@ -75,8 +75,8 @@ class Grades:
         sentences: On entries of the folder that belong to nobody, and what nbgrader refused.
     """
 
-    rows: list[Row] = field(default_factory=list)
-    totals: list[Total] = field(default_factory=list)
+    rows: list[ExerciseResult] = field(default_factory=list)
+    totals: list[StudentTotal] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
 
 
@@ -85,7 +85,7 @@ def grade(
     *,
     course: str | Path | None = None,
     name: str | None = None,
-    where: Where | None = None,
+    sandbox: Sandbox | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Grades:
     """Grade a folder of submissions, and write ``grades.csv`` and ``totals.csv`` into the course.
@@ -97,14 +97,14 @@ def grade(
         folder: A folder, an archive or a notebook for each student.
         course: The course folder that ``homework`` wrote. ``None``: the one around ``folder``.
         name: Of the homework. ``None``: the only one of the course.
-        where: Where the submissions run.
+        sandbox: Where the submissions run.
         tell: Called with a sentence after each submission.
 
     Raises:
         ValueError: If there is no such folder, course or homework.
     """
     nbgrader.required()
-    folder, where = Path(folder), where or Where()
+    folder, sandbox = Path(folder), sandbox or Sandbox()
     if not folder.is_dir():
         raise ValueError(f"FOLDER must be a folder of submissions, got {folder}; look at its name")
     course = Path(course).resolve() if course else folder.resolve().parent
@@ -115,9 +115,9 @@ def grade(
     submissions, sentences = find_submissions(folder, name, sheets, others)
     graded = Grades(sentences=sentences)
     with tempfile.TemporaryDirectory(prefix="lnbook-grading-") as room:
-        book, versions = runner.stripped(Path(room, "book")), runner.versions(where)
+        book, versions = runner.stripped(Path(room, "book")), runner.versions(sandbox)
         for number, submission in enumerate(submissions, 1):
-            ran = _run(submission, course, name, sources, book, where, versions)
+            ran = _run(submission, course, name, sources, book, sandbox, versions)
             if ran:
                 tell(f"{number} of {len(submissions)}: {submission.student}")
     _forget(course, name, submissions)
@@ -141,8 +141,8 @@ def grade(
                 row.points = points.get((row.student, row.chapter, row.exercise), 0)
         graded.rows += own
         graded.totals.append(_total(submission, own, sources))
-    atomic_write.write(course / "grades.csv", table(graded.rows, Row))
-    atomic_write.write(course / "totals.csv", table(graded.totals, Total))
+    atomic_write.write(course / "grades.csv", table(graded.rows, ExerciseResult))
+    atomic_write.write(course / "totals.csv", table(graded.totals, StudentTotal))
     return graded
 
 
@@ -181,7 +181,7 @@ def _run(
     name: str,
     sources: dict,
     book: Path,
-    where: Where,
+    sandbox: Sandbox,
     versions: list[str],
 ) -> bool:
     """Run a submission, unless it has run already; say whether it ran."""
@@ -197,7 +197,7 @@ def _run(
             del submission.notebooks[chapter]
     files = {path: member.read() for path, member in submission.files.items()}
     files[checks.FILE] = (course / "source" / name / checks.FILE).read_bytes()
-    key = _key(notebooks, files, book, where, versions)
+    key = _key(notebooks, files, book, sandbox, versions)
     if not notebooks or _ran(home, notebooks, key):
         return False
     with tempfile.TemporaryDirectory(prefix="submission-") as room:
@@ -207,7 +207,7 @@ def _run(
             (room / file_path).write_bytes(content)
         for chapter, notebook in notebooks.items():
             nbformat.write(notebook, room / f"{chapter}.ipynb")
-        problem = runner.execute(room, book, where, len(notebooks))
+        problem = runner.execute(room, book, sandbox, len(notebooks))
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir(parents=True)
         for chapter, before in notebooks.items():
@@ -218,13 +218,13 @@ def _run(
 
 
 def _key(
-    notebooks: dict, files: dict[str, bytes], book: Path, where: Where, versions: list[str]
+    notebooks: dict, files: dict[str, bytes], book: Path, sandbox: Sandbox, versions: list[str]
 ) -> str:
     """Name a run by all that its result depends on.
 
     The notebooks hold the teacher's tests, hidden ones included, and with them the class's seed.
     """
-    digest = hashlib.sha256(json.dumps([notebooks, asdict(where), versions]).encode())
+    digest = hashlib.sha256(json.dumps([notebooks, asdict(sandbox), versions]).encode())
     code = {str(p.relative_to(book)): p.read_bytes() for p in book.rglob("*") if p.is_file()}
     for file_path, content in sorted((files | code).items()):
         digest.update(f"{file_path}\0{len(content)}\0".encode("utf-8", "replace") + content)
@@ -289,9 +289,9 @@ def _gradebook(course: Path, name: str) -> dict[tuple[str, str, str], float]:
 
 def _rows(
     submission: Submission, chapter: str, names: list[str], executed: Path, homework: str
-) -> list[Row]:
+) -> list[ExerciseResult]:
     """Return a row for each exercise of a notebook."""
-    rows = {name: Row(submission.student, chapter, name) for name in names}
+    rows = {name: ExerciseResult(submission.student, chapter, name) for name in names}
     if chapter not in submission.notebooks:
         why = "; ".join(submission.problems) or "not handed in"
         for row in rows.values():
@@ -323,7 +323,7 @@ def _errors(cell: Any) -> list[Any]:
     return [o for o in cell.get("outputs", []) if o.output_type == "error"]
 
 
-def _total(submission: Submission, rows: list[Row], sources: dict) -> Total:
+def _total(submission: Submission, rows: list[ExerciseResult], sources: dict) -> StudentTotal:
     most = sum(
         cell.metadata.nbgrader.points
         for source in sources.values()
@@ -332,7 +332,7 @@ def _total(submission: Submission, rows: list[Row], sources: dict) -> Total:
     )
     missing = [c for c in sources if c not in submission.notebooks]
     problems = [f"no {', '.join(missing)}"] if missing and not submission.problems else []
-    return Total(
+    return StudentTotal(
         submission.student,
         sum(row.points for row in rows),
         most,
@@ -342,7 +342,7 @@ def _total(submission: Submission, rows: list[Row], sources: dict) -> Total:
     )
 
 
-def summary(rows: list[Row]) -> list[str]:
+def summary(rows: list[ExerciseResult]) -> list[str]:
     """Say of each exercise how many passed, and which misconception was met most."""
     lines = []
     for exercise in dict.fromkeys(row.exercise for row in rows):

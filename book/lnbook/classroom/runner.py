@@ -22,7 +22,7 @@ ENVIRONMENT = {"LNLIB_STATIC": "1", "LNLIB_COMPILED": "0", "OMP_NUM_THREADS": "1
 
 
 @dataclass(frozen=True)
-class Where:
+class Sandbox:
     """Where the submissions run, and for how long.
 
     Args:
@@ -56,14 +56,14 @@ def stripped(folder: Path) -> Path:
     return folder
 
 
-def versions(where: Where) -> list[str]:
+def versions(sandbox: Sandbox) -> list[str]:
     """Name the programs with which submissions run: the image's contents, or the packages here."""
     names = ["nbgrader", "numpy"]
-    if where.container is None:
+    if sandbox.container is None:
         here = [sys.version]
         names += ["torch"] if importlib.util.find_spec("torch") else []
     else:
-        here = [_image(where.container)]
+        here = [_image(sandbox.container)]
     return [*here, *map(importlib.metadata.version, names)]
 
 
@@ -78,17 +78,17 @@ def _image(name: str) -> str:
     raise ValueError(f"--container must be an image that {tool} has or finds, got {name}: {reason}")
 
 
-def execute(room: Path, book: Path, where: Where, notebooks: int) -> str:
+def execute(room: Path, book: Path, sandbox: Sandbox, notebooks: int) -> str:
     """Run the notebooks of a folder; return what ended it, empty if nothing did."""
-    limits = [f"--seconds={where.seconds:g}", f"--total={where.total:g}"]
+    limits = [f"--seconds={sandbox.seconds:g}", f"--total={sandbox.total:g}"]
     program = ["-m", "lnbook.classroom.execute"]
-    patience = where.total * notebooks + 60
-    if where.container is None:
+    patience = sandbox.total * notebooks + 60
+    if sandbox.container is None:
         command = [sys.executable, "-P", *program, str(room), *limits]
         env = os.environ | ENVIRONMENT | {"PYTHONPATH": str(book)}
         return _wait(command, patience, cwd=room, env=env, start_new_session=os.name == "posix")
     tool, box = _tool(), f"lnbook-{uuid.uuid4().hex[:12]}"
-    options = ["--rm", "--name", box, "--network", "none", "--memory", where.memory]
+    options = ["--rm", "--name", box, "--network", "none", "--memory", sandbox.memory]
     options += ["--pids-limit", "512", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
     options += ["--read-only", "--tmpfs", "/tmp", "--volume", f"{room}:/work"]
     options += ["--volume", f"{book}:/book:ro", "--workdir", "/work"]
@@ -98,7 +98,7 @@ def execute(room: Path, book: Path, where: Where, notebooks: int) -> str:
             options += ["--userns", "keep-id"]
     settings = ENVIRONMENT | {"PYTHONPATH": "/book", "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
     options += [part for pair in settings.items() for part in ("--env", "=".join(pair))]
-    command = [tool, "run", *options, where.container, "python", *program, "/work", *limits]
+    command = [tool, "run", *options, sandbox.container, "python", *program, "/work", *limits]
     try:
         return _wait(command, patience)
     finally:

@@ -19,7 +19,7 @@ MOODLE = "_assignsubmission_"  # in each folder of the archive in which Moodle h
 
 
 @dataclass
-class Member:
+class SubmittedFile:
     """A file of a submission, in a folder or in an archive."""
 
     path: PurePosixPath
@@ -40,8 +40,8 @@ class Submission:
     """
 
     student: str
-    notebooks: dict[str, Member] = field(default_factory=dict)
-    files: dict[str, Member] = field(default_factory=dict)
+    notebooks: dict[str, SubmittedFile] = field(default_factory=dict)
+    files: dict[str, SubmittedFile] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
 
@@ -105,7 +105,7 @@ def _free(name: str, taken: Collection[str]) -> str:
 
 def _students(
     entry: Path, name: str, sheets: dict[str, list[str]], others: set[str]
-) -> dict[str, tuple[list[Member], list[str]]]:
+) -> dict[str, tuple[list[SubmittedFile], list[str]]]:
     """Return for each student of one entry the files, and why others cannot be used."""
     if entry.is_symlink():
         return {_stem(entry): ([], [f"{entry.name} is a link; put the notebook itself there"])}
@@ -137,7 +137,7 @@ def _students(
     return {}
 
 
-def _unpacked(path: Path) -> tuple[list[Member], list[str]]:
+def _unpacked(path: Path) -> tuple[list[SubmittedFile], list[str]]:
     """Return the files of a zip archive, and why there are none."""
     try:
         return list(_zipped(path)), []
@@ -145,12 +145,12 @@ def _unpacked(path: Path) -> tuple[list[Member], list[str]]:
         return [], [f"{path.name} cannot be opened: {error}"]
 
 
-def _member(path: Path, member_path: PurePosixPath) -> Member:
+def _member(path: Path, member_path: PurePosixPath) -> SubmittedFile:
     stat = path.stat()
-    return Member(member_path, stat.st_mtime, stat.st_size, path.read_bytes)
+    return SubmittedFile(member_path, stat.st_mtime, stat.st_size, path.read_bytes)
 
 
-def _walk(folder: Path) -> Iterator[Member]:
+def _walk(folder: Path) -> Iterator[SubmittedFile]:
     """Yield the files below a folder; links are not followed."""
     for path in sorted(folder.rglob("*")):
         member_path = PurePosixPath(path.relative_to(folder).as_posix())
@@ -158,7 +158,7 @@ def _walk(folder: Path) -> Iterator[Member]:
             yield _member(path, member_path)
 
 
-def _zipped(path: Path) -> Iterator[Member]:
+def _zipped(path: Path) -> Iterator[SubmittedFile]:
     """Yield the files of an archive, none of which is written anywhere."""
     archive, age = zipfile.ZipFile(path), path.stat().st_mtime
     for info in archive.infolist():
@@ -167,10 +167,12 @@ def _zipped(path: Path) -> Iterator[Member]:
             member_path.parts and not member_path.is_absolute() and ".." not in member_path.parts
         )
         if not info.is_dir() and inside and not any(map(_junk, member_path.parts)):
-            yield Member(member_path, age, info.file_size, lambda info=info: archive.read(info))
+            yield SubmittedFile(
+                member_path, age, info.file_size, lambda info=info: archive.read(info)
+            )
 
 
-def _sort(own: Submission, members: list[Member], sheets: dict[str, list[str]]) -> None:
+def _sort(own: Submission, members: list[SubmittedFile], sheets: dict[str, list[str]]) -> None:
     """Put the notebooks and files of a student where they belong."""
     homes = []
     for member in members:
@@ -195,7 +197,7 @@ def _sort(own: Submission, members: list[Member], sheets: dict[str, list[str]]) 
         own.problems.append(f"there is no notebook in it, only {names}" if names else "it is empty")
 
 
-def _chapter(member: Member, sheets: dict[str, list[str]]) -> str | None:
+def _chapter(member: SubmittedFile, sheets: dict[str, list[str]]) -> str | None:
     """Tell which of a homework's notebooks a file is, by its cells or else by its name."""
     try:
         text = member.read().decode("utf-8", "replace") if member.size <= LARGEST else ""
@@ -213,7 +215,7 @@ def _chapter(member: Member, sheets: dict[str, list[str]]) -> str | None:
     return near[-1] if near else (most if len(sheets) == 1 else None)
 
 
-def read(member: Member) -> nbformat.NotebookNode:
+def read(member: SubmittedFile) -> nbformat.NotebookNode:
     """Return a submission's notebook.
 
     Raises:

@@ -105,7 +105,7 @@ def read(images: Tensor, windows: Window, size: int) -> Tensor:
     return (rows @ along_x.transpose(1, 2)).flatten(1)
 
 
-def paint(canvas: Tensor, patch: Tensor, windows: Window, size: int) -> Tensor:
+def write_patch(canvas: Tensor, patch: Tensor, windows: Window, size: int) -> Tensor:
     """Add a patch to the canvas through windows.
 
     ::
@@ -124,7 +124,7 @@ def paint(canvas: Tensor, patch: Tensor, windows: Window, size: int) -> Tensor:
     )
 
 
-class Painting(NamedTuple):
+class DRAWOutput(NamedTuple):
     """The output of the network for a batch of images.
 
     Attributes:
@@ -142,14 +142,14 @@ class Painting(NamedTuple):
     writes: list[Window]
 
 
-class Painter(nn.Module):
+class DRAW(nn.Module):
     """DRAW (Gregor et al., 2015, eqs. 3-8), for images of S x S bits.
 
     ::
 
         r = read(x, x - sigmoid(c); h_dec)        h_enc = LSTM(r, h_dec; h_enc)
         z ~ N(mean(h_enc), deviation(h_enc)^2)    h_dec = LSTM(z; h_dec)
-        c = c + paint(h_dec)
+        c = c + write(h_dec)
 
     Args:
         encoder: A cell with the interface of ``nn.LSTMCell``.
@@ -168,7 +168,7 @@ class Painter(nn.Module):
         # The patch, its window and the next reading window are read from one decoder state.
         self.look = nn.Linear(self.hidden, 2 * ATTENTION + settings.write_size**2)
 
-    def forward(self, images: Tensor, noise: Tensor, *, keep: bool = False) -> Painting:
+    def forward(self, images: Tensor, noise: Tensor, *, keep: bool = False) -> DRAWOutput:
         """Encode and reconstruct images.
 
         Args:
@@ -197,7 +197,7 @@ class Painter(nn.Module):
                 canvases.append(canvas)
                 reads.append(read_window)
                 writes.append(write_window)
-        return Painting(kl.sum(1) / 2, canvas, canvases, reads, writes)
+        return DRAWOutput(kl.sum(1) / 2, canvas, canvases, reads, writes)
 
     def step(
         self, z: Tensor, decoded: tuple[Tensor, Tensor], canvas: Tensor
@@ -209,10 +209,10 @@ class Painter(nn.Module):
             (ATTENTION, ATTENTION, size**2), 1
         )
         write_window = window(write_params, size)
-        canvas = paint(canvas, patch.view(-1, size, size), write_window, size)
+        canvas = write_patch(canvas, patch.view(-1, size, size), write_window, size)
         return decoded, canvas, write_window, next_read
 
-    def dream(self, noise: Tensor) -> Painting:
+    def dream(self, noise: Tensor) -> DRAWOutput:
         """Generate images from codes ``noise``, samples of N(0, 1), without the encoder."""
         B = noise.shape[1]
         canvas = noise.new_zeros(B, SIDE, SIDE)
@@ -222,10 +222,10 @@ class Painter(nn.Module):
             decoded, canvas, write_window, _ = self.step(z, decoded, canvas)
             canvases.append(canvas)
             writes.append(write_window)
-        return Painting(noise.new_zeros(B), canvas, canvases, [], writes)
+        return DRAWOutput(noise.new_zeros(B), canvas, canvases, [], writes)
 
 
-def bound(painting: Painting, images: Tensor) -> Tensor:
+def bound(painting: DRAWOutput, images: Tensor) -> Tensor:
     """Return the upper bound of the negative log likelihood of each image, ``(B,)``, in nats.
 
     ::
@@ -242,7 +242,7 @@ def bound(painting: Painting, images: Tensor) -> Tensor:
     return reconstruction.sum((1, 2)) + painting.kl
 
 
-def model(settings: Settings, *, generator: torch.Generator) -> Painter:
+def model(settings: Settings, *, generator: torch.Generator) -> DRAW:
     """Build the network, with the same initial weights with and without layer norm.
 
     Biases are 0 and weights uniform in +-1/sqrt(hidden). If ``start`` is ``chosen``, recurrent
@@ -263,7 +263,7 @@ def model(settings: Settings, *, generator: torch.Generator) -> Painter:
         return plain
 
     inputs = 2 * settings.read_size**2 + H
-    network = Painter(cell(inputs), cell(settings.latent), settings)
+    network = DRAW(cell(inputs), cell(settings.latent), settings)
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             if "bias" in name:

@@ -11,7 +11,7 @@ import torch
 
 from lnlab.experiments._weights import NAMES, unpack
 from lnlab.experiments.handwriting import Settings
-from lnlab.experiments.handwriting.model import Writer, Written
+from lnlab.experiments.handwriting.model import HandwritingNetwork, Samples
 
 LONGEST = 40  # maximum number of characters of a text
 POINTS = 50  # maximum number per character; the lines have 25
@@ -19,7 +19,7 @@ LAST = 22  # number of points after the window has reached the last character
 GRAIN = 64  # divisions of the std of the strokes
 
 
-class Line(NamedTuple):
+class GeneratedLine(NamedTuple):
     """Output of the network, as arrays.
 
     Attributes:
@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Pen:
+class HandwritingSampler:
     """A trained network and the characters that it knows.
 
     Args:
@@ -43,11 +43,11 @@ class Pen:
         characters: Characters in the order of their indices in the one-hot vectors.
     """
 
-    model: Writer
+    model: HandwritingNetwork
     characters: str
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Pen:
+    def of(cls, record: Mapping[str, Any]) -> HandwritingSampler:
         """Restore the network of a record, with its final weights.
 
         Args:
@@ -64,13 +64,13 @@ class Pen:
         }
         characters = "".join(map(chr, arrays["characters"][-1]))
         packed = {name: arrays[name][-1] for name in NAMES}
-        model = unpack(packed, Writer(Settings(**settings), len(characters)))
+        model = unpack(packed, HandwritingNetwork(Settings(**settings), len(characters)))
         if not all(p.isfinite().all() for p in model.parameters()):
             raise ValueError("Pen: record must be of a run that did not explode; take another")
         return cls(model.eval(), characters)
 
     @torch.no_grad()
-    def write(self, text: str, count: int, *, bias: float = 0.0, seed: int = 0) -> Written:
+    def write(self, text: str, count: int, *, bias: float = 0.0, seed: int = 0) -> Samples:
         """Write a text as ``count`` points, sampled with a seed; a bias reduces the variation.
 
         Raises:
@@ -89,16 +89,21 @@ class Pen:
         return self.model.write(coded, count, torch.Generator().manual_seed(seed), bias)
 
 
-def write(record: Mapping[str, Any], text: str, *, bias: float = 1.0, seed: int = 0) -> Line:
+def write(
+    record: Mapping[str, Any], text: str, *, bias: float = 1.0, seed: int = 0
+) -> GeneratedLine:
     """Write a text with the network of a record, with its final weights.
 
     The line ends when the window has stayed at the last character for some points, or is past it,
     or after a maximum number of points that depends on the length of the text.
 
     Raises:
-        ValueError: For the reasons given in :meth:`Pen.of` and :meth:`Pen.write`.
+        ValueError: For the reasons given in :meth:`HandwritingSampler.of` and
+            :meth:`HandwritingSampler.write`.
     """
-    points, window = Pen.of(record).write(text, POINTS * len(text), bias=bias, seed=seed)
+    points, window = HandwritingSampler.of(record).write(
+        text, POINTS * len(text), bias=bias, seed=seed
+    )
     numbers, position = points[:, 0].nan_to_num().numpy(), window[:, 0].numpy()
     # When a window has passed the end, the mean of what remains of it lies before its last
     # position.
@@ -108,4 +113,4 @@ def write(record: Mapping[str, Any], text: str, *, bias: float = 1.0, seed: int 
     end = reached_end[0] + LAST if len(reached_end) else len(position)
     numbers, position = numbers[:end], position[:end]
     strokes = np.clip(np.rint(numbers[:, :2] * GRAIN), -32768, 32767).astype(np.int16)
-    return Line(strokes, numbers[:, 2].astype(np.uint8), position)
+    return GeneratedLine(strokes, numbers[:, 2].astype(np.uint8), position)

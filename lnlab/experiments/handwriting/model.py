@@ -18,14 +18,14 @@ LEAST, MOST = -7.0, 7.0  # bounds of log(std), in units of the std of the offset
 TIGHT = 0.999  # the largest correlation
 
 
-class Written(NamedTuple):
+class Samples(NamedTuple):
     """Output of the network when it generates."""
 
     points: Tensor  # (T, B, 3)
     window: Tensor  # (T, B): its position, the mean of phi, in characters from 0
 
 
-class Writer(nn.Module):
+class HandwritingNetwork(nn.Module):
     """Map the previous pen positions and a text to the distribution of the next position.
 
     Each layer receives the pen input, the window and the output of the layer below; the output
@@ -76,7 +76,7 @@ class Writer(nn.Module):
 
     def write(
         self, text: Tensor, count: int, generator: torch.Generator, bias: float = 0.0
-    ) -> Written:
+    ) -> Samples:
         """Write texts ``(B, U, C)`` as ``count`` points, sampled one at a time by :func:`draw`."""
         state, others = self.first.start(text), [None] * len(self.others)
         point = text.new_zeros(len(text), PEN)
@@ -93,12 +93,12 @@ class Writer(nn.Module):
             point = draw(self.output(torch.cat(layers, 1)), generator, bias)
             points.append(point)
             window.append(share @ positions / share.sum(1).clamp(min=1e-9))
-        return Written(torch.stack(points), torch.stack(window))
+        return Samples(torch.stack(points), torch.stack(window))
 
 
 def model(
     settings: Settings, characters: int, pace: float, *, generator: torch.Generator
-) -> Writer:
+) -> HandwritingNetwork:
     """Build the network, with the same initial weights for each norm.
 
     Weights are uniform in +-1 / sqrt(fan-in of the recurrent weights), as in ``torch.nn``, unless
@@ -111,7 +111,7 @@ def model(
         pace: Average number of characters per point.
         generator: Generator for the initial weights.
     """
-    s, built = settings, Writer(settings, characters)
+    s, built = settings, HandwritingNetwork(settings, characters)
     with torch.no_grad():
         for parameter in built.parameters():
             if parameter.dim() == 1:

@@ -19,7 +19,7 @@ from lnlab.experiments.landscape import EXPERIMENT, NORMS, Settings
 from lnlib.nn import LayerNorm, RMSNorm
 from lnlib.nn.baselines import BatchNorm
 
-__all__ = ["NORMS", "Landscape", "LandscapeRun", "Settings", "network"]
+__all__ = ["NORMS", "LandscapeRun", "LossLandscape", "Settings", "network"]
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # step sizes along the gradient, in learning rates
 
@@ -55,7 +55,7 @@ def network(
     return nn.Sequential(*layers)
 
 
-class Landscape:
+class LossLandscape:
     """The loss of a network on some examples as a function of all its weights, in float64.
 
     Batch norm takes its statistics from these examples.
@@ -149,7 +149,7 @@ class LandscapeRun(ClassificationRun):
     @torch.inference_mode(False)
     def _landscape(self) -> dict[str, float]:
         n, rate = self.settings.measured_cases, self.settings.learning_rate
-        loss = Landscape(self.model, self.x[:n], self.y[:n])
+        loss = LossLandscape(self.model, self.x[:n], self.y[:n])
         here = loss.weights
         step = -rate * loss(here)[1]
         with np.errstate(all="ignore"):  # the run may have diverged

@@ -33,7 +33,7 @@ _NORMALIZED = {"lstm": LayerNormLSTM, "gru": LayerNormGRU, "rnn": LayerNormRNN}
 _GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 
 
-class Reader(nn.Module):
+class SequenceClassifier(nn.Module):
     """A recurrent layer that reads a sequence, and a linear layer on its last output.
 
     Args:
@@ -58,7 +58,7 @@ class Reader(nn.Module):
 
 def network(
     settings: Settings, features: int, classes: int, *, generator: torch.Generator
-) -> Reader:
+) -> SequenceClassifier:
     """Build the network, with the same initial weights with and without layer norm.
 
     Args:
@@ -89,7 +89,7 @@ def network(
         recurrent = _NORMALIZED[settings.cell](
             inputs, H, eps=settings.eps, gain=settings.gain, **form
         )
-    model = Reader(recurrent, inputs, H, classes)
+    model = SequenceClassifier(recurrent, inputs, H, classes)
     bound = 1 / math.sqrt(H)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -139,7 +139,7 @@ class Settings(config.Settings):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Material:
+class SkipThoughtsData:
     """The novels for training and the tasks on which the vectors are evaluated.
 
     Attributes:
@@ -165,8 +165,8 @@ class Material:
         return f"{self.prose}; {self.tasks}"
 
 
-def _load(settings: Settings) -> Material:
-    return Material(datasets.load(settings.data), datasets.load("sentence_tasks"))
+def _load(settings: Settings) -> SkipThoughtsData:
+    return SkipThoughtsData(datasets.load(settings.data), datasets.load("sentence_tasks"))
 
 
 _SHORT = {"epochs": 6, "judge_every": None, "first_epoch_points": 1}

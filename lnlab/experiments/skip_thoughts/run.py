@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from lnlab import run
-from lnlab.experiments.skip_thoughts import EXPERIMENT, TASKS, Material, Settings
+from lnlab.experiments.skip_thoughts import EXPERIMENT, TASKS, Settings, SkipThoughtsData
 from lnlab.experiments.skip_thoughts.model import END, UNKNOWN, model
 from lnlab.experiments.skip_thoughts.tasks import cross_validate, pair_features
 
@@ -75,7 +75,7 @@ class Sentences:
 
 @functools.lru_cache(maxsize=2)
 def corpus(
-    data: Material, size: int, length: int, device: str
+    data: SkipThoughtsData, size: int, length: int, device: str
 ) -> tuple[dict[str, int], Sentences, Sentences, tuple[str, ...]]:
     """Return the vocabulary, training sentences, held-out sentences and their texts.
 
@@ -127,7 +127,7 @@ class SkipThoughtsRun(run.Run):
     def __init__(
         self,
         settings: Settings,
-        data: Material,
+        data: SkipThoughtsData,
         *,
         seed: int = 0,
         device: torch.device | str = "cpu",
@@ -149,7 +149,7 @@ class SkipThoughtsRun(run.Run):
         self.done, self.seconds, self.timed = 0, 0.0, 0
 
     @classmethod
-    def updates(cls, settings: Settings, data: Material) -> int:
+    def updates(cls, settings: Settings, data: SkipThoughtsData) -> int:
         """Return the number of updates per epoch, which is a setting.
 
         Raises:

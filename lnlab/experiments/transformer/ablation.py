@@ -20,7 +20,7 @@ from lnlib.nn.transformer import Transformer
 EPS = {"thousandth": 1e-3, "hundredth": 1e-2, "tenth": 0.1, "one": 1.0}
 
 
-class Changed(nn.Module):
+class ReplacedLayerNorm(nn.Module):
     """A replacement of a layer norm, with its gain and bias.
 
     Args:
@@ -125,7 +125,7 @@ def switched(model: Transformer, switches: Sequence[str], frozen: Tensor) -> Tra
 def _put(changed: Transformer, path: str, change: Callable, std: Tensor) -> None:
     owner, _, field = path.rpartition(".")
     norm = changed.get_submodule(path)
-    setattr(changed.get_submodule(owner), field, Changed(norm, change, std))
+    setattr(changed.get_submodule(owner), field, ReplacedLayerNorm(norm, change, std))
 
 
 def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:

@@ -20,7 +20,7 @@ from lnlib.nn.transformer import Transformer
 
 
 @dataclasses.dataclass(frozen=True)
-class Reader:
+class TrainedTransformer:
     """A trained transformer that is applied to a text, in float64.
 
     Args:
@@ -45,7 +45,7 @@ class Reader:
     switches: tuple[str, ...]
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Reader:
+    def of(cls, record: Mapping[str, Any]) -> TrainedTransformer:
         """Restore the model of a record with its weights.
 
         Args:
@@ -58,7 +58,7 @@ class Reader:
         deviations = torch.as_tensor(record["arrays"]["norm_deviations"][-1]).double()
         return cls(model.double(), characters, deviations, ("on",) * len(deviations))
 
-    def switch(self, *switches: str) -> Reader:
+    def switch(self, *switches: str) -> TrainedTransformer:
         """Return this model with its norms switched, one value for each."""
         changed = dataclasses.replace(self, switches=switches)
         _ = changed.network  # raises if a switch is not valid

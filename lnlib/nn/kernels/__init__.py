@@ -60,7 +60,7 @@ def run(
     state: Sequence[Tensor],
     weight_hh: Tensor,
     norms: Sequence[Norm],
-    product: reference.Product,
+    product: reference.InputProduct,
 ) -> tuple[Tensor, ...]:
     """Run a recurrence by the named implementation, or by the one that stands in for it.
 

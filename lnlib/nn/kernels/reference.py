@@ -18,7 +18,7 @@ from lnlib.nn.kernels.spec import Norm, Spec
 Step = Callable[..., tuple[Tensor, ...]]
 
 
-class Product(NamedTuple):
+class InputProduct(NamedTuple):
     """What the data are taken through before the loop: ``LN(weight x) + bias``.
 
     There is no norm, one, or two for a GRU: that of r and z, and that of n.

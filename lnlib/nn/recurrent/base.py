@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from lnlib.nn import _calls, kernels
-from lnlib.nn.kernels.reference import Product
+from lnlib.nn.kernels.reference import InputProduct
 from lnlib.nn.kernels.spec import Spec
 from lnlib.nn.norm import LayerNorm
 from lnlib.nn.recurrent._arguments import State, _autocast, _check_data, _check_states, _tensors
@@ -165,7 +165,7 @@ class _RecurrentBase(nn.Module):
         spec = Spec(self.kind, self.form, self.nonlinearity, self.eps, reverse)
         return kernels.run(
             implementation, spec, data, batch_sizes, state, weight_hh, [*norms.values()],
-            Product(weight_ih, b, tuple(input_norms)),
+            InputProduct(weight_ih, b, tuple(input_norms)),
         )  # fmt: skip
 
     @property

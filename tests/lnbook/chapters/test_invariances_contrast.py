@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnbook.chapters.invariances.contrast import KINDS, Readers, altered, features
+from lnbook.chapters.invariances.contrast import KINDS, DigitClassifiers, altered, features
 from lnlab import datasets
 
 D, H = 9, 20
@@ -33,7 +33,7 @@ def test_features_are_those_of_torch(kind):
 
 
 @pytest.fixture(scope="module")
-def readers():
+def classifiers():
     digits = datasets.load("digits")
     training, X = digits.x_train.astype(float), digits.x_test.astype(float)
     W = np.random.default_rng(2).normal(size=(100, 64)) / 8
@@ -43,7 +43,7 @@ def readers():
         )[0]
         for kind in KINDS
     }
-    return Readers(W, readouts, training, X, digits.y_test)
+    return DigitClassifiers(W, readouts, training, X, digits.y_test)
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ def readers():
     [("layer", (True, False)), ("equal", (True, True)), ("batch", (True, True)),
      ("running", (False, False)), ("none", (False, False))],
 )  # fmt: skip
-def test_who_forgets_contrast_and_brightness(readers, kind, stays):
-    unaltered = readers.predict(kind, readers.X)
+def test_who_forgets_contrast_and_brightness(classifiers, kind, stays):
+    unaltered = classifiers.predict(kind, classifiers.X)
     results = [
-        np.array_equal(readers.predict(kind, altered(readers.X, change, 2.0)), unaltered)
+        np.array_equal(classifiers.predict(kind, altered(classifiers.X, change, 2.0)), unaltered)
         for change in ("contrast", "brightness")
     ]
     assert tuple(results) == stays

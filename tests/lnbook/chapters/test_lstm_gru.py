@@ -134,7 +134,7 @@ def test_the_last_lines_of_a_step_are_eqs_21_and_22():
 def started(drawn):
     _, _, params = drawn
     rng = np.random.default_rng(4)
-    return figures.Started(rng.normal(size=(3, INPUTS)), params, rng.normal(size=H))
+    return figures.InitialStatistics(rng.normal(size=(3, INPUTS)), params, rng.normal(size=H))
 
 
 @pytest.mark.parametrize(("gain", "bias"), [(1.0, 0.0), (0.1, 1.0), (0.0, 1.0)])

@@ -53,7 +53,7 @@ def value(run, name, epoch):
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("cell", CELLS)
 def test_learning_is_drawn_with_its_range_and_said_at_the_cursor(cell, step, epoch):
-    learned = learning.Learned(RECORDS)
+    learned = learning.SequentialDigitRuns(RECORDS)
     figures = learning.draw_learned(learned, epoch, cell, step)
     wanted = [min(epoch, 4.0)]
     for name, figure in zip(("train_nll", "test_error"), figures, strict=True):
@@ -91,7 +91,7 @@ def test_updates_and_ends_have_the_labels_of_the_protocol_corrected_for_the_tabl
     for k, one in enumerate(every):
         one.what = str(k)
     p = holm(every)
-    table = learning.comparison(learning.Learned(RECORDS))
+    table = learning.comparison(learning.SequentialDigitRuns(RECORDS))
     assert parsed(table.caption) == [3, 10, len(p)]
     labels_observed = set()
     for row, (cell, step, _), (of, last, means) in zip(table.rows, expected, results, strict=True):

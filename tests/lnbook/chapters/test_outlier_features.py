@@ -21,7 +21,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def outliers(model):
-    return trained.Trained([model])
+    return trained.TrainedTransformers([model])
 
 
 def test_the_stream_is_what_the_second_block_reads(model, outliers):

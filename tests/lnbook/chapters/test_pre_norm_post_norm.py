@@ -56,8 +56,8 @@ def test_residual_scaling_is_another_initialization():
     scaled = made(depth=12, loss=3.0, initialization="gpt2", residual_scaling=True)
     default = made(depth=12, loss=2.0, initialization="gpt2", residual_scaling=False)
     few = runs.TransformerRuns([begun(), scaled, default])
-    assert few.loss(runs.Cell("gpt2", "pre", 12)).tolist() == [2]
-    assert few.loss(runs.Cell("gpt2 scaled", "pre", 12)).tolist() == [3]
+    assert few.loss(runs.RunKey("gpt2", "pre", 12)).tolist() == [2]
+    assert few.loss(runs.RunKey("gpt2 scaled", "pre", 12)).tolist() == [3]
     names = ["GPT-2, no residual scaling", "GPT-2, residual scaling"]
     assert [*trained.trained_starts(few)] == names
     assert claims.trained(few).columns[1:] == names
@@ -148,7 +148,7 @@ def test_every_state_has_the_same_shapes_and_the_marks_are_on_the_gauge(book):
     left, right, _ = rivers.WIDE.gauge
     alone, warm = states["post|Xavier"]["shapes"][0]["circles"]
     assert left < warm[0] < alone[0] < right
-    loss = book[1].loss(runs.Cell("xavier", "post", 12, 1e-3, 0)).mean()
+    loss = book[1].loss(runs.RunKey("xavier", "post", 12, 1e-3, 0)).mean()
     assert f"{loss:.2f} without warm-up (stuck" in states["post|Xavier"]["said"]
 
 

@@ -12,11 +12,11 @@ import pytest
 from lnbook import exercises
 from lnbook.classroom import chapters, checks, homework
 from lnbook.classroom import grade as grading
-from lnbook.classroom.grade import Row, Where, grade, table
+from lnbook.classroom.grade import Row, Sandbox, grade, table
 from lnbook.classroom.submissions import find_submissions, read, restore
 from tests.cases import submissions
 
-LIMITS = Where(seconds=5, total=120)
+LIMITS = Sandbox(seconds=5, total=120)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def course(tmp_path_factory):
     released = homework.make(["introduction"], folder, seed=submissions.SEED)
     submissions.write(folder / "submitted", released)
     messages = []
-    graded = grade(folder / "submitted", where=LIMITS, tell=messages.append)
+    graded = grade(folder / "submitted", sandbox=LIMITS, tell=messages.append)
     rows = {(row.student, row.exercise): row for row in graded.rows}
     return {"folder": folder, "graded": graded, "rows": rows, "told": messages}
 
@@ -165,7 +165,7 @@ def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course,
         result.manual_score = 0.5
         gradebook.db.commit()
         try:
-            graded = grade(course["folder"] / "submitted", where=LIMITS)
+            graded = grade(course["folder"] / "submitted", sandbox=LIMITS)
         finally:
             result.manual_score = None
             gradebook.db.commit()

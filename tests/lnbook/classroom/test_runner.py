@@ -15,7 +15,7 @@ import pytest
 from lnbook.__main__ import main
 from lnbook.classroom import grade as grading
 from lnbook.classroom import homework, runner
-from lnbook.classroom.grade import Where, grade
+from lnbook.classroom.grade import Sandbox, grade
 from tests.cases import submissions
 
 # What runs again.
@@ -42,7 +42,7 @@ def two(graded, tmp_path, monkeypatch):
     """A copy of it, and the notebooks that are run; none is run in truth."""
     ran = []
 
-    def execute(room, book, where, notebooks):
+    def execute(room, book, sandbox, notebooks):
         ran.append(sorted(path.name for path in room.glob("*.ipynb")))
         return ""
 
@@ -82,19 +82,19 @@ def add_a_file(folder):
 @pytest.mark.parametrize(
     ("change", "where", "times"),
     [
-        (lambda folder: make(folder, submissions.SEED + 1), Where(), 2),
-        (replace_spaces, Where(), 1),
-        (add_a_file, Where(), 1),
-        (lambda folder: None, Where(seconds=61), 2),
+        (lambda folder: make(folder, submissions.SEED + 1), Sandbox(), 2),
+        (replace_spaces, Sandbox(), 1),
+        (add_a_file, Sandbox(), 1),
+        (lambda folder: None, Sandbox(seconds=61), 2),
     ],
     ids=["seed", "notebook", "file", "limits"],
 )
 def test_a_submission_runs_again_when_what_its_grade_depends_on_has_changed(
-    two, change, where, times
+    two, change, sandbox, times
 ):
     folder, ran = two
     change(folder)
-    grade(folder / "submitted", where=where)
+    grade(folder / "submitted", sandbox=sandbox)
     assert len(ran) == times
 
 
@@ -169,7 +169,7 @@ def test_in_a_container_a_submission_has_no_network_and_sees_no_other(
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     containers("docker")
-    grade(folder / "submitted", where=Where(container="class:1", memory="1g"))
+    grade(folder / "submitted", sandbox=Sandbox(container="class:1", memory="1g"))
     ran, removed = (tmp_path / "calls").read_text().splitlines()[:2]
     name = removed.split()[-1]
     assert removed == f"rm --force {name}"

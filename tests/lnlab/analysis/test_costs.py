@@ -50,11 +50,11 @@ def test_the_formula_counts_what_running_counts(norm, direction, N, H):
 
 
 def test_a_number_counts_each_operation_once():
-    costs.Counted.made = 0
-    values = np.array([costs.Counted(v) for v in (1.0, 2.0, 3.0)])
+    costs.OperationCounter.operations = 0
+    values = np.array([costs.OperationCounter(v) for v in (1.0, 2.0, 3.0)])
     assert float(values.mean()) == 2  # two additions, a division
     assert float(1 / np.sqrt(values[1] * 3.0 - 2.0)) == 0.5  # four more
-    assert costs.Counted.made == 7
+    assert costs.OperationCounter.operations == 7
 
 
 def test_bytes_are_the_arrays_and_little_more():
@@ -89,11 +89,11 @@ def test_products_and_other_operations_have_a_rate_each_and_the_slower_of_work_a
 @pytest.mark.parametrize(("direction", "products"), [("forward", 1), ("backward", 2)])
 def test_the_product_that_feeds_a_norm_is_counted_one_number_after_the_other(direction, products):
     N, H, size = 3, 5, 2
-    made = moved = 0
+    operations = moved = 0
     for _ in range(products):
         moved += N * H + H * H + N * H  # two read, one written
-        made += sum(2 for _ in itertools.product(range(N), range(H), range(H)))
-    assert costs.product_work(direction, N, H, size) == (made, size * moved)
+        operations += sum(2 for _ in itertools.product(range(N), range(H), range(H)))
+    assert costs.product_work(direction, N, H, size) == (operations, size * moved)
 
 
 LARGE, SMALL = (8 * 4096 * 1024, 8e9), (8 * 128 * 1000, 1e11)  # bytes moved, bytes a second

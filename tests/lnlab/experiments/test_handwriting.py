@@ -100,7 +100,7 @@ def test_the_window_and_its_gradient_are_those_of_a_loop_over_numbers(norm, doub
     "overrides", [{"norm": "none"}, {"constant": False}, {"layers": 2, "eps": 0.3}], ids=str
 )
 def test_every_layer_sees_pen_window_and_the_layer_below_and_the_output_all(overrides, double):
-    made = perturb(models.Writer(Settings(**SMALL | overrides), 3))
+    made = perturb(models.HandwritingNetwork(Settings(**SMALL | overrides), 3))
     points, text = random(7, 2, 3), random(2, 4, 3, seed=3).abs()
     pen = (
         points

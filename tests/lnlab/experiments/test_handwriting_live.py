@@ -8,8 +8,15 @@ import pytest
 import torch
 
 from lnlab import datasets, records
-from lnlab.experiments.handwriting.live import GRAIN, LAST, LONGEST, POINTS, Pen, write
-from lnlab.experiments.handwriting.model import Written, draw
+from lnlab.experiments.handwriting.live import (
+    GRAIN,
+    LAST,
+    LONGEST,
+    POINTS,
+    HandwritingSampler,
+    write,
+)
+from lnlab.experiments.handwriting.model import Samples, draw
 from lnlab.experiments.handwriting.run import EXPERIMENT, HandwritingRun, Settings
 from lnlab.runner import record_runs
 from lnlab.training import train
@@ -30,7 +37,7 @@ def recorded(tmp_path_factory):
 def test_a_run_keeps_the_weights_it_has_in_the_end_and_no_other(recorded):
     run = HandwritingRun(CHOSEN, LINES, seed=1)
     *_, last = train(run, epochs=2, first_epoch_points=1)
-    pen = Pen.of(recorded)
+    pen = HandwritingSampler.of(recorded)
     assert pen.characters == " abc" == "".join(run.characters)
     for restored, own in zip(pen.model.parameters(), run.model.parameters(), strict=True):
         within = own.abs().amax(-1, keepdim=True) / 127 if own.dim() == 2 else torch.zeros(())
@@ -42,7 +49,7 @@ def test_a_run_keeps_the_weights_it_has_in_the_end_and_no_other(recorded):
 
 
 def test_a_text_is_written_as_the_run_would(recorded):
-    pen, run = Pen.of(recorded), HandwritingRun(CHOSEN, LINES, seed=1)
+    pen, run = HandwritingSampler.of(recorded), HandwritingRun(CHOSEN, LINES, seed=1)
     run.model.load_state_dict(pen.model.state_dict())
     with torch.no_grad():
         expected = run.model.write(run.encode(["ab c"]), 7, torch.Generator().manual_seed(3))
@@ -59,16 +66,16 @@ def test_a_text_is_written_as_the_run_would(recorded):
 )  # fmt: skip
 def test_a_text_that_cannot_be_written_is_refused(text, message, recorded):
     with pytest.raises(ValueError, match=f"write: text must .*{message}"):
-        Pen.of(recorded).write(text, 3)
+        HandwritingSampler.of(recorded).write(text, 3)
 
 
 def test_a_record_without_weights_or_of_one_that_exploded_is_refused(recorded):
     bare = {k: v for k, v in recorded["arrays"].items() if k != "matrices"}
     with pytest.raises(ValueError, match="record must be of a run with keep, this one kept no"):
-        Pen.of(recorded | {"arrays": bare})
+        HandwritingSampler.of(recorded | {"arrays": bare})
     broken = dict(recorded["arrays"], vectors=np.full_like(recorded["arrays"]["vectors"], math.nan))
     with pytest.raises(ValueError, match="record must be of a run that did not explode"):
-        Pen.of(recorded | {"arrays": broken})
+        HandwritingSampler.of(recorded | {"arrays": broken})
 
 
 def test_without_keep_there_are_no_weights():
@@ -80,7 +87,9 @@ def test_without_keep_there_are_no_weights():
 def test_a_line_for_the_page_is_what_the_network_wrote_in_small_numbers(recorded):
     text = "cab" * 3
     line = write(recorded, text, seed=2, bias=0.5)
-    points, window = Pen.of(recorded).write(text, POINTS * len(text), bias=0.5, seed=2)
+    points, window = HandwritingSampler.of(recorded).write(
+        text, POINTS * len(text), bias=0.5, seed=2
+    )
     window = window[:, 0].numpy()
     end = len(line.window)
     np.testing.assert_allclose(line.strokes / GRAIN, points[:end, 0, :2], atol=0.501 / GRAIN)
@@ -96,12 +105,12 @@ def test_a_line_for_the_page_is_what_the_network_wrote_in_small_numbers(recorded
 
 
 def test_a_line_ends_soon_after_its_window_has_passed_the_text(recorded, monkeypatch):
-    pen = Pen.of(recorded)
+    pen = HandwritingSampler.of(recorded)
     points = pen.write("a" * 12, 100).points
     early = torch.tensor([1.0, 6.0, 2.0])  # that a window goes back in the midst says nothing
     window = torch.cat((early, torch.linspace(2, 9, 57), torch.full((40,), 5.0)))[:, None]
-    monkeypatch.setattr(Pen, "of", lambda record: pen)
-    monkeypatch.setattr(Pen, "write", lambda *args, **named: Written(points, window))
+    monkeypatch.setattr(HandwritingSampler, "of", lambda record: pen)
+    monkeypatch.setattr(HandwritingSampler, "write", lambda *args, **named: Samples(points, window))
     assert len(write(recorded, "a" * 12).window) == 60 + LAST
 
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from lnlab.datasets import Dataset
 from lnlab.experiments.landscape import NORMS, Settings
-from lnlab.experiments.landscape.run import FACTORS, Landscape, LandscapeRun
+from lnlab.experiments.landscape.run import FACTORS, LandscapeRun, LossLandscape
 from lnlab.training import train
 
 SMALL = {"hidden": (6, 5, 4), "batch_size": 8, "epochs": 2, "measured_cases": 20, "eps": 0.1,
@@ -44,7 +44,7 @@ def logits(norm, parameters, x, eps):
 def test_loss_and_gradient_at_other_weights_are_those_of_pytorchs_functions(norm, data):
     run = LandscapeRun(Settings(norm=norm, **SMALL), data, seed=1)
     x, y = run.x[:20], run.y[:20]
-    landscape = Landscape(run.model, x, y)
+    landscape = LossLandscape(run.model, x, y)
     weights = landscape.weights + 0.1 * np.random.default_rng(0).normal(size=landscape.weights.size)
     result, gradient = landscape(weights)
     shapes = [p.shape for p in run.model.parameters()]
@@ -61,7 +61,7 @@ def test_loss_and_gradient_at_other_weights_are_those_of_pytorchs_functions(norm
 @pytest.mark.parametrize("norm", NORMS)
 def test_each_layer_has_its_weights_and_those_of_its_norm(norm, data):
     run = LandscapeRun(Settings(norm=norm, **SMALL), data)
-    layers = Landscape(run.model, run.x, run.y).layers
+    layers = LossLandscape(run.model, run.x, run.y).layers
     of_norm = {"none": 0, "rms": 1}.get(norm, 2)
     sizes = [(a + 1) * b + of_norm * b for a, b in ((7, 6), (6, 5), (5, 4))] + [5 * 3]
     assert [part.stop - part.start for part in layers] == sizes
@@ -77,7 +77,7 @@ def test_a_run_measures_the_change_of_upper_gradients_and_leaves_the_model_as_it
         result = run.measure()
     assert all(torch.equal(v, before[k]) for k, v in run.model.state_dict().items())
     # The gradient of the logits' layer before and after all below have taken their step.
-    landscape = Landscape(run.model, run.x[:20], run.y[:20])
+    landscape = LossLandscape(run.model, run.x[:20], run.y[:20])
     here, last = landscape.weights, landscape.layers[-1]
     g = landscape(here)[1]
     ahead = here - 0.2 * g
@@ -92,7 +92,7 @@ def test_a_run_measures_the_change_of_upper_gradients_and_leaves_the_model_as_it
 def test_moments_are_those_of_what_goes_into_a_layer(data):
     run = LandscapeRun(Settings(norm="none", **SMALL), data, seed=3)
     result = run._landscape()
-    landscape = Landscape(run.model, run.x[:20], run.y[:20])
+    landscape = LossLandscape(run.model, run.x[:20], run.y[:20])
     here = landscape.weights
     after = here - 0.2 * landscape(here)[1]
     x, layer = run.x[:20].double().numpy(), landscape.layers[0]

@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 
 from lnlab.datasets.gutenberg_prose import Book, Prose
 from lnlab.datasets.sentence_tasks import Tasks
-from lnlab.experiments.skip_thoughts import Material, tasks
+from lnlab.experiments.skip_thoughts import SkipThoughtsData, tasks
 from lnlab.experiments.skip_thoughts import run as skip
 from lnlab.experiments.skip_thoughts.run import Settings, SkipThoughtsRun
 from lnlab.training import train
@@ -48,7 +48,7 @@ def sentences():
     rows = {name: tuple((k % 2, sentence()) for k in range(40)) for name in ("mr", "cr", "subj")}
     pairs = tuple((int(k < 15), sentence(), sentence()) for k in range(40))
     made = Tasks("sentence_tasks", caption_pairs=pairs, sha256="1" * 64, **rows)
-    return Material(Prose("gutenberg_prose", books, "0" * 64), made)
+    return SkipThoughtsData(Prose("gutenberg_prose", books, "0" * 64), made)
 
 
 class ByHand:

@@ -12,7 +12,7 @@ import torch
 
 from lnlab.experiments._weights import pack
 from lnlab.experiments.transformer import Settings, ablation
-from lnlab.experiments.transformer.reader import Reader
+from lnlab.experiments.transformer.reader import TrainedTransformer
 from lnlab.experiments.transformer.run import TransformerRun
 from tests.cases.transformer import SMALL, words
 
@@ -37,7 +37,7 @@ def record():
 
 @pytest.fixture(scope="module")
 def reader(record):
-    return Reader.of(record)
+    return TrainedTransformer.of(record)
 
 
 def by_hand(switch, x, gain, bias, constant, eps):

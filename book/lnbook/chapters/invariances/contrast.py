@@ -53,7 +53,7 @@ def altered(X: np.ndarray, change: str, amount: float) -> np.ndarray:
     return amount * X if change == "contrast" else X + amount
 
 
-class Readers:
+class DigitClassifiers:
     """Networks that classify digits, one per norm.
 
     Args:

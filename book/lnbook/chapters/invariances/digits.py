@@ -27,7 +27,9 @@ LABELS = {"contrast": "contrast factor", "brightness": "brightness shift"}
 PLACES = tuple(i / 4 for i in range(25))
 
 
-def draw_contrast(readers: contrast.Readers, change: str, place: float) -> list[go.Figure]:
+def draw_contrast(
+    classifiers: contrast.DigitClassifiers, change: str, place: float
+) -> list[go.Figure]:
     """Draw one digit, and the test error of each network over all amounts."""
     amounts = AMOUNTS[change]
     ticks = [0, (len(amounts) - 1) // 2, len(amounts) - 1]
@@ -35,7 +37,7 @@ def draw_contrast(readers: contrast.Readers, change: str, place: float) -> list[
     for kind, (label, color, dash) in READERS.items():
         figure.add_scatter(
             x=PLACES,
-            y=[readers.error(kind, change, amount_at(change, p)) for p in PLACES],
+            y=[classifiers.error(kind, change, amount_at(change, p)) for p in PLACES],
             mode="lines",
             name=label,
             line={"color": color, "dash": dash, "width": 5 if kind == "batch" else 2},
@@ -53,11 +55,11 @@ def draw_contrast(readers: contrast.Readers, change: str, place: float) -> list[
         yaxis={"range": [0, 100], "ticksuffix": "%"},
         shapes=[cursor(place)],
     )
-    return [_digit(readers, change, amount_at(change, place)), label_ends(figure)]
+    return [_digit(classifiers, change, amount_at(change, place)), label_ends(figure)]
 
 
-def _digit(readers: contrast.Readers, change: str, amount: float) -> go.Figure:
-    shown = np.clip(contrast.altered(readers.X[1], change, amount), 0, 1).reshape(8, 8)
+def _digit(classifiers: contrast.DigitClassifiers, change: str, amount: float) -> go.Figure:
+    shown = np.clip(contrast.altered(classifiers.X[1], change, amount), 0, 1).reshape(8, 8)
     figure = go.Figure(
         go.Heatmap(
             z=shown,  # as a camera shows it in both themes: 0 is black, more is whiter
@@ -78,10 +80,10 @@ def _digit(readers: contrast.Readers, change: str, amount: float) -> go.Figure:
     return figure
 
 
-def describe_contrast(readers: contrast.Readers, change: str, place: float) -> str:
+def describe_contrast(classifiers: contrast.DigitClassifiers, change: str, place: float) -> str:
     """Say the test errors."""
     errors = [
-        f"{READERS[kind][0]} {readers.error(kind, change, amount_at(change, place)):.1f}%"
+        f"{READERS[kind][0]} {classifiers.error(kind, change, amount_at(change, place)):.1f}%"
         for kind in READERS
     ]
     amount = amount_text(change, place)

@@ -10,7 +10,7 @@ from lnbook.chapters.lstm_gru.lstm import Params, State, squash, summed_inputs
 from lnlib import cells
 
 
-class Started:
+class InitialStatistics:
     """Gates, output and gradients of an LN-LSTM at initialization.
 
     Args:

@@ -1,6 +1,6 @@
 """One step of an LSTM, its versions, its gains, and what it learns."""
 
-from lnbook.chapters.lstm_gru.at_start import Started
+from lnbook.chapters.lstm_gru.at_start import InitialStatistics
 from lnbook.chapters.lstm_gru.gates import SPREAD, SPREADS, SQUASH, saturated, spreads
 from lnbook.chapters.lstm_gru.ink import INK, parts
 from lnbook.chapters.lstm_gru.learning import (
@@ -8,7 +8,7 @@ from lnbook.chapters.lstm_gru.learning import (
     LEARNED,
     SIDE_BY_SIDE,
     STEP_NAMES,
-    Learned,
+    SequentialDigitRuns,
     comparison,
 )
 from lnbook.chapters.lstm_gru.lstm import finish, parameters
@@ -24,6 +24,7 @@ from lnbook.chapters.lstm_gru.versions import (
 
 __all__ = [
     "CELLS", "INK", "LEARNED", "MISTAKES", "SIDE_BY_SIDE", "SPREAD", "SPREADS", "SQUASH",
-    "STEP_NAMES", "WIDTHS", "Learned", "Started", "apart", "comparison", "finish", "mistakes",
-    "outputs", "parameters", "parts", "saturated", "seen", "spreads", "versions",
+    "STEP_NAMES", "WIDTHS", "InitialStatistics", "SequentialDigitRuns", "apart", "comparison",
+    "finish", "mistakes", "outputs", "parameters", "parts", "saturated", "seen", "spreads",
+    "versions",
 ]  # fmt: skip

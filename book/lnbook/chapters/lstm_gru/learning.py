@@ -28,7 +28,7 @@ RANGES = {"train_nll": (0.00007, 5), "test_error": (0.4, 98)}
 COMPARED = ("layer", "none")
 
 
-class Learned:
+class SequentialDigitRuns:
     """Recorded runs of sequential digits, one curve a seed.
 
     A norm is ``layer`` or ``none``. Runs of layer norm in another form, or from other gains or
@@ -93,7 +93,9 @@ def _norm(chosen: dict[str, Any]) -> str:
     return ", ".join(unusual)
 
 
-def draw_learned(learned: Learned, epoch: float, cell: str, step: str) -> list[go.Figure]:
+def draw_learned(
+    learned: SequentialDigitRuns, epoch: float, cell: str, step: str
+) -> list[go.Figure]:
     """Draw training NLL and test error over epochs, with a cursor at ``epoch``.
 
     A line is the mean of the seeds, its band reaches from the lowest to the highest.
@@ -101,7 +103,9 @@ def draw_learned(learned: Learned, epoch: float, cell: str, step: str) -> list[g
     return [_learned(learned, name, epoch, cell, step) for name in MEASURES]
 
 
-def _learned(learned: Learned, name: str, epoch: float, cell: str, step: str) -> go.Figure:
+def _learned(
+    learned: SequentialDigitRuns, name: str, epoch: float, cell: str, step: str
+) -> go.Figure:
     figure, epochs = go.Figure(), learned.epochs(cell, step)
     for norm in COMPARED:
         curves = np.maximum(learned.curves(cell, step, norm, name), RANGES[name][0])
@@ -138,7 +142,7 @@ def _axes(figure: go.Figure, name: str, until: float) -> None:
     )
 
 
-def describe_learned(learned: Learned, epoch: float, cell: str, step: str) -> str:
+def describe_learned(learned: SequentialDigitRuns, epoch: float, cell: str, step: str) -> str:
     """Say the mean loss and error of both at the cursor."""
     epoch = min(epoch, float(learned.epochs(cell, step)[-1]))
     texts = [
@@ -161,7 +165,7 @@ def _epochs(epoch: float) -> str:
     return f"{epoch:.3g} epoch{'s' * (epoch != 1)}"
 
 
-def comparison(learned: Learned) -> Table:
+def comparison(learned: SequentialDigitRuns) -> Table:
     """Tabulate the updates to the targets and the final error, with and without layer norm.
 
     :mod:`lnlab.comparison` has the protocol. Labels are corrected for all of the table.

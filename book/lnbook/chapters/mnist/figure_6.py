@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, Cell, MNISTRuns
+from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, MNISTRuns, RunKey
 from lnbook.chapters.mnist.words import (
     UNITS,
     epoch_text,
@@ -33,7 +33,7 @@ def stops(runs: MNISTRuns) -> list[float]:
 
     Where runs have ended that are shorter than the others, it stops less often.
     """
-    epochs = runs.among(Cell(norm, 4) for norm in runs.norms).common()
+    epochs = runs.among(RunKey(norm, 4) for norm in runs.norms).common()
     first = epochs[(epochs > 0) & (epochs < 1)]
     later = np.arange(runs.last_common_epoch + LATER, runs.last_epoch + 1, LATER)
     return [0.0, *first[4::5].tolist(), *epochs[epochs >= 1].tolist(), *later.tolist()]
@@ -60,7 +60,7 @@ def describe(runs: MNISTRuns, epoch: float, norms: Sequence[str], until: float) 
     """Say the mean loss and error of each norm at the cursor, or at its end."""
     epoch, sentences = min(epoch, until), []
     for size in FIGURE_6_SIZES:
-        parts = [_standing(runs, Cell(n, size), epoch) for n in norms]
+        parts = [_standing(runs, RunKey(n, size), epoch) for n in norms]
         sentences.append(f"at batch size {size}, {'; '.join(parts)}")
     return f"Training NLL and test error after {epoch_text(epoch)}: {', and '.join(sentences)}."
 
@@ -73,7 +73,7 @@ FIGURE_6 = Picture(
 )
 
 
-def _standing(runs: MNISTRuns, cell: Cell, epoch: float) -> str:
+def _standing(runs: MNISTRuns, cell: RunKey, epoch: float) -> str:
     last_epoch = min(epoch, runs.end(cell))
     nll, error = (runs.at(last_epoch, cell, name).mean() for name in ("train_nll", "test_error"))
     ended = f" after {last_epoch:g}" if last_epoch < epoch else ""
@@ -91,22 +91,22 @@ def _panel(
 ) -> go.Figure:
     figure = go.Figure()
     for norm in norms:
-        cell = Cell(norm, size)
+        cell = RunKey(norm, size)
         values = spread(runs.curves(cell, name))
         hover = f"epoch %{{x:.3g}}: %{{y:.3g}}{suffix(UNITS[name])}"
         band(figure, runs.epochs(cell), values, NORMS[norm], hover)
     for norm in norms:
-        last_epoch = min(epoch, runs.end(Cell(norm, size)))
+        last_epoch = min(epoch, runs.end(RunKey(norm, size)))
         figure.add_scatter(
             x=[last_epoch],
-            y=[runs.at(last_epoch, Cell(norm, size), name).mean()],
+            y=[runs.at(last_epoch, RunKey(norm, size), name).mean()],
             mode="markers",
             marker={"color": NORMS[norm][1], "size": 10},
             hoverinfo="skip",
             showlegend=False,
         )
     # One range for both batch sizes: side by side they can be compared by eye.
-    shown = [runs.curves(Cell(n, s), name) for n in runs.norms for s in FIGURE_6_SIZES]
+    shown = [runs.curves(RunKey(n, s), name) for n in runs.norms for s in FIGURE_6_SIZES]
     figure.update_layout(
         title=title,
         height=300,

@@ -6,7 +6,7 @@ from lnbook.chapters.mnist.differences import at_the_end
 from lnbook.chapters.mnist.figure_6 import FIGURE_6, stops
 from lnbook.chapters.mnist.origin import origin
 from lnbook.chapters.mnist.rates import rates
-from lnbook.chapters.mnist.runs import RATE, Cell, MNISTRuns
+from lnbook.chapters.mnist.runs import RATE, MNISTRuns, RunKey
 from lnbook.chapters.mnist.sizes import BATCH_SIZES
 
 __all__ = [
@@ -15,8 +15,8 @@ __all__ = [
     "FIGURE_6",
     "RATE",
     "SIZES_DRAWN",
-    "Cell",
     "MNISTRuns",
+    "RunKey",
     "at_the_end",
     "origin",
     "rates",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, RATE, Cell, MNISTRuns
+from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, RATE, MNISTRuns, RunKey
 from lnbook.figures.plots import NORMS
 from lnbook.figures.table import Table, day
 
@@ -13,7 +13,7 @@ from lnbook.figures.table import Table, day
 def origin(runs: MNISTRuns) -> Table:
     """Say what made the records: one row for each part of the chapter."""
 
-    def part(cell: Cell) -> str:
+    def part(cell: RunKey) -> str:
         if cell.rate != RATE:
             return "Learning rates"
         return "Figure 6" if cell.batch_size in FIGURE_6_SIZES else "Batch sizes"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lnbook.chapters.mnist.runs import Cell, MNISTRuns
+from lnbook.chapters.mnist.runs import MNISTRuns, RunKey
 from lnbook.chapters.mnist.words import (
     bounds_of,
     epoch_text,
@@ -25,7 +25,9 @@ def best_rate(runs: MNISTRuns, norm: str, epoch: float) -> float:
 
     The choice looks at training cases alone, never at the test cases it is then judged by.
     """
-    return min(runs.swept_rates, key=lambda r: runs.at(epoch, Cell(norm, 4, r), "train_nll").mean())
+    return min(
+        runs.swept_rates, key=lambda r: runs.at(epoch, RunKey(norm, 4, r), "train_nll").mean()
+    )
 
 
 def rates(runs: MNISTRuns) -> Table:
@@ -39,7 +41,7 @@ def rates(runs: MNISTRuns) -> Table:
     columns = [[text for text, *_ in lines]]
     for name in ("train_nll", "test_error"):
         results = [
-            runs.difference(end, Cell("layer", 4, of_layer), Cell(norm, 4, of_other), name)
+            runs.difference(end, RunKey("layer", 4, of_layer), RunKey(norm, 4, of_other), name)
             for _, norm, (of_layer, of_other) in lines
         ]
         columns += [labels(results), [with_bounds(d, name) for d in results]]

@@ -12,7 +12,7 @@ RATE = 1e-3  # learning rate of the runs of figure 6, Adam's default
 FIGURE_6_SIZES = (128, 4)  # batch sizes
 
 
-class Cell(NamedTuple):
+class RunKey(NamedTuple):
     """The settings that the runs of a group share; only the seed differs."""
 
     norm: str
@@ -25,7 +25,7 @@ class Cell(NamedTuple):
 
 
 class MNISTRuns(RecordedRuns):
-    """Recorded runs of section 6.6, a group for each :class:`Cell`.
+    """Recorded runs of section 6.6, a group for each :class:`RunKey`.
 
     Args:
         records: As :func:`lnlab.records.read_all` returns them, of any norms, batch sizes,
@@ -38,20 +38,20 @@ class MNISTRuns(RecordedRuns):
     @property
     def norms(self) -> list[str]:
         """The norms of figure 6: those recorded at both of its batch sizes."""
-        return [n for n in NORMS if all(Cell(n, size) in self.groups for size in FIGURE_6_SIZES)]
+        return [n for n in NORMS if all(RunKey(n, size) in self.groups for size in FIGURE_6_SIZES)]
 
     @property
     def swept_rates(self) -> list[float]:
         """The learning rates at which every norm of the sweep ran with batches of 4."""
         rates = sorted({c.rate for c in self.groups if c.batch_size == 4})
-        return [r for r in rates if all(Cell(n, 4, r) in self.groups for n in self.swept_norms)]
+        return [r for r in rates if all(RunKey(n, 4, r) in self.groups for n in self.swept_norms)]
 
     @property
     def swept_norms(self) -> list[str]:
         """The norms that ran with more than one learning rate at batch size 4."""
         return [n for n in NORMS if len({c.rate for c in self._at_four(n)}) > 1]
 
-    def _at_four(self, norm: str) -> list[Cell]:
+    def _at_four(self, norm: str) -> list[RunKey]:
         return [c for c in self.groups if (c.norm, c.batch_size) == (norm, 4)]
 
     @property
@@ -66,7 +66,7 @@ class MNISTRuns(RecordedRuns):
                 "Runs: no sweep over learning rates was given; record it with: python -m lnlab "
                 "replay mnist --norm layer batch --batch-size 4 --learning-rate RATE RATE …"
             )
-        return self.among(Cell(n, 4, r) for n in self.swept_norms for r in self.swept_rates)
+        return self.among(RunKey(n, 4, r) for n in self.swept_norms for r in self.swept_rates)
 
     @property
     def size_sweep(self) -> MNISTRuns:
@@ -91,18 +91,18 @@ class MNISTRuns(RecordedRuns):
     @property
     def last_common_epoch(self) -> float:
         """The last epoch that all runs of figure 6 have reached."""
-        return float(min(self.end(Cell(n, size)) for n in self.norms for size in FIGURE_6_SIZES))
+        return float(min(self.end(RunKey(n, size)) for n in self.norms for size in FIGURE_6_SIZES))
 
     @property
     def last_epoch(self) -> float:
         """The last epoch of the longest runs of figure 6."""
-        return float(max(self.end(Cell(n, size)) for n in self.norms for size in FIGURE_6_SIZES))
+        return float(max(self.end(RunKey(n, size)) for n in self.norms for size in FIGURE_6_SIZES))
 
-    def end(self, cell: Cell) -> float:
+    def end(self, cell: RunKey) -> float:
         """Return the last epoch of a cell's runs."""
         return float(self.epochs(cell)[-1])
 
-    def runs(self, cell: Cell) -> list[Record]:
+    def runs(self, cell: RunKey) -> list[Record]:
         """Return the records of a cell, sorted by seed.
 
         Raises:
@@ -116,5 +116,5 @@ class MNISTRuns(RecordedRuns):
         return self.groups[cell]
 
 
-def _cell(settings: dict[str, Any]) -> Cell:
-    return Cell(settings["norm"], settings["batch_size"], settings["learning_rate"])
+def _cell(settings: dict[str, Any]) -> RunKey:
+    return RunKey(settings["norm"], settings["batch_size"], settings["learning_rate"])

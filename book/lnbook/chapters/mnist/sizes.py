@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.mnist.runs import Cell, MNISTRuns
+from lnbook.chapters.mnist.runs import MNISTRuns, RunKey
 from lnbook.chapters.mnist.words import (
     NAMES,
     UNITS,
@@ -31,7 +31,7 @@ def _over_sizes(runs: MNISTRuns, name: str) -> go.Figure:
     figure, sizes, epoch = go.Figure(), runs.batch_sizes(), runs.common()[-1]
     for norm in (n for n in NORMS if runs.batch_sizes(n)):
         x = runs.batch_sizes(norm)
-        values = [spread(runs.at(epoch, Cell(norm, s), name)) for s in x]
+        values = [spread(runs.at(epoch, RunKey(norm, s), name)) for s in x]
         hover = f"batch size %{{x}}: %{{y:.3g}}{suffix(UNITS[name])}"
         band(figure, x, np.transpose(values), NORMS[norm], hover, "lines+markers")
     names = ["test_error"] if name == "test_error" else ["train_nll", "test_nll"]
@@ -58,7 +58,7 @@ def describe_sizes(runs: MNISTRuns, nll: str) -> str:
     epoch = runs.common()[-1]
     for norm in (n for n in NORMS if runs.batch_sizes(n)):
         errors, nlls = (
-            {s: runs.at(epoch, Cell(norm, s), name).mean() for s in runs.batch_sizes(norm)}
+            {s: runs.at(epoch, RunKey(norm, s), name).mean() for s in runs.batch_sizes(norm)}
             for name in ("test_error", nll)
         )
         least, most = min(errors, key=errors.get), max(errors, key=errors.get)

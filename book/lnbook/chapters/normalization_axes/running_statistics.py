@@ -34,7 +34,7 @@ def batches(batch_size: int) -> np.ndarray:
 
 
 @cache
-def stream(momentum: float, batch_size: int) -> running.Stream:
+def stream(momentum: float, batch_size: int) -> running.RunningStatistics:
     """Follow one feature through 40 batches.
 
     Args:

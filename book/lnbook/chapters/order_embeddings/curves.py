@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.order_embeddings.runs import DIRECTIONS, NORMS, Cell, OrderEmbeddingsRuns
+from lnbook.chapters.order_embeddings.runs import DIRECTIONS, NORMS, OrderEmbeddingsRuns, RunKey
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS as STYLES
@@ -64,7 +64,7 @@ def draw_rates(runs: OrderEmbeddingsRuns, point: int) -> list[go.Figure]:
     """Draw the mean recall by learning rate at one point of training."""
     figure = go.Figure()
     for norm in NORMS:
-        cells = [Cell(norm, rate) for rate in runs.rates]
+        cells = [RunKey(norm, rate) for rate in runs.rates]
         values = [spread(runs.score(cell)[:, point]) for cell in cells]
         hover = "learning rate %{x:g}: %{y:.1f}%"
         band(figure, runs.rates, np.transpose(values), STYLES[norm], hover, "lines+markers")
@@ -97,10 +97,10 @@ def describe_rates(runs: OrderEmbeddingsRuns, point: int) -> str:
     """Describe the mean recall at each learning rate."""
     sentences = []
     for norm in NORMS:
-        scores = {rate: runs.score(Cell(norm, rate))[:, point].mean() for rate in runs.rates}
+        scores = {rate: runs.score(RunKey(norm, rate))[:, point].mean() for rate in runs.rates}
         each = ", ".join(f"{score:.0f}% at {rate:g}" for rate, score in scores.items())
         sentences.append(f"{STYLES[norm][0]}: {each}")
-    counts = {len(runs.seeds(Cell(norm, rate))) for norm in NORMS for rate in runs.rates}
+    counts = {len(runs.seeds(RunKey(norm, rate))) for norm in NORMS for rate in runs.rates}
     seeds = " or ".join(map(str, sorted(counts)))
     return f"After {runs.updates[point]:,} updates, mean of {seeds} seeds: {'; '.join(sentences)}."
 

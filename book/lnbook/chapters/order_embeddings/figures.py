@@ -9,7 +9,7 @@ from lnbook.chapters.order_embeddings.penalty import (
     penalty_matrix,
     vectors,
 )
-from lnbook.chapters.order_embeddings.runs import CUTS, Cell, OrderEmbeddingsRuns
+from lnbook.chapters.order_embeddings.runs import CUTS, OrderEmbeddingsRuns, RunKey
 
 __all__ = [
     "CURVES",
@@ -17,8 +17,8 @@ __all__ = [
     "PAPER",
     "PENALTY",
     "RATES",
-    "Cell",
     "OrderEmbeddingsRuns",
+    "RunKey",
     "captions",
     "penalties",
     "penalty_matrix",

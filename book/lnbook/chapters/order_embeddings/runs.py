@@ -14,7 +14,7 @@ CUTS = (1, 5, 10)
 NORMS = ("none", "layer")
 
 
-class Cell(NamedTuple):
+class RunKey(NamedTuple):
     """Settings that all runs of a group share; only the seed differs."""
 
     norm: str
@@ -26,7 +26,7 @@ class Cell(NamedTuple):
 
 
 class OrderEmbeddingsRuns(RecordedRuns):
-    """Recorded runs of section 6.1, a group for each :class:`Cell`.
+    """Recorded runs of section 6.1, a group for each :class:`RunKey`.
 
     Args:
         records: As :func:`lnlab.records.read_all` returns them. Runs that keep vectors are
@@ -39,13 +39,13 @@ class OrderEmbeddingsRuns(RecordedRuns):
     def __init__(self, records: Sequence[Record]):
         full = [r for r in records if "keep" not in r["settings"]]
         command = "python -m lnlab replay order_embeddings"
-        super().__init__(full, lambda s: Cell(s["norm"], s["learning_rate"]), command)
+        super().__init__(full, lambda s: RunKey(s["norm"], s["learning_rate"]), command)
 
     @property
     def rates(self) -> list[float]:
         """The learning rates at which both norms ran."""
         rates = sorted({cell.rate for cell in self.groups})
-        return [r for r in rates if all(Cell(norm, r) in self.groups for norm in NORMS)]
+        return [r for r in rates if all(RunKey(norm, r) in self.groups for norm in NORMS)]
 
     @property
     def updates(self) -> np.ndarray:
@@ -54,11 +54,11 @@ class OrderEmbeddingsRuns(RecordedRuns):
         each = cases["train_captions"] // cases["train_images"]
         return (self.epochs() * each * (cases["train_images"] // batch)).round().astype(int)
 
-    def score(self, cell: Cell) -> np.ndarray:
+    def score(self, cell: RunKey) -> np.ndarray:
         """Return the mean validation R@1, R@5 and R@10 of images, ``(seeds, points)``, in %."""
         return 100 * np.mean([self.curves(cell, f"val_image_recall_{k}") for k in CUTS], axis=0)
 
-    def best(self, norm: str) -> Cell:
+    def best(self, norm: str) -> RunKey:
         """Return a norm's group with the highest best score per run, averaged over seeds."""
-        cells = [Cell(norm, rate) for rate in self.rates]
+        cells = [RunKey(norm, rate) for rate in self.rates]
         return max(cells, key=lambda cell: self.score(cell).max(1).mean())

@@ -54,7 +54,7 @@ def _name(character: str) -> str:
     return "the space" if character == " " else f"“{character}”"
 
 
-class Trained:
+class TrainedTransformers:
     """What the recorded transformers do with :data:`LINE`.
 
     Args:

@@ -8,7 +8,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     DEPTHS,
     INITIALIZATIONS,
     RATES,
-    Cell,
+    RunKey,
     TransformerRuns,
 )
 from lnbook.chapters.pre_norm_post_norm.start import last_gradients
@@ -111,7 +111,7 @@ def at_start(runs: TransformerRuns) -> Table:
 
 
 def _post(runs: TransformerRuns, name: str, rate: float, warm_up: int) -> np.ndarray | None:
-    return runs.loss(Cell(name, "post", DEPTH, rate, warm_up))
+    return runs.loss(RunKey(name, "post", DEPTH, rate, warm_up))
 
 
 def needs_warm_up(runs: TransformerRuns, name: str) -> str:
@@ -128,13 +128,13 @@ def small_rate(runs: TransformerRuns, name: str) -> str:
 
 def pre_needs_none(runs: TransformerRuns, name: str) -> str:
     """Count: at 1e-3 pre-norm ends alike with and without warm-up."""
-    pair = [runs.loss(Cell(name, "pre", DEPTH, 1e-3, k)) for k in (0, 60)]
+    pair = [runs.loss(RunKey(name, "pre", DEPTH, 1e-3, k)) for k in (0, 60)]
     return _count(pair, lambda without, warm: np.abs(without - warm) < LIKE)
 
 
 def wider(runs: TransformerRuns, name: str) -> str:
     """Count: at the highest rate pre-norm trains and post-norm is stuck, warm-up or not."""
-    cells = [Cell(name, k, DEPTH, RATES[-1], w) for k in ("post", "pre") for w in (0, 60)]
+    cells = [RunKey(name, k, DEPTH, RATES[-1], w) for k in ("post", "pre") for w in (0, 60)]
     return _count(
         [runs.loss(c) for c in cells],
         lambda *four: stuck(four[0]) & stuck(four[1]) & ~stuck(four[2]) & ~stuck(four[3]),

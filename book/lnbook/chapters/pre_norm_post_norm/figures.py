@@ -10,7 +10,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     RATES,
     UNIGRAM,
     WARM_UPS,
-    Cell,
+    RunKey,
     TransformerRuns,
 )
 from lnbook.chapters.pre_norm_post_norm.start import START
@@ -37,7 +37,7 @@ __all__ = [
     "STREAM",
     "UNIGRAM",
     "WARM_UPS",
-    "Cell",
+    "RunKey",
     "TransformerRuns",
     "ablated_loss",
     "at_best",

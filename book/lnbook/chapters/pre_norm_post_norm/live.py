@@ -13,7 +13,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     KINDS,
     UNIGRAM,
     UNIGRAM_LABEL,
-    Cell,
+    RunKey,
     TransformerRuns,
 )
 from lnbook.explorer.figure_spec import Picture
@@ -27,7 +27,7 @@ TEXTS = {"tiny_shakespeare": "tiny Shakespeare", "python_topics": "Python's own 
 
 def recorded_run(runs: TransformerRuns, place: str, warm_up: int) -> list[Point]:
     """Return the same of a recorded run, which has read tiny Shakespeare."""
-    cell = Cell("xavier", place, 12, 1e-3, warm_up)
+    cell = RunKey("xavier", place, 12, 1e-3, warm_up)
     lines = {"unigram": UNIGRAM, "bigram": BIGRAM, "text": "tiny_shakespeare"}
     losses = runs.trained.curves(cell, "val_nll")[0]
     return [

@@ -10,7 +10,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     STUCK,
     UNIGRAM,
     UNIGRAM_LABEL,
-    Cell,
+    RunKey,
     TransformerRuns,
 )
 from lnbook.diagrams.rivers import PLACEMENTS, Gauge, State, number
@@ -43,7 +43,7 @@ def state(runs: TransformerRuns, placement: str, initialization: str) -> State:
     """Return what is recorded of one place and initialization, means over the seeds."""
     results = [runs.start(initialization, placement, DEPTH, n) for n in ("deviation", "gradient")]
     losses = {
-        label: runs.loss(Cell(initialization, placement, DEPTH, RATE, warm_up))
+        label: runs.loss(RunKey(initialization, placement, DEPTH, RATE, warm_up))
         for warm_up, label in MARKS.items()
     }
     widths, bars = (None if f is None else f.mean(0).tolist() for f in results)

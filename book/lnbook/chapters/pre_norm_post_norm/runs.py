@@ -45,7 +45,7 @@ KINDS = {
 }
 
 
-class Cell(NamedTuple):
+class RunKey(NamedTuple):
     """What is the same in the runs of a cell; only the seed differs."""
 
     initialization: str
@@ -79,11 +79,11 @@ def is_scheme(settings: dict[str, Any]) -> bool:
     return scaled or settings["place"] not in ("pre", "post", "sandwich")
 
 
-def _cell(settings: dict[str, Any]) -> Cell:
+def _cell(settings: dict[str, Any]) -> RunKey:
     s = settings
     # Records from before there was residual scaling do not name it.
     initialization = s["initialization"] + " scaled" * s.get("residual_scaling", False)
-    return Cell(initialization, kind(s), s["depth"], s["learning_rate"], s["warm_up"])
+    return RunKey(initialization, kind(s), s["depth"], s["learning_rate"], s["warm_up"])
 
 
 class TransformerRuns:
@@ -109,14 +109,14 @@ class TransformerRuns:
         self.trained = RecordedRuns(some(lambda s: s["updates_an_epoch"] == 100), _cell, command)
         self.model = some(lambda s: s["ablate"])
 
-    def has(self, cell: Cell) -> bool:
+    def has(self, cell: RunKey) -> bool:
         """Tell whether a cell has been trained and recorded."""
         return cell in self.trained.groups
 
     def _at_start(
         self, initialization: str, kind: str, depth: int
-    ) -> tuple[RecordedRuns, Cell] | None:
-        cell = Cell(initialization, kind, depth)
+    ) -> tuple[RecordedRuns, RunKey] | None:
+        cell = RunKey(initialization, kind, depth)
         if cell in self.starts.groups:
             return self.starts, cell
         # Before the first update a run at another rate is the same run.
@@ -138,11 +138,11 @@ class TransformerRuns:
         result = self._at_start(initialization, kind, depth)
         return None if result is None else _blocks(*result, name, 0)
 
-    def end(self, cell: Cell, name: str) -> np.ndarray | None:
+    def end(self, cell: RunKey, name: str) -> np.ndarray | None:
         """Return the same after the last update, or ``None`` if not recorded."""
         return _blocks(self.trained, cell, name, -1) if self.has(cell) else None
 
-    def loss(self, cell: Cell) -> np.ndarray | None:
+    def loss(self, cell: RunKey) -> np.ndarray | None:
         """Return the last validation loss of each seed in nats, or ``None`` if not recorded."""
         return self.trained.curves(cell, "val_nll")[:, -1] if self.has(cell) else None
 
@@ -165,7 +165,7 @@ class TransformerRuns:
         return self.trained.epochs() * 100
 
 
-def _blocks(runs: RecordedRuns, cell: Cell, name: str, point: int) -> np.ndarray:
+def _blocks(runs: RecordedRuns, cell: RunKey, name: str, point: int) -> np.ndarray:
     first = int(name == "gradient")
     columns = [f"{name}_{k}" for k in range(first, cell.depth + 1)]
     return np.array([runs.curves(cell, column)[:, point] for column in columns]).T

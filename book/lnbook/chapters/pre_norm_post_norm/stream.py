@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.pre_norm_post_norm.runs import (
     INITIALIZATION_NAMES,
     KINDS,
-    Cell,
+    RunKey,
     TransformerRuns,
 )
 from lnbook.explorer.figure_spec import Picture
@@ -33,7 +33,7 @@ def at(
     if when == "start":
         result = runs.start(initialization, kind, DEPTH, name)
     else:
-        result = runs.end(Cell(initialization, kind, DEPTH, RATE, WARM_UP), name)
+        result = runs.end(RunKey(initialization, kind, DEPTH, RATE, WARM_UP), name)
     return result if result is None or name == "deviation" else 100 * result
 
 

@@ -16,7 +16,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     UNIGRAM,
     UNIGRAM_LABEL,
     WARM_UPS,
-    Cell,
+    RunKey,
     TransformerRuns,
 )
 from lnbook.explorer.figure_spec import Picture
@@ -94,7 +94,7 @@ def draw_losses(runs: TransformerRuns, initialization: str, depth: int) -> list[
     return [
         loss_map(
             {
-                short(k): [runs.loss(Cell(initialization, k, depth, r, warm_up)) for r in RATES]
+                short(k): [runs.loss(RunKey(initialization, k, depth, r, warm_up)) for r in RATES]
                 for k in kinds
             },
             warm_up,
@@ -209,7 +209,7 @@ def describe_losses(runs: TransformerRuns, initialization: str, depth: int) -> s
     return f"{text} Diverged: {_listed(gone)}." if gone else text
 
 
-def _listed(cells: list[Cell]) -> str:
+def _listed(cells: list[RunKey]) -> str:
     texts = []
     for kind in dict.fromkeys(c.kind for c in cells):
         of_kind = [c for c in cells if c.kind == kind]
@@ -237,7 +237,7 @@ def draw_curves(
     """Draw the validation loss of 12 blocks over the updates, with unigram and bigram entropy."""
     figure, updates = go.Figure(), runs.updates
     for kind in CURVES:
-        cell = Cell(initialization, kind, 12, rate, warm_up)
+        cell = RunKey(initialization, kind, 12, rate, warm_up)
         if runs.has(cell):
             curves = np.minimum(runs.trained.curves(cell, "val_nll"), TOP)
             hover = "after %{x} updates: %{y:.3f} nats"
@@ -267,7 +267,7 @@ def describe_curves(runs: TransformerRuns, rate: float, warm_up: int, initializa
     """Say where each kind ends."""
     texts = []
     for kind in CURVES:
-        losses = runs.loss(Cell(initialization, kind, 12, rate, warm_up))
+        losses = runs.loss(RunKey(initialization, kind, 12, rate, warm_up))
         if losses is not None:
             texts.append(f"{KINDS[kind][0]} {losses.mean():.2f}")
     with_it = f"with {warm_up} updates of warm-up" if warm_up else "without warm-up"

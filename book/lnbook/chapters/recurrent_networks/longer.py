@@ -30,7 +30,7 @@ def sequences(inputs: str, steps: int, rng: np.random.Generator) -> np.ndarray:
 
 
 @cache
-def longer(trained: int, inputs: str) -> recurrence.OverTime:
+def longer(trained: int, inputs: str) -> recurrence.BatchNormOverTime:
     """Keep statistics of 30 batches of short sequences, then go on to 60 steps.
 
     Args:

@@ -26,7 +26,7 @@ STEPS = 200
 @cache
 def carry(
     form: str, scale: float, nonlinearity: str, inputs: str, gain: float = 1.0, eps: float = 1e-5
-) -> recurrence.Carried:
+) -> recurrence.SequenceOutputs:
     """Run 16 sequences of 200 steps forward, and the gradient of the last state back.
 
     Args:

@@ -22,7 +22,7 @@ ORDER = ("none", "post", "pre", "scaled", "sandwich", "rezero", "layerscale", "d
 LABELS = {key: {**NAMES, "none": "no norm"}[key].partition(" (")[0] for key in ORDER}
 
 
-class Cell(NamedTuple):
+class RunKey(NamedTuple):
     """What is the same in the runs of a cell; only the seed differs."""
 
     scheme: str
@@ -41,11 +41,11 @@ class ResidualSchemeRuns(RecordedRuns):
         command = "python -m lnlab replay transformer"
         super().__init__([r for r in records if _is_compared(r["settings"])], _cell, command)
 
-    def losses(self, cell: Cell) -> np.ndarray | None:
+    def losses(self, cell: RunKey) -> np.ndarray | None:
         """Return the last validation loss of each seed in nats, or ``None`` if not recorded."""
         return self.curves(cell, "val_nll")[:, -1] if cell in self.groups else None
 
-    def best(self, scheme: str) -> tuple[float, Cell]:
+    def best(self, scheme: str) -> tuple[float, RunKey]:
         """Return the lowest mean loss of a scheme over its learning rates and warm-ups."""
         cells = [cell for cell in self.groups if cell.scheme == scheme]
         return min((float(self.losses(cell).mean()), cell) for cell in cells)
@@ -58,20 +58,20 @@ def _is_compared(settings: dict[str, Any]) -> bool:
     return known and all(settings[name] == value for name, value in usual.items())
 
 
-def _cell(settings: dict[str, Any]) -> Cell:
+def _cell(settings: dict[str, Any]) -> RunKey:
     key = _KEYS.get(settings["place"], settings["place"])
     if settings["norm"] == "none":
         key = "none"
     elif settings.get("residual_scaling", False):
         key = "scaled"
-    return Cell(key, settings["learning_rate"], settings["warm_up"])
+    return RunKey(key, settings["learning_rate"], settings["warm_up"])
 
 
 def draw(runs: ResidualSchemeRuns) -> list[go.Figure]:
     """Draw the loss over scheme and learning rate, without warm-up and with it."""
     return [
         loss_map(
-            {name: [runs.losses(Cell(key, rate, warm_up)) for rate in RATES]
+            {name: [runs.losses(RunKey(key, rate, warm_up)) for rate in RATES]
              for key, name in LABELS.items()},
             warm_up,
         )

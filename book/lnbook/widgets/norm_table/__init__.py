@@ -29,7 +29,7 @@ import numpy as np
 from lnbook.display import bundle
 from lnbook.explorer.static_html import dumps, to_json_value
 from lnbook.widgets.base import WidgetFiles
-from lnbook.widgets.norm_table.live import Card
+from lnbook.widgets.norm_table.live import LiveTable
 from lnbook.widgets.norm_table.reading import Reading, read
 from lnbook.widgets.norm_table.state import (
     EPS,
@@ -227,7 +227,7 @@ class NormTable:
 
     def widget(self) -> Any:
         """Build the live widget: fields to type into, choices, tables, sentences."""
-        return Card(self).box()
+        return LiveTable(self).box()
 
     def __repr__(self) -> str:
         """Return the start as aligned text."""

@@ -49,7 +49,7 @@ def draw(rng: np.random.Generator, B: int, F: int) -> list[list[str]]:
     return [[exact(round(v, 1 if v < -9.9 else 2)) for v in row] for row in x]
 
 
-class Card:
+class LiveTable:
     """The live sheet; every change is computed anew.
 
     Args:

@@ -22,7 +22,7 @@ from lnlib.nn.kernels.autograd_norms import _chunks
 from lnlib.nn.kernels.cpu import build
 from lnlib.nn.kernels.cpu.build import Library
 from lnlib.nn.kernels.once_differentiable import once_differentiable
-from lnlib.nn.kernels.reference import Product
+from lnlib.nn.kernels.reference import InputProduct
 from lnlib.nn.kernels.spec import Norm, Spec
 
 SOURCE = Path(__file__).with_suffix(".cpp")
@@ -64,7 +64,7 @@ def run(
     weight_hh: Tensor,
     norms: Sequence[Norm],
     *,
-    product: Product | None = None,
+    product: InputProduct | None = None,
 ) -> tuple[Tensor, ...]:
     """Return what :func:`.reference.run` does; with a ``product``, ``inputs`` are what it is of."""
     library, why = _load()

@@ -208,7 +208,7 @@ def test_tensors_without_numbers_give_shapes(built, calls):
 
 def run(inputs, h, weight, gain, weight_x=None):
     """A simple network, by the compiled path if that can."""
-    product = reference.Product(x(5, 5) if weight_x is None else weight_x, None, ())
+    product = reference.InputProduct(x(5, 5) if weight_x is None else weight_x, None, ())
     given = Spec("rnn"), inputs, [2] * 4, [h], weight, [(gain, None)]
     return kernels.run("compiled", *given, product)[0]
 

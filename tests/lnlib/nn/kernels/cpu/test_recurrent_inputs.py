@@ -30,7 +30,7 @@ def with_product(kind, options, sizes, H, features, missing=()):
         if kind == "gru" or (kind, form) == ("rnn", "paper")
         else randn(PARTS[kind] * H, seed=4)
     )
-    return case, reference.Product(randn(PARTS[kind] * H, features, seed=3), b, norms)
+    return case, reference.InputProduct(randn(PARTS[kind] * H, features, seed=3), b, norms)
 
 
 def results_and_grads(module, case, product, **more):
@@ -95,7 +95,7 @@ def test_float32_statistics_of_the_inputs_keep_their_digits_far_from_0(built):
     case, product = with_product("lstm", {}, [4], 24, 3)
     product.weight[:, 0] = 1e3  # one number for all gates, and so only their mean
     case.inputs[:, 0] = 3
-    single = reference.Product(
+    single = reference.InputProduct(
         product.weight.float(),
         product.bias.float(),
         tuple(tuple(p.float() for p in norm) for norm in product.norms),

@@ -12,7 +12,7 @@ import pytest
 from lnbook import exercises
 from lnbook.classroom import chapters, checks, homework
 from lnbook.classroom import grade as grading
-from lnbook.classroom.grade import Row, Sandbox, grade, table
+from lnbook.classroom.grade import ExerciseResult, Sandbox, grade, table
 from lnbook.classroom.submissions import find_submissions, read, restore
 from tests.cases import submissions
 
@@ -147,10 +147,10 @@ def test_a_table_on_disk_begins_with_the_byte_order_mark_and_holds_every_row(cou
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "\t=", "\r\n=", " +", "|"])
 def test_no_text_of_a_student_is_a_formula_or_further_cells(start):
-    given = Row(
+    given = ExerciseResult(
         "a", "introduction", "two-units", feedback=f"{start}cmd()", error=f'x";{start}1;\n{start}2'
     )
-    lines = table([given], Row).decode("utf-8-sig").splitlines()
+    lines = table([given], ExerciseResult).decode("utf-8-sig").splitlines()
     assert len(lines) == 2
     (back,) = csv.DictReader(io.StringIO("\n".join(lines)))
     assert back["feedback"].startswith("'")

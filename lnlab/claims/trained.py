@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lnlab import experiments
 from lnlab.claims.finding import Finding, Record, Records
 from lnlab.comparison import WORSENS
 from lnlab.experiments import _arms
@@ -36,7 +36,7 @@ ARM_NAMES = {
     "rms": "RMS norm",
 }
 TASKS = {
-    name: import_module(f"lnlab.experiments.{name}.results").TASK
+    name: experiments.module_of(name, "results").TASK
     for name in (*RECURRENT, "convnet", "landscape")
 }
 

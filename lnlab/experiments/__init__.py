@@ -10,8 +10,17 @@ from __future__ import annotations
 import functools
 import pkgutil
 from importlib import import_module
+from types import ModuleType
 
 from lnlab.experiment import Experiment
+
+#: Modules whose experiment has another name in commands, records and their folders.
+MODULES = {
+    "landscape": "loss_landscape",
+    "noise": "gradient_noise",
+    "sequence": "sequential_mnist",
+    "weights": "weight_growth",
+}
 
 
 def names() -> tuple[str, ...]:
@@ -26,8 +35,14 @@ def names() -> tuple[str, ...]:
 
 @functools.cache
 def _names_in(*folders: str) -> tuple[str, ...]:
-    result = (module.name for module in pkgutil.iter_modules(folders))
-    return tuple(sorted(name for name in result if not name.startswith("_")))
+    experiments = {module: name for name, module in MODULES.items()}
+    modules = (module.name for module in pkgutil.iter_modules(folders))
+    return tuple(sorted(experiments.get(m, m) for m in modules if not m.startswith("_")))
+
+
+def module_of(name: str, part: str = "") -> ModuleType:
+    """Return the module of an experiment, or a part of it such as ``results``."""
+    return import_module(".".join(filter(None, (__name__, MODULES.get(name, name), part))))
 
 
 def find(name: str) -> Experiment:
@@ -38,4 +53,4 @@ def find(name: str) -> Experiment:
     """
     if name not in names():
         raise ValueError(f"find: name must be one of {', '.join(names())}, got {name!r}")
-    return import_module(f"{__name__}.{name}").EXPERIMENT
+    return module_of(name).EXPERIMENT

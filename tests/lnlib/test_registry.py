@@ -10,7 +10,7 @@ import lnlib
 from lnbook.figures import colors, plots
 from lnlab import experiments
 from lnlab.experiments.mnist.steps import compiled
-from lnlab.experiments.sequence import FORMS as SEQUENCE_FORMS
+from lnlab.experiments.sequential_mnist import FORMS as SEQUENCE_FORMS
 from lnlib import cells, invariance, nn, registry
 
 PAPER = {name for name, norm in registry.NORMS.items() if norm.paper}

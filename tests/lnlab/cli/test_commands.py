@@ -9,7 +9,7 @@ import torch
 from lnlab import experiments, records
 from lnlab.claims.trained import TASKS
 from lnlab.cli import invocation, main
-from lnlab.experiments.weights import run as weights
+from lnlab.experiments.weight_growth import run as weights
 
 EXPERIMENTS = experiments.names()
 

@@ -9,7 +9,7 @@ import torch
 
 from lnlab import datasets, experiments, records, runner
 from lnlab.cli import invocation, main
-from lnlab.experiments.weights import run as weights
+from lnlab.experiments.weight_growth import run as weights
 from lnlab.runner import record_runs
 
 WRONG_COUNT = ["0", "-1", "1.5", "nan", "inf", "many", "", "1e30", "9" * 5000, "none"]

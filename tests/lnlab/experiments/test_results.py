@@ -1,12 +1,12 @@
 """The printed tables of every experiment on synthetic records: each number is the records' own."""
 
-import importlib
 import re
 from statistics import fmean
 
 import numpy as np
 import pytest
 
+from lnlab import experiments
 from tests.cases import oracle, toy_records
 from tests.cases.oracle import parsed
 
@@ -52,7 +52,7 @@ def value(experiment, measure):
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("experiment", toy_records.ARMS)
 def test_measures_are_those_of_the_pairs(experiment, case):
-    task = importlib.import_module(f"lnlab.experiments.{experiment}.results").TASK
+    task = experiments.module_of(experiment, "results").TASK
     runs = [*toy_records.of_arms(case, experiment)]
     if experiment == "landscape":  # without the runs at the rate of another comparison
         runs = [run for run in runs if run["settings"]["learning_rate"] < 0.1]

@@ -17,10 +17,10 @@ from lnlab import datasets, records
 from lnlab import training as train
 from lnlab.datasets import Dataset
 from lnlab.experiments import _classification
+from lnlab.experiments.gradient_noise import run as noise
 from lnlab.experiments.mnist import run as mnist
-from lnlab.experiments.noise import run as noise
-from lnlab.experiments.sequence import run as sequence
-from lnlab.experiments.weights import run as weights
+from lnlab.experiments.sequential_mnist import run as sequence
+from lnlab.experiments.weight_growth import run as weights
 from lnlab.runner import record_runs
 from lnlib import nn as lnlib_nn
 from tests.cases.points import are_close

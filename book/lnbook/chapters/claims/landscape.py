@@ -22,7 +22,7 @@ MEASURES = {
 
 
 class LandscapeRuns(RecordedRuns):
-    """Recorded runs of ``lnlab.experiments.landscape``, a group for each norm and rate.
+    """Recorded runs of ``lnlab.experiments.loss_landscape``, a group for each norm and rate.
 
     Args:
         records: As :func:`lnlab.records.read_all` returns them.

@@ -27,7 +27,7 @@ _START_STYLES = {
 
 
 class WeightGrowthRuns:
-    """Recorded runs of ``lnlab.experiments.weights.run``, ready to be drawn and compared.
+    """Recorded runs of ``lnlab.experiments.weight_growth.run``, ready to be drawn and compared.
 
     Runs whose weights are rescaled to their initial norm are left out.
 

@@ -227,7 +227,8 @@ def draw_side_by_side(
     """Draw two networks that train side by side: training NLL and test error so far.
 
     Args:
-        results: As :func:`lnlab.experiments.sequence.run.train_norms` yields them, at least one.
+        results: As :func:`lnlab.experiments.sequential_mnist.run.train_norms` yields them, at least
+            one.
         **settings: As given to it; they do not change the picture.
     """
     figures = []

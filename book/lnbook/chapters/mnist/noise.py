@@ -31,7 +31,7 @@ STATISTICS = {
 
 
 class NoiseRuns(RecordedRuns):
-    """Recorded runs of ``lnlab.experiments.noise.run``, one group per norm.
+    """Recorded runs of ``lnlab.experiments.gradient_noise.run``, one group per norm.
 
     Args:
         records: As :func:`lnlab.records.read_all` returns them, measured at equal epochs.

@@ -71,7 +71,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-{optimizer}-x{scale}",
     label="{norm}, {optimizer}, weights times {scale:g}",
-    run="lnlab.experiments.weights.run:WeightGrowthRun",
+    run="lnlab.experiments.weight_growth.run:WeightGrowthRun",
     loss=mnist.EXPERIMENT.loss,
     measures={
         **mnist.EXPERIMENT.measures,

@@ -51,7 +51,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key=mnist.EXPERIMENT.key,
     label="noise, {norm}, batch {batch_size}",
-    run="lnlab.experiments.noise.run:GradientNoiseRun",
+    run="lnlab.experiments.gradient_noise.run:GradientNoiseRun",
     loss=mnist.EXPERIMENT.loss,
     measures={
         **mnist.EXPERIMENT.measures,

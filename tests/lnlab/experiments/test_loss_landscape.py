@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 
 from lnlab.datasets import Dataset
-from lnlab.experiments.landscape import NORMS, Settings
-from lnlab.experiments.landscape.run import FACTORS, LandscapeRun, LossLandscape
+from lnlab.experiments.loss_landscape import NORMS, Settings
+from lnlab.experiments.loss_landscape.run import FACTORS, LandscapeRun, LossLandscape
 from lnlab.training import train
 
 SMALL = {"hidden": (6, 5, 4), "batch_size": 8, "epochs": 2, "measured_cases": 20, "eps": 0.1,

@@ -135,7 +135,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{cell}-{norm}-{step}",
     label="{cell}, {norm}, {step}",
-    run="lnlab.experiments.sequence.run:SequentialMNISTRun",
+    run="lnlab.experiments.sequential_mnist.run:SequentialMNISTRun",
     loss=("batch_nll", "nats"),
     measures={
         "train_nll": "nats",

@@ -12,7 +12,15 @@ from torch import nn
 
 from lnlab.datasets import Dataset
 from lnlab.experiments._classification import ClassificationRun
-from lnlab.experiments.sequence import CELLS, EXPERIMENT, FORMS, NORMS, STEPS, TUNED, Settings
+from lnlab.experiments.sequential_mnist import (
+    CELLS,
+    EXPERIMENT,
+    FORMS,
+    NORMS,
+    STEPS,
+    TUNED,
+    Settings,
+)
 from lnlab.training import resolve_device, train_together
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN
 

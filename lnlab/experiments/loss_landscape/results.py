@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lnlab.experiments._task import Measure, Task, lowest
-from lnlab.experiments.landscape import NORMS, Settings
+from lnlab.experiments.loss_landscape import NORMS, Settings
 
 TASK = Task(
     Settings,

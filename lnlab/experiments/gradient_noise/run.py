@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lnlab.experiments.gradient_noise import EXPERIMENT, NORMS, Settings
 from lnlab.experiments.mnist import run as mnist
-from lnlab.experiments.noise import EXPERIMENT, NORMS, Settings
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm
 

@@ -66,7 +66,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-rate{learning_rate}",
     label="{norm}, rate {learning_rate:g}",
-    run="lnlab.experiments.landscape.run:LandscapeRun",
+    run="lnlab.experiments.loss_landscape.run:LandscapeRun",
     loss=("batch_nll", "nats"),
     measures={
         "train_nll": "nats",
@@ -84,5 +84,5 @@ EXPERIMENT = Experiment(
     defaults={"seeds": 3},
     grids=(Grid(range(3), {"learning_rate": RATES}),),
     threads=1,
-    table="lnlab.experiments.landscape.results:TASK.text",
+    table="lnlab.experiments.loss_landscape.results:TASK.text",
 )

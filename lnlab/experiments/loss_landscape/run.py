@@ -15,7 +15,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from lnlab.analysis.smoothness import along_gradient, covariate_shift
 from lnlab.datasets import Dataset
 from lnlab.experiments._classification import ClassificationRun
-from lnlab.experiments.landscape import EXPERIMENT, NORMS, Settings
+from lnlab.experiments.loss_landscape import EXPERIMENT, NORMS, Settings
 from lnlib.nn import LayerNorm, RMSNorm
 from lnlib.nn.baselines import BatchNorm
 

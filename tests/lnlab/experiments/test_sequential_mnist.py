@@ -5,8 +5,14 @@ import pytest
 import torch
 
 from lnlab import records
-from lnlab.experiments.sequence import run as sequence
-from lnlab.experiments.sequence.run import CELLS, TUNED, SequentialMNISTRun, Settings, network
+from lnlab.experiments.sequential_mnist import run as sequence
+from lnlab.experiments.sequential_mnist.run import (
+    CELLS,
+    TUNED,
+    SequentialMNISTRun,
+    Settings,
+    network,
+)
 from lnlab.training import train
 from tests.cases.points import without_time
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from lnlab import checkpoint
-from lnlab.experiments.noise.run import CLOUD, GradientNoiseRun, Settings
+from lnlab.experiments.gradient_noise.run import CLOUD, GradientNoiseRun, Settings
 from lnlab.training import Diverged, train
 from lnlib.nn.baselines import BatchNorm
 

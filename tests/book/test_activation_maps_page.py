@@ -38,7 +38,7 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
             for k, arm in enumerate(recorded[name][0]["arms"]):
                 statistics = arm["layers"][layer - 1]["statistics"]
                 plain = statistic.removeprefix("before_")
-                one = statistics.get(statistic, statistics[plain])["apart"][point]
+                one = statistics.get(statistic, statistics[plain])["border"][point]
                 assert part("border")[k] == f"border {number(one[0], plain)}"
                 assert part("rest")[k] == f"interior {number(one[1], plain)}"
                 digits = (1, 100) if plain == "on" else (2, 1)

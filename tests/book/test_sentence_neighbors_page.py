@@ -44,8 +44,9 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
             """Hold every list, readout and label to the records."""
             lists = nearest[:, point, sentence].tolist()
             names = [arm["name"].lower() for arm in header["arms"]]
-            alike, luck = header["alike"][mark], percent(header["alike"][mark]["luck"])
-            shares = [percent(arm["alike"][mark][point]) for arm in header["arms"]]
+            category = header["categories"][mark]
+            chance = percent(category["chance"])
+            shares = [percent(arm["agreement"][mark][point]) for arm in header["arms"]]
             for k in range(len(header["arms"])):
                 expected = [texts[j] for j in nearest[k, point, sentence]]
                 assert panels.nth(k).locator("li").all_inner_texts() == expected
@@ -60,7 +61,7 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
                 loss = header["arms"][k]["losses"][point]
                 assert f"{loss:.2f} nats per word" in panels.nth(k).inner_text()
                 of_kind = panels.nth(k).locator("[data-part='alike']").inner_text()
-                check_says(of_kind, alike["says"], shares[k], luck)
+                check_says(of_kind, category["description"], shares[k], chance)
                 label = panels.nth(k).locator("canvas").get_attribute("aria-label")
                 check_says(
                     label,
@@ -75,7 +76,8 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
                 whole.locator("[data-part='says']").inner_text(),
                 f"{header['updates'][point]:,}", texts[sentence],
                 *firsts,
-                both, nearest.shape[-1], names[0], names[-1], alike["says"], *shares, luck,
+                both, nearest.shape[-1], names[0], names[-1],
+                category["description"], *shares, chance,
             )  # fmt: skip
 
         first = next(k for k, text in enumerate(texts) if text.startswith("Come in"))
@@ -144,13 +146,13 @@ def test_dots_squares_and_lines_are_of_their_network_update_sentence_and_mark(br
     last = len(header["updates"]) - 1
     with drawn(browser, WEB, packed(runs)) as page:
         whole = page.locator(".ln-sentence-neighbors")
-        for point, sentence, mark in ((last, 7, 1), (1, 30, len(header["alike"]) - 1)):
+        for point, sentence, mark in ((last, 7, 1), (1, 30, len(header["categories"]) - 1)):
             whole.locator("[data-part='point']").fill(str(point))
             whole.locator("[data-part='sentence']").select_option(str(sentence))
             whole.locator(".ln-sentence-neighbors-marks input").nth(mark).check(force=True)
             page.mouse.move(0, 0)
             wide = whole.locator("canvas").first.evaluate("e => e.clientWidth")
-            marked = sorted(header["alike"][mark]["of"])
+            marked = sorted(header["categories"][mark]["members"])
             others = sorted({*range(len(header["texts"]))} - {*marked})
             for k, log in enumerate(logs(page, ".ln-sentence-neighbors canvas")):
                 where = np.stack(at(places[k, point].astype(float).T, wide), -1)

@@ -9,15 +9,15 @@ LAYERS = (1, 2, 3)
 NLL = "validation NLL"
 
 TASK = Task(
-    Settings,
-    lowest("val_error"),
-    "validation error",
-    {
+    settings=Settings,
+    score=lowest("val_error"),
+    score_name="validation error",
+    arms={
         NO_NORM: {"norm": "none", "initialization": "uniform"},
         TUNED_INIT: {"norm": "none", "initialization": "he"},
     }
     | {norm: {"norm": norm, "initialization": "uniform"} for norm in NORMS[1:]},
-    (
+    measures=(
         Measure("test error, %", lambda run: 100 * TASK.at_best(run, "test_error")),
         Measure("test NLL, nats", lambda run: TASK.at_best(run, "test_nll"), digits=3),
         *(
@@ -31,9 +31,9 @@ TASK = Task(
             for k in LAYERS
         ),
     ),
-    lambda run: run["data"]["cases"]["train"] // run["settings"]["batch_size"],
-    "%",
-    100,
+    per_epoch=lambda run: run["data"]["cases"]["train"] // run["settings"]["batch_size"],
+    unit="%",
+    factor=100,
     others={NLL: lowest("val_nll")},
     others_count=True,
 )

@@ -15,11 +15,11 @@ def final(run: Record) -> float:
 
 
 TASK = Task(
-    Settings,
-    lowest("val_bound"),
-    "bound on validation",
-    STARTS,
-    (
+    settings=Settings,
+    score=lowest("val_bound"),
+    score_name="bound on validation",
+    arms=STARTS,
+    measures=(
         Measure("bound on validation, nats", lambda run: np.nanmin(curve(run, "val_bound"))),
         Measure("of all test images at the end", final),
     ),

@@ -13,10 +13,10 @@ from lnlab.experiments._weights import NAMES, unpack
 from lnlab.experiments.handwriting import Settings
 from lnlab.experiments.handwriting.model import HandwritingNetwork, Samples
 
-LONGEST = 40  # maximum number of characters of a text
-POINTS = 50  # maximum number per character; the lines have 25
-LAST = 22  # number of points after the window has reached the last character
-GRAIN = 64  # divisions of the std of the strokes
+MAX_CHARACTERS = 40  # of a text
+MAX_POINTS_PER_CHARACTER = 50  # the lines of the data set have 25
+POINTS_AFTER_END = 22  # points written after the window has reached the last character
+STROKE_RESOLUTION = 64  # steps per std of the strokes
 
 
 class GeneratedLine(NamedTuple):
@@ -24,7 +24,7 @@ class GeneratedLine(NamedTuple):
 
     Attributes:
         strokes: Shape ``(T, 2)``, int16: increments of x and y, in units of their std divided by
-            ``GRAIN``.
+            ``STROKE_RESOLUTION``.
         lifts: Shape ``(T,)``: 1 where the pen is lifted after the point.
         window: Shape ``(T,)``: position of the window, in characters from 0.
     """
@@ -58,7 +58,7 @@ class HandwritingSampler:
         """
         arrays = record["arrays"]
         if "matrices" not in arrays:
-            raise ValueError("Pen: record must be of a run with keep, this one kept no weights")
+            raise ValueError("of: record must be of a run with keep, this one has no weights")
         settings = {
             k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()
         }
@@ -66,7 +66,7 @@ class HandwritingSampler:
         packed = {name: arrays[name][-1] for name in NAMES}
         model = unpack(packed, HandwritingNetwork(Settings(**settings), len(characters)))
         if not all(p.isfinite().all() for p in model.parameters()):
-            raise ValueError("Pen: record must be of a run that did not explode; take another")
+            raise ValueError("of: record must be of a run that did not diverge; choose another one")
         return cls(model.eval(), characters)
 
     @torch.no_grad()
@@ -77,8 +77,10 @@ class HandwritingSampler:
             ValueError: If the text is empty or too long, or has a character that is not in the
                 training data.
         """
-        if not 1 <= len(text) <= LONGEST:
-            raise ValueError(f"write: text must have 1 to {LONGEST} characters, got {len(text)}")
+        if not 1 <= len(text) <= MAX_CHARACTERS:
+            raise ValueError(
+                f"write: text must have 1 to {MAX_CHARACTERS} characters, got {len(text)}"
+            )
         if unknown := sorted(set(text) - set(self.characters)):
             raise ValueError(
                 f"write: text must be of characters that training had, got "
@@ -102,15 +104,15 @@ def write(
             :meth:`HandwritingSampler.write`.
     """
     points, window = HandwritingSampler.of(record).write(
-        text, POINTS * len(text), bias=bias, seed=seed
+        text, MAX_POINTS_PER_CHARACTER * len(text), bias=bias, seed=seed
     )
     numbers, position = points[:, 0].nan_to_num().numpy(), window[:, 0].numpy()
     # When a window has passed the end, the mean of what remains of it lies before its last
     # position.
-    most = np.maximum.accumulate(position)
-    back = (most > len(text) - 4) & (most - position > 2)
-    reached_end = np.flatnonzero((position > len(text) - 1.5) | back)
-    end = reached_end[0] + LAST if len(reached_end) else len(position)
+    furthest = np.maximum.accumulate(position)
+    moved_back = (furthest > len(text) - 4) & (furthest - position > 2)
+    reached_end = np.flatnonzero((position > len(text) - 1.5) | moved_back)
+    end = reached_end[0] + POINTS_AFTER_END if len(reached_end) else len(position)
     numbers, position = numbers[:end], position[:end]
-    strokes = np.clip(np.rint(numbers[:, :2] * GRAIN), -32768, 32767).astype(np.int16)
+    strokes = np.clip(np.rint(numbers[:, :2] * STROKE_RESOLUTION), -32768, 32767).astype(np.int16)
     return GeneratedLine(strokes, numbers[:, 2].astype(np.uint8), position)

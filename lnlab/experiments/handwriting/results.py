@@ -13,11 +13,11 @@ _DESCRIPTIONS = {
 }
 
 TASK = Task(
-    lambda: Settings(**MAIN),
-    lowest("val_new_nll"),
-    "loss on new writers",
-    STARTS,
-    tuple(
+    settings=lambda: Settings(**MAIN),
+    score=lowest("val_new_nll"),
+    score_name="loss on new writers",
+    arms=STARTS,
+    measures=tuple(
         Measure(
             f"{_DESCRIPTIONS[split]}, {unit}",
             lambda run, name=f"{split}_{what}": TASK.at_best(run, name),

@@ -14,7 +14,7 @@ from lnlab.experiments._arms import Arm, Record
 from lnlab.experiments._task import LAYER, NO_NORM, Measure, Row, Task, curve
 from lnlab.experiments.order_embeddings import BOOK, CUTS, Settings, updates_per_epoch
 
-WAYS = {"image": "image retrieval", "caption": "caption retrieval"}
+RETRIEVAL_TASKS = {"image": "image retrieval", "caption": "caption retrieval"}
 
 
 def scores(run: Record) -> np.ndarray:
@@ -24,9 +24,9 @@ def scores(run: Record) -> np.ndarray:
 
 def _measures() -> list[Measure]:
     results = []
-    for way, description in WAYS.items():
+    for retrieved, description in RETRIEVAL_TASKS.items():
         for k in CUTS:
-            name = f"test_{way}_recall_{k}"
+            name = f"test_{retrieved}_recall_{k}"
             results.append(
                 Measure(
                     f"{description}, R@{k} (%)",
@@ -34,7 +34,7 @@ def _measures() -> list[Measure]:
                     better=1,
                 )
             )
-        name = f"test_{way}_mean_rank"
+        name = f"test_{retrieved}_mean_rank"
         results.append(
             Measure(f"{description}, mean rank", lambda run, n=name: TASK.at_best(run, n))
         )
@@ -42,16 +42,16 @@ def _measures() -> list[Measure]:
 
 
 TASK = Task(
-    lambda: Settings(**BOOK),
-    lambda run: -scores(run),
-    "recall on validation",
-    {NO_NORM: {"norm": "none"}, LAYER: {"norm": "layer", "gain": 1.0}},
-    _measures(),
-    lambda run: updates_per_epoch(
+    settings=lambda: Settings(**BOOK),
+    score=lambda run: -scores(run),
+    score_name="recall on validation",
+    arms={NO_NORM: {"norm": "none"}, LAYER: {"norm": "layer", "gain": 1.0}},
+    measures=_measures(),
+    per_epoch=lambda run: updates_per_epoch(
         run["data"]["cases"]["train_images"], run["settings"]["batch_size"]
     ),
-    "%",
-    -1,
+    unit="%",
+    factor=-1,
 )
 
 

@@ -23,15 +23,15 @@ def _at(index: int, name: str, run: Record) -> float:
 
 
 TASK = Task(
-    Settings,
-    lowest("val_nll"),
-    "loss on held-out chapters",
-    {
+    settings=Settings,
+    score=lowest("val_nll"),
+    score_name="loss on held-out chapters",
+    arms={
         NO_NORM: {"norm": "none", "start": "code"},
         TUNED_INIT: {"norm": "none", "start": "scaled"},
         LAYER: {"norm": "layer", "gain": 1.0},
     },
-    (
+    measures=(
         Measure("loss, nats per word", lambda run: np.nanmin(curve(run, "val_nll")), digits=3),
         *(
             Measure(f"{kind}{_TITLES[task]}", lambda run, n=prefix + task, k=k: _at(k, n, run), 1)

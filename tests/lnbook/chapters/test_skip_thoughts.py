@@ -32,7 +32,7 @@ def test_the_shares_of_a_kind_are_those_of_the_runs_with_neighbors():
     )
     assert list(result) == [figures.NO_NORM, figures.LAYER]
     for run, expected in zip(result.values(), ([1, 0.5], [0, 1]), strict=True):
-        shares, chance = figures.alike(run, "questions")
+        shares, chance = figures.agreement(run, "questions")
         np.testing.assert_allclose(shares, expected)
         assert chance == pytest.approx(1 / 3)
 

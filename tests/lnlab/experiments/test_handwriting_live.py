@@ -9,10 +9,10 @@ import torch
 
 from lnlab import datasets, records
 from lnlab.experiments.handwriting.live import (
-    GRAIN,
-    LAST,
-    LONGEST,
-    POINTS,
+    MAX_CHARACTERS,
+    MAX_POINTS_PER_CHARACTER,
+    POINTS_AFTER_END,
+    STROKE_RESOLUTION,
     HandwritingSampler,
     write,
 )
@@ -61,7 +61,7 @@ def test_a_text_is_written_as_the_run_would(recorded):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "1 to 40 characters, got 0"), ("a" * (LONGEST + 1), "1 to 40 characters, got 41"),
+    [("", "1 to 40 characters, got 0"), ("a" * (MAX_CHARACTERS + 1), "1 to 40 characters, got 41"),
      ("aXb!", r"training had, got '!' 'X'; use only ' abc'")],
 )  # fmt: skip
 def test_a_text_that_cannot_be_written_is_refused(text, message, recorded):
@@ -88,18 +88,20 @@ def test_a_line_for_the_page_is_what_the_network_wrote_in_small_numbers(recorded
     text = "cab" * 3
     line = write(recorded, text, seed=2, bias=0.5)
     points, window = HandwritingSampler.of(recorded).write(
-        text, POINTS * len(text), bias=0.5, seed=2
+        text, MAX_POINTS_PER_CHARACTER * len(text), bias=0.5, seed=2
     )
     window = window[:, 0].numpy()
     end = len(line.window)
-    np.testing.assert_allclose(line.strokes / GRAIN, points[:end, 0, :2], atol=0.501 / GRAIN)
+    np.testing.assert_allclose(
+        line.strokes / STROKE_RESOLUTION, points[:end, 0, :2], atol=0.501 / STROKE_RESOLUTION
+    )
     assert line.strokes.dtype == np.int16
     np.testing.assert_array_equal(line.lifts, points[:end, 0, 2])
     np.testing.assert_array_equal(line.window, window[:end])
     # It ends some points after the window has come to the last character.
-    assert LAST < end < len(window)
-    assert (window[: end - LAST] <= len(text) - 1.5).all()
-    assert window[end - LAST] > len(text) - 1.5
+    assert POINTS_AFTER_END < end < len(window)
+    assert (window[: end - POINTS_AFTER_END] <= len(text) - 1.5).all()
+    assert window[end - POINTS_AFTER_END] > len(text) - 1.5
     with pytest.raises(ValueError, match="got '!'; use only"):
         write(recorded, "a!")
 
@@ -111,7 +113,7 @@ def test_a_line_ends_soon_after_its_window_has_passed_the_text(recorded, monkeyp
     window = torch.cat((early, torch.linspace(2, 9, 57), torch.full((40,), 5.0)))[:, None]
     monkeypatch.setattr(HandwritingSampler, "of", lambda record: pen)
     monkeypatch.setattr(HandwritingSampler, "write", lambda *args, **named: Samples(points, window))
-    assert len(write(recorded, "a" * 12).window) == 60 + LAST
+    assert len(write(recorded, "a" * 12).window) == 60 + POINTS_AFTER_END
 
 
 def test_a_steadier_hand_draws_nearer_the_middle_of_the_likelier_gaussians():

@@ -115,8 +115,8 @@ def test_at_a_high_temperature_all_are_drawn_alike_and_a_seed_repeats_itself(rea
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "text must have from 1 to 5 characters, got 0; give its last ones"),
-        ("abcabc", "text must have from 1 to 5 characters, got 6"),
+        ("", "text must have 1 to 5 characters, got 0; give its last ones"),
+        ("abcabc", "text must have 1 to 5 characters, got 6"),
         ("a7b!", "made of the 8 characters that the model knows, got '!' '7'; leave them out"),
     ],
 )

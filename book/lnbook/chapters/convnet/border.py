@@ -24,7 +24,9 @@ def border_difference(
     Of ``on`` in percentage points; of ``deviation`` in percent of the mean of the interior.
     """
     maps = runs.maps[data, crop, norm]["arrays"][f"{shown}_{layer}"][-1].astype(float)
-    border, interior, low, high = activation_maps.apart(maps / (255 if shown == "on" else 1))
+    border, interior, low, high = activation_maps.border_and_interior(
+        maps / (255 if shown == "on" else 1)
+    )
     unit = 100 / (1 if shown == "on" else interior)
     return unit * (border - interior), unit * low, unit * high
 
@@ -81,8 +83,10 @@ def describe_border(runs: ConvnetRuns, shown: str) -> str:
             for norm in NORMS
         ]
         networks = ["without a norm" if n == "none" else f"with {STYLES[n][0]}" for n in NORMS]
-        each = ", ".join(f"{c} {network}" for c, network in zip(counts, networks, strict=True))
-        texts.append(f"{DATASETS[data]}, {CROPS[crop]}: {each}.")
+        counts_text = ", ".join(
+            f"{c} {network}" for c, network in zip(counts, networks, strict=True)
+        )
+        texts.append(f"{DATASETS[data]}, {CROPS[crop]}: {counts_text}.")
     return (
         f"Layers (of three) in which border units {what} than interior units, with the whole "
         f"interval below 0. {' '.join(texts)}"

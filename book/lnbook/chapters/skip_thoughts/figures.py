@@ -6,10 +6,10 @@ from lnbook.chapters.skip_thoughts.network import network
 from lnbook.chapters.skip_thoughts.runs import MAIN, SkipThoughtsRuns
 from lnbook.chapters.skip_thoughts.tasks import TASKS, scores, table_3
 from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
-from lnbook.widgets.replay.sentence_neighbors import ALIKE, alike, sentences
+from lnbook.widgets.replay.sentence_neighbors import CATEGORIES, agreement, sentences
 
 __all__ = [
-    "ALIKE",
+    "CATEGORIES",
     "LAYER",
     "LOSSES",
     "MAIN",
@@ -17,7 +17,7 @@ __all__ = [
     "TASKS",
     "TUNED_INIT",
     "SkipThoughtsRuns",
-    "alike",
+    "agreement",
     "network",
     "scores",
     "sentences",

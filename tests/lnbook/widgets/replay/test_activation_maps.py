@@ -60,7 +60,7 @@ def test_what_is_told_of_a_border_is_its_mean_and_the_interval_of_compare(three)
     edge = np.array([maps[:, i, j] for i, j in at]).mean(0)
     rest = maps[:, 1:-1, 1:-1].mean((1, 2))
     expected = [edge.mean(), rest.mean(), *comparison.interval(edge - rest)]
-    result = header["arms"][2]["layers"][1]["statistics"]["before_mean"]["apart"][1]
+    result = header["arms"][2]["layers"][1]["statistics"]["before_mean"]["border"][1]
     np.testing.assert_allclose(result, expected, rtol=1e-3)
 
 

@@ -6,7 +6,7 @@ import pytest
 from lnbook.widgets.replay import sentence_neighbors
 from lnbook.widgets.replay.sentence_neighbors import (
     SentenceNeighbors,
-    alike,
+    agreement,
     packed,
     sentences,
     unpacked,
@@ -73,13 +73,13 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
     assert header["arms"][2]["losses"] == [7.6, 5.0, None, 4.25]
     assert header["arms"][0]["explained"] == [0.75] * 4
     assert header["texts"] == sentences(layer)
-    assert [(one["name"], one["of"]) for one in header["alike"]] == [
+    assert [(one["name"], one["members"]) for one in header["categories"]] == [
         ("questions", [3, 4]), ("“I”", [1]), ("he, she", [2, 5]), ("8+ words", [5]),
     ]  # fmt: skip
-    assert [one["luck"] for one in header["alike"]] == [0.2, 0, 0.2, 0]
+    assert [one["chance"] for one in header["categories"]] == [0.2, 0, 0.2, 0]
     for k, run in enumerate((plain, chosen, layer)):
         np.testing.assert_array_equal(nearest[k], run["arrays"]["neighbors"])
-        assert header["arms"][k]["alike"][0] == alike(run, "questions")[0].round(4).tolist()
+        assert header["arms"][k]["agreement"][0] == agreement(run, "questions")[0].round(4).tolist()
         for point in range(len(EPOCHS)):  # turned or mirrored: no distance has changed
             saved = run["arrays"]["map"][point, :, :2].astype(float)
             far, shown = (np.linalg.norm(x[:, None] - x, axis=-1)
@@ -104,13 +104,13 @@ def test_each_map_is_turned_onto_the_next_and_the_last_onto_layer_norm_s():
     assert 99 <= np.abs(places / [1, sentence_neighbors.HIGH]).max() <= sentence_neighbors.FRAME + 1
 
 
-def test_the_nearest_that_are_alike_are_counted_beside_luck():
+def test_neighbors_of_the_same_category_are_counted_next_to_their_chance_level():
     run = made()
     run["arrays"]["neighbors"][:] = 5
     run["arrays"]["neighbors"][0, 3] = [4, 0, 1]  # of two questions one has the other
-    shares, luck = alike(run, "questions")
+    shares, chance = agreement(run, "questions")
     assert shares.tolist() == pytest.approx([1 / 6, 0, 0, 0])
-    assert luck == pytest.approx(1 / 5)
+    assert chance == pytest.approx(1 / 5)
 
 
 def test_a_page_and_a_notebook_are_handed_the_same(handed):

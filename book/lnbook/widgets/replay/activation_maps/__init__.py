@@ -25,7 +25,7 @@ from lnbook.widgets.base import WidgetFiles
 from lnlab import comparison
 from lnlab import records as recorded
 
-__all__ = ["WEB", "ActivationMaps", "apart", "packed", "unpacked"]
+__all__ = ["WEB", "ActivationMaps", "border_and_interior", "packed", "unpacked"]
 
 #: Each norm's name and color, in the order of the panels.
 NORMS = {
@@ -74,15 +74,15 @@ class ActivationMaps:
         )
 
 
-def apart(maps: np.ndarray) -> np.ndarray:
-    """Return what units of the outermost ring have, and the others, and how far they are apart.
+def border_and_interior(maps: np.ndarray) -> np.ndarray:
+    """Return the means of border units and interior units, and the interval of their difference.
 
     Args:
         maps: A statistic of each unit, shape ``(..., channels, S, S)``.
 
     Returns:
-        Shape ``(..., 4)``: mean of the ring, mean of the others, and the ends of the 95% interval
-        of their difference over the channels, :func:`lnlab.comparison.interval` at once for all.
+        Shape ``(..., 4)``: mean of the outermost ring, mean of the others, and the ends of the 95%
+        interval of their difference over the channels, :func:`lnlab.comparison.interval` at once for all.
     """
     inner = maps[..., 1:-1, 1:-1]
     rest = inner.mean((-2, -1))
@@ -154,7 +154,7 @@ def _arm(run: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[bytes]]:
             parts.append(np.diff(whole, axis=-1, prepend=np.int8(0)).astype("i1").tobytes())
             results[name] = {
                 "step": [float(f"{s:.4g}") for s in step],
-                "apart": [[float(f"{v:.4g}") for v in row] for row in apart(maps)],
+                "border": [[float(f"{v:.4g}") for v in row] for row in border_and_interior(maps)],
             }
         channels, side = maps.shape[1:3]
         layers.append({"channels": channels, "side": side, "statistics": results})

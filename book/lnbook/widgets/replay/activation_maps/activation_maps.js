@@ -184,7 +184,7 @@ const lnActivationMaps = (() => {
       const signed = (v) => `${v < 0 ? "−" : "+"}${Math.abs(format.factor * v).toFixed(format.digits)}`;
       const descriptions = panels.map((panel, k) => {
         const arm = data.arms[k], { values, side } = currentStatistic(arm);
-        const whole = values.apart[point], map = values.map(point, channel);
+        const whole = values.border[point], map = values.map(point, channel);
         const [border, rest, low, high] = channel ? ends(map, side) : whole;
         const difference = `${signed(border - rest)}${format.unit && ` ${format.unit}`}`;
         const interval = channel ? "" : ` (${signed(low)} to ${signed(high)})`;

@@ -18,7 +18,7 @@ import numpy as np
 from lnbook.widgets.replay import base
 from lnlab import records as recorded
 
-__all__ = ["ALIKE", "WEB", "SentenceNeighbors", "alike", "packed", "sentences"]
+__all__ = ["CATEGORIES", "WEB", "SentenceNeighbors", "agreement", "packed", "sentences"]
 
 #: Norm and start of each network: its name, its color, the dash of its line.
 ARMS = {
@@ -28,7 +28,7 @@ ARMS = {
 }
 _THEY = {"he", "she", "him", "her", "his"}
 #: Kinds of sentences: label, description, and whether the words of a sentence are of this kind.
-ALIKE = {
+CATEGORIES = {
     "questions": ("questions", lambda tokens: "?" in tokens),
     "“I”": ("sentences with “I”", lambda tokens: any(w.split("'")[0] == "i" for w in tokens)),
     "he, she": (
@@ -99,25 +99,27 @@ def _tidy(text: str) -> str:
     return "".join(f"‘{part}’" if k % 2 else part for k, part in enumerate(parts))
 
 
-def alike(run: Mapping[str, Any], what: str) -> tuple[np.ndarray, float]:
-    """Return how many of the nearest of sentences that have something in common have it, too.
+def agreement(run: Mapping[str, Any], category: str) -> tuple[np.ndarray, float]:
+    """Return the fraction of the neighbors of a category's sentences that belong to it, too.
 
     Args:
         run: A record with ``keep``.
-        what: Of :data:`ALIKE`.
+        category: Of :data:`CATEGORIES`.
 
     Returns:
-        A share for each point of training, and what luck would give; 0 where no sentence has it.
+        The fraction at each measuring point, shape ``(points,)``, and its chance level; 0 where no
+        sentence belongs to the category.
     """
-    have = np.array(_having(sentences(run), what))
+    belongs = np.array(_belongs(sentences(run), category))
     nearest = run["arrays"]["neighbors"]
-    if not have.any():
+    if not belongs.any():
         return np.zeros(len(nearest)), 0.0
-    return have[nearest[:, have]].mean((1, 2)), float((have.sum() - 1) / (len(have) - 1))
+    chance = float((belongs.sum() - 1) / (len(belongs) - 1))
+    return belongs[nearest[:, belongs]].mean((1, 2)), chance
 
 
-def _having(texts: Sequence[str], what: str) -> list[bool]:
-    return [ALIKE[what][1](words(text)) for text in texts]
+def _belongs(texts: Sequence[str], category: str) -> list[bool]:
+    return [CATEGORIES[category][1](words(text)) for text in texts]
 
 
 def words(text: str) -> list[str]:
@@ -151,17 +153,17 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
     last = runs[-1]["arrays"]["map"][chosen[-1], :, :2].astype(float)
     positions = np.stack([_map_positions(run["arrays"]["map"][chosen], last) for run in runs])
     nearest = np.stack([run["arrays"]["neighbors"][chosen] for run in runs]).astype("<u2")
-    common = {what: alike(runs[0], what)[1] for what in ALIKE}
     header = {
         "arms": [_arm_header(run, arm, chosen) for arm, run in arms.items()],
         "updates": [updates[k] for k in chosen],
         "size": runs[0]["settings"]["hidden"],
         "texts": result,
         "count": nearest.shape[-1],
-        "alike": [
-            {"name": what, "says": ALIKE[what][0], "luck": round(luck, 4),
-             "of": np.flatnonzero(_having(result, what)).tolist()}
-            for what, luck in common.items()
+        "categories": [
+            {"name": category, "description": description,
+             "chance": round(agreement(runs[0], category)[1], 4),
+             "members": np.flatnonzero(_belongs(result, category)).tolist()}
+            for category, (description, _) in CATEGORIES.items()
         ],
     }  # fmt: skip
     return base.pack(header, positions, nearest)
@@ -176,8 +178,8 @@ def _arm_header(run: Mapping[str, Any], arm: tuple[str, str], chosen: list[int])
         "line": line,
         "losses": [run["curves"]["val_nll"][k] for k in chosen],
         "explained": [round(share, 3) for share in explained.tolist()],
-        "alike": [[round(share, 4) for share in alike(run, what)[0][chosen].tolist()]
-                  for what in ALIKE],
+        "agreement": [agreement(run, category)[0][chosen].round(4).tolist()
+                      for category in CATEGORIES],
     }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ const lnSentenceNeighbors = (() => {
       const from = ((arm * P + point) * N + sentence) * K;
       return Array.from(near.subarray(from, from + K));
     };
-    return { ...data, map, nearest, marked: data.alike.map(({ of }) => new Set(of)) };
+    return { ...data, map, nearest, marked: data.categories.map(({ members }) => new Set(members)) };
   }
 
   const number = (v) => v.toLocaleString("en-US");
@@ -118,14 +118,14 @@ const lnSentenceNeighbors = (() => {
 
     function updateTexts() {
       const { point, sentence, mark } = state, updates = `${number(data.updates[point])} updates`;
-      const text = data.texts[sentence], { says, luck } = data.alike[mark];
+      const text = data.texts[sentence], { description, chance } = data.categories[mark];
       $("point-told").textContent = updates;
       $("point").value = point;
       $("point").setAttribute("aria-valuetext", updates);
       $("sentence").value = sentence;
       const lists = arms.map((arm) => data.nearest(arm, point, sentence));
       figures.forEach((figure, arm) => {
-        const { losses, explained, alike } = data.arms[arm];
+        const { losses, explained, agreement } = data.arms[arm];
         $("loss", figure).textContent = losses[point] === null ? "diverged" : `${losses[point].toFixed(2)} nats per word`;
         $("to", figure).textContent = text;
         figure.querySelectorAll("li button").forEach((button, k) => {
@@ -133,8 +133,8 @@ const lnSentenceNeighbors = (() => {
           button.textContent = data.texts[neighbor];
           button.classList.toggle("ln-sentence-neighbors-shared", lists.some((list, otherArm) => otherArm !== arm && list.includes(neighbor)));
         });
-        const share = percent(alike[mark][point]);
-        $("alike", figure).textContent = `Of the neighbors of ${says}, ${share} are of this kind (chance level: ${percent(luck)}).`;
+        const share = percent(agreement[mark][point]);
+        $("alike", figure).textContent = `Of the neighbors of ${description}, ${share} are of this kind (chance level: ${percent(chance)}).`;
         figure.querySelector(".ln-sentence-neighbors-map").setAttribute("aria-label", `Map of ${data.texts.length} sentences, `
           + `${data.arms[arm].name.toLowerCase()}, ${percent(explained[point])} of the vectors’ variance; nearest neighbors of “${text}”: `
           + lists[arm].map((k) => `“${data.texts[k]}”`).join(", "));
@@ -142,9 +142,9 @@ const lnSentenceNeighbors = (() => {
       const firsts = arms.map((arm) => `“${data.texts[lists[arm][0]]}” (${data.arms[arm].name.toLowerCase()})`);
       const end = arms.length - 1, shared = lists[0].filter((k) => lists[end].includes(k)).length;
       const common = end ? ` ${shared} of ${data.count} are the same with ${data.arms[0].name.toLowerCase()} and ${data.arms[end].name.toLowerCase()}.` : "";
-      const alike = data.arms.map((arm) => percent(arm.alike[mark][point])).join(", ");
+      const agreement = data.arms.map((arm) => percent(arm.agreement[mark][point])).join(", ");
       const message = `After ${updates}, the nearest neighbor of “${text}” is ${firsts.join(", ")}.${common} `
-        + `Of the neighbors of ${says}, ${alike} are of this kind; chance level is ${percent(luck)}.`;
+        + `Of the neighbors of ${description}, ${agreement} are of this kind; chance level is ${percent(chance)}.`;
       $("says").textContent = message;
       clearTimeout(saying);
       if (!train.on()) saying = setTimeout(() => { $("status").textContent = message; }, SPEAK);

@@ -7,31 +7,38 @@ import numpy as np
 import pytest
 
 from lnbook import diagrams
-from lnbook.diagrams import cells, cubes, rivers
+from lnbook.diagrams import cells, cubes, residual_streams
 from lnbook.diagrams.svg import spoken
 from tests.book.conftest import DESK, PHONE
 from tests.cases.themed_page import themed
 
-RIVER = {
+STATES = {
     place: {
-        "one": rivers.State(f"{place} one", (0.2, 1, size), (1.5, 0.5), {"a": 2.5, "b": 3}),
-        "two": rivers.State(f"{place} two"),
+        "one": residual_streams.State(
+            f"{place} one", (0.2, 1, size), (1.5, 0.5), {"a": 2.5, "b": 3}
+        ),
+        "two": residual_streams.State(f"{place} two"),
     }
     for place, size in (("post", 1), ("pre", 2.5), ("sandwich", 2), ("none", 3))
 }
-GAUGE = rivers.Gauge("loss", 2, 3.5, {"bigram": 2.5, "unigram": 3.3})
+GAUGE = residual_streams.Gauge("loss", 2, 3.5, {"bigram": 2.5, "unigram": 3.3})
 
 
-def river():
-    words = {"title": "A river", "starts": "Start", "bars": "gradient", "hint": "What it means."}
-    return diagrams.river(RIVER, GAUGE, **words)
+def residual_stream():
+    words = {
+        "title": "Residual stream",
+        "starts": "Start",
+        "bars": "gradient",
+        "hint": "What it means.",
+    }
+    return diagrams.residual_stream(STATES, GAUGE, **words)
 
 
 @pytest.fixture(scope="module")
 def source():
     """A page of every diagram."""
     shown = diagrams.cube(), diagrams.lstm(), diagrams.gru(), diagrams.residual(("attention",))
-    return themed(diagrams.WEB, *shown, river(), width=780)
+    return themed(diagrams.WEB, *shown, residual_stream(), width=780)
 
 
 @pytest.fixture(scope="module")
@@ -173,8 +180,8 @@ def test_every_box_under_the_pointer_is_said_and_lit_with_the_wires_into_it(brow
 
 SHAPES = """svg => { const all = (selector, ...names) => [...svg.querySelectorAll(selector)].map(
   e => names.map(name => parseFloat(e.getAttribute(name))));
-  return { river: svg.querySelector('.river').getAttribute('d').match(/-?[\\d.]+/g).map(Number),
-    rects: all(':is(.lock, .bar)', 'x', 'y', 'width', 'height', 'opacity'),
+  return { outline: svg.querySelector('.stream').getAttribute('d').match(/-?[\\d.]+/g).map(Number),
+    rects: all(':is(.norm, .bar)', 'x', 'y', 'width', 'height', 'opacity'),
     circles: all('circle', 'cx', 'cy', 'opacity'),
     texts: [...svg.querySelectorAll('.value')].map(e => e.textContent) } }"""
 
@@ -182,17 +189,17 @@ SHAPES = """svg => { const all = (selector, ...names) => [...svg.querySelectorAl
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_a_choice_moves_locks_river_bars_and_marks_to_where_python_has_them(browse, source, motion):
     page = browse(source, reduced_motion=motion)
-    root = page.locator(".ln-diagram-river")
+    root = page.locator(".ln-diagram-residual-stream")
     for place, start in (("pre", "one"), ("pre", "two"), ("sandwich", "one"), ("none", "one")):
         for value in (place, start):
             root.locator(f"label:has([value='{value}'])").click()
         page.wait_for_timeout(50 if motion == "reduce" else 700)
         assert root.locator(".ln-diagram-said").inner_text() == f"{place} {start}"
-        for name, layout in (("wide", rivers.WIDE), ("tall", rivers.TALL)):
-            want = rivers._shape(layout, place, RIVER[place][start], 2, GAUGE)
+        for name, layout in (("wide", residual_streams.WIDE), ("tall", residual_streams.TALL)):
+            want = residual_streams._shape(layout, place, STATES[place][start], 2, GAUGE)
             rendered = root.locator(f".ln-diagram-{name} svg").evaluate(SHAPES)
-            river_path = [float(n) for n in re.findall(r"-?[\d.]+", want["river"])]
-            assert rendered["river"] == pytest.approx(river_path, abs=0.06)
+            outline_numbers = [float(n) for n in re.findall(r"-?[\d.]+", want["residual_stream"])]
+            assert rendered["residual_stream"] == pytest.approx(outline_numbers, abs=0.06)
             for kind in ("rects", "circles"):
                 assert np.allclose(rendered[kind], want[kind])
             assert rendered["texts"] == [text for _, _, text in want["texts"]]
@@ -210,7 +217,7 @@ def test_nothing_is_cut_or_too_small_and_no_card_moves_when_the_sentence_changes
     assert page.evaluate("(r => r.scrollWidth - r.clientWidth)(document.documentElement)") == 0
     small = page.evaluate(
         "() => [...document.querySelectorAll('.ln-diagram-flow svg text, "
-        ".ln-diagram-residual svg text, .ln-diagram-river svg text,"
+        ".ln-diagram-residual svg text, .ln-diagram-residual-stream svg text,"
         " .ln-diagram-large text')].filter(e => e.checkVisibility()).map(e => [e.textContent,"
         "parseFloat(getComputedStyle(e).fontSize) * Math.sqrt("
         "e.getScreenCTM().a ** 2 + e.getScreenCTM().b ** 2)]).filter(p => p[1] < 10)"
@@ -256,7 +263,7 @@ def has_every_line(page):
     assert page.locator(".ln-diagram-says:visible").count() == len(cubes.NORMS)
     lines = [b for flow in (cells.LSTM, cells.GRU) for b in flow.boxes.values() if b.text]
     assert page.locator(".ln-diagram-parts li:visible").count() == len(lines)
-    assert page.locator(".ln-diagram-other li:visible").count() == len(RIVER) - 1
+    assert page.locator(".ln-diagram-other li:visible").count() == len(STATES) - 1
 
 
 @pytest.mark.parametrize("theme", ["true", "false"], ids=["light", "dark"])

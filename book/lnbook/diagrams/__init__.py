@@ -4,7 +4,7 @@
 ``cube()``         which numbers share a mean in a tensor (batch, channel, position), norm by norm
 ``lstm() gru()``   one step of a layer-normalized cell, each norm where it sits
 ``residual()``     a residual block, with the norm before, behind, or both
-``river()``        the residual stream through all blocks, as wide as it was measured
+``residual_stream()``  the residual stream through all blocks, as wide as it was measured
 ``board()``        a sketch for a blackboard
 =================  ===========================================================================
 
@@ -22,12 +22,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lnbook.diagrams import boards, cells, cubes, residuals, rivers
+from lnbook.diagrams import boards, cells, cubes, residual_streams, residuals
 from lnbook.diagrams.svg import spoken
 from lnbook.display import bundle
 from lnbook.widgets.base import WidgetFiles, anywidget_class, box
 
-__all__ = ["WEB", "Diagram", "board", "cube", "gru", "lstm", "residual", "river"]
+__all__ = ["WEB", "Diagram", "board", "cube", "gru", "lstm", "residual", "residual_stream"]
 
 WEB = WidgetFiles(Path(__file__).parent, ("diagrams.js",), element="ln-diagram")
 _ids = itertools.count(1)
@@ -151,29 +151,29 @@ def residual(
     return Diagram("ln-diagram-residual", title, residuals.body(panels), residuals.describe(panels))
 
 
-def river(
-    states: Mapping[str, Mapping[str, rivers.State]],
-    gauge: rivers.Gauge,
+def residual_stream(
+    states: Mapping[str, Mapping[str, residual_streams.State]],
+    gauge: residual_streams.Gauge,
     *,
     title: str,
     starts: str,
     bars: str,
     hint: str,
 ) -> Diagram:
-    """Draw the residual stream as a river and the norms as locks; a choice moves them.
+    """Draw the residual stream as a band, with the norms on it or on branches.
 
     Args:
         states: From a place, ``pre``, ``post``, ``sandwich`` or ``none``, to what is known of it
             for each option of the second choice; the first of both is shown first.
-        gauge: The scale at the foot.
+        gauge: The scale below the diagram.
         title: Heads the card.
         starts: What the second choice is called.
         bars: What the bars are.
         hint: What the drawing means.
     """
-    body = rivers.body(states, gauge, starts=starts, bars=bars, hint=hint)
+    body = residual_streams.body(states, gauge, starts=starts, bars=bars, hint=hint)
     text = next(iter(next(iter(states.values())).values())).description
-    return Diagram("ln-diagram-river", title, body, text)
+    return Diagram("ln-diagram-residual-stream", title, body, text)
 
 
 def board(name: str) -> Diagram:

@@ -114,7 +114,7 @@ function lnDiagram(root) {
     }
   }
 
-  async function river() {
+  async function residualStream() {
     const packed = atob(root.querySelector(".ln-diagram-data").textContent);
     const bytes = Uint8Array.from(packed, (c) => c.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -131,20 +131,20 @@ function lnDiagram(root) {
     function between(from, to, share) {
       const mean = (a, b) => (typeof b === "number" ? a + share * (b - a) : b);
       const lists = (key) => to[key].map((list, k) => list.map((b, i) => mean(from[key][k][i], b)));
-      const [a, b] = [numbers(from.river), numbers(to.river)];
+      const [a, b] = [numbers(from.outline), numbers(to.outline)];
       let k = 0;
       return {
-        river: to.river.replace(/-?[\d.]+/g, () => mean(a[k], b[k++]).toFixed(1)),
+        outline: to.outline.replace(/-?[\d.]+/g, () => mean(a[k], b[k++]).toFixed(1)),
         rects: lists("rects"), circles: lists("circles"), texts: lists("texts"),
       };
     }
     function draw(shapes) {
       svgs.forEach((svg, k) => {
-        svg.querySelector(".river").setAttribute("d", shapes[k].river);
+        svg.querySelector(".stream").setAttribute("d", shapes[k].outline);
         const set = (selector, lists, names) => svg.querySelectorAll(selector).forEach((el, i) => {
           names.forEach((name, n) => el.setAttribute(name, lists[i][n]));
         });
-        set(":is(.lock, .bar)", shapes[k].rects, ["x", "y", "width", "height", "opacity"]);
+        set(":is(.norm, .bar)", shapes[k].rects, ["x", "y", "width", "height", "opacity"]);
         set("circle", shapes[k].circles, ["cx", "cy", "opacity"]);
         set(".value", shapes[k].texts, ["x", "y"]);
         svg.querySelectorAll(".value").forEach((el, i) => {
@@ -172,7 +172,7 @@ function lnDiagram(root) {
   }
 
   const ready = () => { root.dataset.ready = "yes"; };
-  if (root.classList.contains("ln-diagram-river")) return river().then(ready);
+  if (root.classList.contains("ln-diagram-residual-stream")) return residualStream().then(ready);
   if (root.classList.contains("ln-diagram-cube")) cube();
   if (root.classList.contains("ln-diagram-flow")) flow();
   ready();

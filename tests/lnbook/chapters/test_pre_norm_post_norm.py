@@ -8,8 +8,15 @@ import re
 import numpy as np
 import pytest
 
-from lnbook.chapters.pre_norm_post_norm import ablation, claims, live, river, runs, trained
-from lnbook.diagrams import rivers
+from lnbook.chapters.pre_norm_post_norm import (
+    ablation,
+    claims,
+    live,
+    residual_stream,
+    runs,
+    trained,
+)
+from lnbook.diagrams import residual_streams
 from lnlab import records as record
 from lnlab.datasets import Text, load
 from lnlab.experiments.transformer import ABLATIONS, Settings
@@ -94,58 +101,63 @@ def test_every_ablation_that_is_recorded_is_shown_once(book):
     assert len(removed) == 3
 
 
-# The river.
+# The residual stream.
 
 
-def shapes(place, widths=(1, 1, 2), bars=(1, 0.5), layout=rivers.WIDE):
-    state = rivers.State("", widths, bars, {"a": 2.0, "b": 3.0})
-    return rivers._shape(layout, place, state, len(bars), rivers.Gauge("", 2, 3, {}))
+def shapes(place, widths=(1, 1, 2), bars=(1, 0.5), layout=residual_streams.WIDE):
+    state = residual_streams.State("", widths, bars, {"a": 2.0, "b": 3.0})
+    return residual_streams._shape(
+        layout, place, state, len(bars), residual_streams.Gauge("", 2, 3, {})
+    )
 
 
-def locks(shape):
+def norms(shape):
     return [rect for rect in shape["rects"][:5]]
 
 
-@pytest.mark.parametrize("layout", [rivers.WIDE, rivers.TALL], ids=["wide", "tall"])
-def test_only_post_norm_and_the_last_norm_stand_on_the_river(layout):
-    def on_river(rect):
+@pytest.mark.parametrize(
+    "layout", [residual_streams.WIDE, residual_streams.TALL], ids=["wide", "tall"]
+)
+def test_only_post_norm_and_the_last_norm_are_on_the_residual_stream(layout):
+    def on_stream(rect):
         x, y, w, h, opacity = rect
         low, size = (x, w) if layout.portrait else (y, h)
-        return bool(opacity) and low < layout.river < low + size
+        return bool(opacity) and low < layout.stream < low + size
 
     results = {
-        p: [on_river(lock) for lock in locks(shapes(p, layout=layout))] for p in rivers.PLACEMENTS
+        p: [on_stream(norm) for norm in norms(shapes(p, layout=layout))]
+        for p in residual_streams.PLACEMENTS
     }
     assert results["post"] == [True, False, True, False, False]
     assert results["pre"] == results["sandwich"] == [False, False, False, False, True]
     assert not any(results["none"])
 
 
-def test_the_river_is_as_wide_as_the_stream_and_bars_as_high_as_the_gradient():
-    numbers = np.array(re.findall(r"-?[\d.]+", shapes("pre")["river"]), float).reshape(-1, 2)
+def test_the_stream_is_as_wide_as_its_std_and_bars_as_high_as_the_gradient():
+    numbers = np.array(re.findall(r"-?[\d.]+", shapes("pre")["outline"]), float).reshape(-1, 2)
     assert np.ptp(numbers[numbers[:, 0] == numbers[:, 0].max()][:, 1]) == pytest.approx(
-        2 * rivers.WIDE.wide
+        2 * residual_streams.WIDE.wide
     )
     assert np.ptp(numbers[numbers[:, 0] == numbers[:, 0].min()][:, 1]) == pytest.approx(
-        rivers.WIDE.wide
+        residual_streams.WIDE.wide
     )
     lengths = [rect[3] for rect in shapes("pre", bars=(1, 0.1))["rects"][5:]]
-    decades = np.log10(rivers.BARS[1] / rivers.BARS[0])
-    assert lengths[0] - lengths[1] == pytest.approx(rivers.WIDE.high / decades, abs=0.1)
+    decades = np.log10(residual_streams.BARS[1] / residual_streams.BARS[0])
+    assert lengths[0] - lengths[1] == pytest.approx(residual_streams.WIDE.high / decades, abs=0.1)
 
 
 def test_every_state_has_the_same_shapes_and_the_marks_are_on_the_gauge(book):
-    html = river.river(book[1]).to_html()
+    html = residual_stream.residual_stream(book[1]).to_html()
     packed = re.search(r'class="ln-diagram-data">(.*?)</script>', html, re.S)[1]
     states = json.loads(gzip.decompress(base64.b64decode(packed)))
     sizes = {
-        (len(re.findall(r"[\d.]+", shape["river"])), *(len(shape[k]) for k in
+        (len(re.findall(r"[\d.]+", shape["outline"])), *(len(shape[k]) for k in
                                                        ("rects", "circles", "texts")))
         for state in states.values() for shape in state["shapes"]
     }  # fmt: skip
     assert len(sizes) == 1
-    assert {name.split("|")[0] for name in states} == set(rivers.PLACEMENTS)
-    left, right, _ = rivers.WIDE.gauge
+    assert {name.split("|")[0] for name in states} == set(residual_streams.PLACEMENTS)
+    left, right, _ = residual_streams.WIDE.gauge
     alone, warm = states["post|Xavier"]["shapes"][0]["circles"]
     assert left < warm[0] < alone[0] < right
     loss = book[1].loss(runs.RunKey("xavier", "post", 12, 1e-3, 0)).mean()

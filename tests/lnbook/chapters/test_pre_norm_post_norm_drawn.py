@@ -8,7 +8,15 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from lnbook.chapters.pre_norm_post_norm import ablation, claims, river, runs, start, stream, trained
+from lnbook.chapters.pre_norm_post_norm import (
+    ablation,
+    claims,
+    residual_stream,
+    runs,
+    start,
+    stream,
+    trained,
+)
 from tests.cases.drawn import check_band, check_inside, lines
 from tests.cases.oracle import parsed
 from tests.cases.protocol import Answer, holm, key, outcome
@@ -272,7 +280,7 @@ def test_curves_of_training_are_means_with_the_range_of_the_seeds(
 
 @pytest.mark.parametrize("place", ["post", "pre", "sandwich", "none"])
 def test_the_picture_of_the_stream_has_the_means_of_the_seeds(records, known, place):
-    state = river.state(known, place, "xavier")
+    state = residual_stream.state(known, place, "xavier")
     cell = of(records, "xavier", place, 12, begun=True)
     cell = cell or of(records, "xavier", place, 12, rate=3e-4)
     widths, bars = (blocks(cell, n, 12, f, 0) for n, f in (("deviation", 0), ("gradient", 1)))

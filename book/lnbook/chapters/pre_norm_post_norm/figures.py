@@ -3,7 +3,7 @@
 from lnbook.chapters.pre_norm_post_norm.ablation import ABLATION, ABLATION_GROUPS, ablated_loss
 from lnbook.chapters.pre_norm_post_norm.claims import at_start, trained
 from lnbook.chapters.pre_norm_post_norm.live import LIVE, recorded_run
-from lnbook.chapters.pre_norm_post_norm.river import river
+from lnbook.chapters.pre_norm_post_norm.residual_stream import residual_stream
 from lnbook.chapters.pre_norm_post_norm.runs import (
     BIGRAM,
     INITIALIZATIONS,
@@ -44,7 +44,7 @@ __all__ = [
     "at_start",
     "exploded",
     "recorded_run",
-    "river",
+    "residual_stream",
     "stuck",
     "trained",
     "trained_starts",

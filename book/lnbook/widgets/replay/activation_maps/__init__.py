@@ -82,7 +82,8 @@ def border_and_interior(maps: np.ndarray) -> np.ndarray:
 
     Returns:
         Shape ``(..., 4)``: mean of the outermost ring, mean of the others, and the ends of the 95%
-        interval of their difference over the channels: :func:`lnlab.comparison.interval` for all at once.
+        interval of their difference over the channels, for all at once:
+        :func:`lnlab.comparison.interval`.
     """
     inner = maps[..., 1:-1, 1:-1]
     rest = inner.mean((-2, -1))

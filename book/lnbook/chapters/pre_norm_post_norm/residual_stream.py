@@ -13,19 +13,19 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     RunKey,
     TransformerRuns,
 )
-from lnbook.diagrams.rivers import PLACEMENTS, Gauge, State, number
+from lnbook.diagrams.residual_streams import PLACEMENTS, Gauge, State, number
 
 DEPTH, RATE = 12, 1e-3
 MARKS = {0: "no warm-up", 60: "warm-up"}
 
 
-def river(runs: TransformerRuns) -> diagrams.Diagram:
-    """Draw twelve blocks and their norms; the river is as wide as the recorded stream."""
+def residual_stream(runs: TransformerRuns) -> diagrams.Diagram:
+    """Draw twelve blocks and their norms; the stream is as wide as its recorded std."""
     states = {
         placement: {name: state(runs, placement, key) for key, name in INITIALIZATION_NAMES.items()}
         for placement in ("post", "pre", "sandwich", "none")
     }
-    return diagrams.river(
+    return diagrams.residual_stream(
         states,
         Gauge("loss, nats", 2.15, 3.45, {BIGRAM_LABEL: BIGRAM, UNIGRAM_LABEL: UNIGRAM}),
         title="The residual stream of twelve blocks",

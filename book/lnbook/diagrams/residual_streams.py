@@ -1,7 +1,7 @@
-"""The residual stream as a river, the norms as locks: on the river, or on the ways beside it.
+"""Diagram of the residual stream: a band through all blocks, with the norms on it or on branches.
 
-Each block takes from the river and gives back to it. How wide the river is, how high the bars and
-where the marks stand are numbers of the one who draws it; where the locks are, the place says.
+Each block reads from the band and adds to it. The caller passes the width of the band, the heights
+of the bars and the positions of the marks; the placement determines where the norms are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from lnbook.diagrams.svg import Point, format_point, marked, wire
 
-#: Where the norms of a block stand, by the name of the place.
+#: Names of the placements of a block's norms.
 PLACEMENTS = {
     "pre": "Pre-norm",
     "post": "Post-norm",
@@ -28,7 +28,7 @@ PLACEMENTS = {
 
 @dataclass(frozen=True)
 class State:
-    """What the river shows at one choice.
+    """What the diagram shows for one choice.
 
     Args:
         description: The sentence.
@@ -45,13 +45,13 @@ class State:
 
 @dataclass(frozen=True)
 class Gauge:
-    """The scale at the foot.
+    """The scale below the diagram.
 
     Args:
         title: What it measures.
         low: Its left end.
         high: Its right end.
-        lines: From label to a number that all is held against.
+        lines: From label to a number to compare with.
     """
 
     title: str
@@ -62,17 +62,17 @@ class Gauge:
 
 @dataclass(frozen=True)
 class Layout:
-    """Pixels: along the river, and across it."""
+    """Positions and sizes in pixels, along the stream and across it."""
 
     portrait: bool
     size: Point
     step: float  # from block to block
     start: float  # where the first block begins
-    river: float  # the middle of the river, across
+    stream: float  # center line of the stream, across
     box: float  # the middle of the boxes
     half: Point  # of a box, along and across
-    lock: float  # of the locks on the ways beside the river
-    wide: float  # of the river for a deviation of 1
+    norm: float  # of the norms on the branches
+    wide: float  # width of the stream for a std of 1
     foot: float  # of the bars
     high: float  # of a bar at the high end of the scale
     gauge: tuple[float, float, float]  # its left and right end, and its height
@@ -118,21 +118,21 @@ def number(value: float) -> str:
 def _shape(
     layout: Layout, placement: str, state: State, blocks: int, gauge: Gauge
 ) -> dict[str, Any]:
-    """Return everything that moves: the river, rectangles, circles, texts; in their order."""
+    """Return everything that moves: outline of the stream, rectangles, circles and texts."""
     widths = state.widths if state.widths is not None else [0] * (blocks + 1)
     half = [max(LEAST, min(layout.wide * w, WIDEST)) / 2 for w in widths]
     rects = [*_locks(layout, placement, half), *_bars(layout, state.bars or [0] * blocks)]
     circles, texts = _marks(layout, gauge, state)
     return {
-        "river": _river(layout, half),
+        "outline": _outline(layout, half),
         "rects": rects,
         "circles": circles,
         "texts": texts + _ends(layout, state, half),
     }
 
 
-def _river(layout: Layout, half: Sequence[float]) -> str:
-    """Return the river's outline: after each block it is as wide as the stream there."""
+def _outline(layout: Layout, half: Sequence[float]) -> str:
+    """Return the outline of the stream, whose width after each block is proportional to its std."""
     joins = [layout.start + (k + JOIN) * layout.step for k in range(len(half) - 1)]
     middle = [layout.start - 30, *joins, layout.start + (len(half) - 1) * layout.step + 34]
     half_widths = [half[0], *half[1:], half[-1]]
@@ -145,22 +145,22 @@ def _river(layout: Layout, half: Sequence[float]) -> str:
             [*half_widths[:-1], half_widths[-1]],
             strict=True,
         ):
-            bank.append(layout.to_point(along - 6, layout.river + side * before))
-            bank.append(layout.to_point(along + 6, layout.river + side * after))
+            bank.append(layout.to_point(along - 6, layout.stream + side * before))
+            bank.append(layout.to_point(along + 6, layout.stream + side * after))
         banks.append(bank)
     return f"M{'L'.join(map(format_point, banks[0] + banks[1][::-1]))}Z"
 
 
 def _locks(layout: Layout, placement: str, half: Sequence[float]) -> list[list[float]]:
-    """Return two locks a block, and the last: x, y, width, height and opacity."""
+    """Return x, y, width, height and opacity of two norms per block and of the final norm."""
     results = []
     for k in range(len(half) - 1):
         begin = layout.start + k * layout.step
         on_branch = [
-            layout.rect(begin + part * layout.step, layout.lock, 15, 7) for part in (FORK, JOIN)
+            layout.rect(begin + part * layout.step, layout.norm, 15, 7) for part in (FORK, JOIN)
         ]
         across = layout.rect(
-            begin + BEHIND * layout.step, layout.river, 7, 2 * max(half[k + 1], 9) + 10
+            begin + BEHIND * layout.step, layout.stream, 7, 2 * max(half[k + 1], 9) + 10
         )
         first = across if placement == "post" else on_branch[0]
         results += [
@@ -168,7 +168,7 @@ def _locks(layout: Layout, placement: str, half: Sequence[float]) -> list[list[f
             [*on_branch[1], int(placement == "sandwich")],
         ]
     end = layout.start + (len(half) - 1) * layout.step + 14
-    last = layout.rect(end, layout.river, 7, 2 * max(half[-1], 9) + 10)
+    last = layout.rect(end, layout.stream, 7, 2 * max(half[-1], 9) + 10)
     return [*results, [*last, int(placement in ("pre", "sandwich"))]]
 
 
@@ -189,9 +189,9 @@ def _ends(layout: Layout, state: State, half: Sequence[float]) -> list[list]:
     for k, along in zip((0, -1), ends, strict=True):
         value = number(state.widths[k]) if known else ""
         if layout.portrait:
-            x, y = layout.river + half[k] + 22, along + 4
+            x, y = layout.stream + half[k] + 22, along + 4
         else:
-            x, y = along, layout.river + half[k] + 17
+            x, y = along, layout.stream + half[k] + 17
         texts.append([round(x, 1), round(y, 1), value])
     for k in (0, blocks - 1):
         along = layout.start + (k + 0.46) * layout.step
@@ -227,8 +227,8 @@ def draw(layout: Layout, placement: str, state: State, blocks: int, gauge: Gauge
         fork, join = begin + FORK * layout.step, begin + JOIN * layout.step
         middle = (fork + join) / 2
         ways = [
-            [(fork, layout.river), (fork, layout.box), (middle - layout.half[0], layout.box)],
-            [(middle + layout.half[0], layout.box), (join, layout.box), (join, layout.river)],
+            [(fork, layout.stream), (fork, layout.box), (middle - layout.half[0], layout.box)],
+            [(middle + layout.half[0], layout.box), (join, layout.box), (join, layout.stream)],
         ]
         still += [
             f'<path class="way" d="{wire([layout.to_point(*p) for p in way], 6)}"/>' for way in ways
@@ -239,7 +239,7 @@ def draw(layout: Layout, placement: str, state: State, blocks: int, gauge: Gauge
         still.append(f'<text x="{u:g}" y="{v:g}">{k + 1}</text>')
     still.append(_labels(layout, blocks, gauge, bars))
     rects = "".join(
-        f'<rect class="{"bar" if k > 2 * blocks else "lock"}" x="{x}" y="{y}" width="{w}"'
+        f'<rect class="{"bar" if k > 2 * blocks else "norm"}" x="{x}" y="{y}" width="{w}"'
         f' height="{h}" opacity="{o}" rx="2"/>'
         for k, (x, y, w, h, o) in enumerate(shape["rects"])
     )
@@ -253,7 +253,8 @@ def draw(layout: Layout, placement: str, state: State, blocks: int, gauge: Gauge
     )
     size = " ".join(map(str, layout.size))
     return (
-        f'<svg viewBox="0 0 {size}" aria-hidden="true"><path class="river" d="{shape["river"]}"/>'
+        f'<svg viewBox="0 0 {size}" aria-hidden="true">'
+        f'<path class="stream" d="{shape["outline"]}"/>'
         f"{''.join(still)}{rects}{circles}{texts}</svg>"
     )
 
@@ -270,12 +271,12 @@ def _labels(layout: Layout, blocks: int, gauge: Gauge, bars: str) -> str:
     first, last = layout.start, end
     if layout.portrait:
         add_text(layout.box, 9, "block")
-        add_text(layout.river, 9, "stream")
+        add_text(layout.stream, 9, "stream")
         add_text((layout.foot + 350) / 2, 9, bars)
         line = [(layout.foot, first), (layout.foot, last)]
     else:
         add_text(first - 66, layout.box, "blocks", "left")
-        add_text(first - 66, layout.river - 20, "stream", "left")
+        add_text(first - 66, layout.stream - 20, "stream", "left")
         for k, word in enumerate(bars.split()):  # beside the first bar there is room for one
             add_text(first - 66, layout.foot - 26 + 17 * k, word, "left")
         line = [(first, layout.foot), (last, layout.foot)]

@@ -17,8 +17,8 @@ from lnlab.datasets import Dataset
 from lnlab.datasets.bible_cloze import Cloze, Question
 from lnlab.datasets.coco_val2017_layout import CAPTIONS, Layouts
 from lnlab.datasets.gutenberg_prose import Book, Prose
+from lnlab.datasets.handwriting_lines import Line, Lines
 from lnlab.datasets.mnist_binarized import PIXELS, SPLITS, Binarized
-from lnlab.datasets.pen import Line, Lines
 from lnlab.datasets.sentence_tasks import Tasks
 from lnlab.experiments import (
     attentive_reader,

@@ -233,7 +233,7 @@ def transformer_row(browser: Browser, site: str) -> dict[str, Any]:
 def pytorch_ms() -> float:
     """Return the ms that PyTorch takes for the logits with all norms on, and with the last off."""
     from lnlab import records
-    from lnlab.experiments.transformer.reader import TrainedTransformer
+    from lnlab.experiments.transformer.trained_transformer import TrainedTransformer
 
     on = TrainedTransformer.of(records.read_all("transformer", ablate=True)[0])
     off = on.switch("on", "on", "on", "on", "off")

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from lnlab.analysis import recurrence, running
+from lnlab.analysis import recurrence, running_statistics
 from lnlab.claims.finding import Finding, Records
 from lnlib import invariance, norms
 
@@ -62,7 +62,7 @@ def same_computation(records: Records) -> list[Finding]:
     """Compare the output for an example in a batch and alone, with layer norm and batch norm."""
     cases = np.random.default_rng(0).normal(size=(64, 12))
     layer = np.abs(norms.layer_norm(cases)[:1] - norms.layer_norm(cases[:1])).max()
-    averages = running.follow(1.0, np.random.default_rng(0).normal(size=(50, 8)))
+    averages = running_statistics.follow(1.0, np.random.default_rng(0).normal(size=(50, 8)))
     batch = np.abs(averages.train - averages.test[1:]).max()
     return [
         exact("layer norm: a case in a batch, compared with alone", layer),

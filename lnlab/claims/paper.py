@@ -6,7 +6,7 @@ listed once, where it is most precise.
 
 from __future__ import annotations
 
-from lnlab.claims import at_start, computed, feedforward, recurrent, ten_seeds
+from lnlab.claims import at_initialization, computed, feedforward, recurrent, ten_seeds
 from lnlab.claims.finding import Claim
 from lnlab.claims.trained import NO_NORM, RECURRENT, speedup
 
@@ -85,7 +85,7 @@ PAPER = (
           "After an update of one layer, the summed inputs of the next layer change together, "
           "with ReLU more than with tanh.",
           "an observation without a figure", "random data; two hidden layers of 64; 10 draws", "",
-          evaluate=at_start.correlated_changes,
+          evaluate=at_initialization.correlated_changes,
           caveat="One step of gradient descent on layer 1, from the initial weights."),
     Claim("covariate-shift", "3", "“covariate shift” … can be reduced",
           "A layer's gradient changes less with layer norm when the layers below take a step.",
@@ -106,7 +106,7 @@ PAPER = (
           "With an input at the first step only, the magnitude of the summed inputs changes less "
           "over 50 steps with layer norm.",
           "an argument without a figure", _SMALL, "recurrent_networks",
-          evaluate=at_start.summed_inputs,
+          evaluate=at_initialization.summed_inputs,
           caveat="At initialization, with recurrent weights of three scales. With inputs at every "
           "step, the magnitude hardly changes even without normalization."),
     Claim("hidden-gradients", "3.1", "much more stable hidden-to-hidden dynamics",
@@ -123,7 +123,7 @@ PAPER = (
     Claim("no-parameterization", "4", "is not a re-parameterization",
           "No other parameters of the same layer compute the same function as layer norm.",
           "derived", "computed in float64", "invariances",
-          evaluate=at_start.not_a_parameterization,
+          evaluate=at_initialization.not_a_parameterization,
           caveat="Without a norm, a layer is affine in its input; with layer norm, it is not."),
     # Section 5.
     Claim("table-1", "5.1", "Table 1",
@@ -157,7 +157,7 @@ PAPER = (
           "Re-scaling inputs or weights changes the metric less for a step in the gains (with a "
           "norm) than for a step in the magnitude of the weights (without one).",
           "derived", "generalized linear models of 6 outputs, 10 draws", "effective_learning_rate",
-          evaluate=at_start.robust_to_scaling,
+          evaluate=at_initialization.robust_to_scaling,
           caveat="Batch norm and layer norm; weight norm, about which the paper does not say "
           "this, is a further measurement."),
     # Section 6.1.

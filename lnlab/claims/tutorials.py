@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lnlab.analysis import recurrence
-from lnlab.claims import at_start, computed, feedforward, ten_seeds
+from lnlab.claims import at_initialization, computed, feedforward, ten_seeds
 from lnlab.claims.feedforward import LANDSCAPE
 from lnlab.claims.finding import Claim, Finding, Records
 from lnlab.claims.trained import RECURRENT
@@ -74,11 +74,12 @@ TUTORIALS = (
     Claim("minimal-memory", "tutorials", "memory: minimal overhead (just γ and β)",
           "Layer norm keeps nothing in memory except gain and bias.",
           "stated without a source", "counted from the formula of the gradient", "cost",
-          evaluate=at_start.memory, caveat="True at inference; training keeps the input, too."),
+          evaluate=at_initialization.memory,
+          caveat="True at inference; training keeps the input, too."),
     Claim("pre-norm-flow", "tutorials", "pre-norm … enables better gradient flow",
           "With pre-norm, more of the gradient reaches the first block, and its norm changes less.",
           "stated without a source", "blocks of 32 features, random tokens, 10 draws",
-          "pre_norm_post_norm", evaluate=at_start.gradient_flow,
+          "pre_norm_post_norm", evaluate=at_initialization.gradient_flow,
           caveat="At initialization (Xavier; GPT-2's is a further measurement); two readings of "
           "“better”."),
     Claim("deep-transformers", "tutorials", "enables training of very deep transformer models",

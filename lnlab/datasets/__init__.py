@@ -123,7 +123,8 @@ def load(name: str) -> Any:
 
     Returns:
         The result of ``lnlab.datasets.<name>.load()``: a :class:`Dataset` for classification, a
-        :class:`Text`, :class:`lnlab.datasets.pen.Lines`, or another class of that module.
+        :class:`Text`, :class:`lnlab.datasets.handwriting_lines.Lines`, or another class
+        of that module.
 
     Raises:
         ValueError: If there is no data set with this name.

@@ -26,7 +26,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from lnlab.datasets.pen import Line, Lines
+from lnlab.datasets.handwriting_lines import Line, Lines
 
 NAME = "iam_ondb"
 URL = "https://fki.tic.heia-fr.ch/databases/iam-on-line-handwriting-database"

@@ -30,7 +30,7 @@ import zipfile
 import numpy as np
 
 from lnlab.datasets import fetch
-from lnlab.datasets.pen import Line, Lines
+from lnlab.datasets.handwriting_lines import Line, Lines
 
 NAME = "omniglot_lines"
 UNIT = 256  # offsets are whole numbers of 1/256 of the height of the drawer's x

@@ -11,7 +11,7 @@ import torch
 from lnbook.widgets import transformer
 from lnlab import records
 from lnlab.experiments.transformer import ablation
-from lnlab.experiments.transformer.reader import TrainedTransformer
+from lnlab.experiments.transformer.trained_transformer import TrainedTransformer
 from tests.book.conftest import PHONE, go_to
 
 WORDS = {"l": "on", "r": "rms", "f": "frozen", "o": "off"}

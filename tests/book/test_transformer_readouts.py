@@ -7,7 +7,7 @@ import pytest
 
 from lnbook.widgets import transformer
 from lnlab import records
-from lnlab.experiments.transformer.reader import TrainedTransformer
+from lnlab.experiments.transformer.trained_transformer import TrainedTransformer
 from tests.book.test_transformer_page import as_nats, nats, rounded, switched
 from tests.cases.readouts import check_says, percent
 

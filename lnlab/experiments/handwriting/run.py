@@ -12,7 +12,7 @@ from torch.nn.utils import clip_grad_norm_
 from torch.nn.utils.rnn import pad_sequence
 
 from lnlab import run
-from lnlab.datasets.pen import Line, Lines, cut
+from lnlab.datasets.handwriting_lines import Line, Lines, cut
 from lnlab.experiments._weights import pack
 from lnlab.experiments.handwriting import EXPERIMENT, MEASURED, SAMPLE, Settings
 from lnlab.experiments.handwriting.model import model, nll

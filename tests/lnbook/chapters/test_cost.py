@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lnbook.chapters.cost import figures, steps
+from lnbook.chapters.cost import figures, step_time
 from lnlab import records
 
 
@@ -48,7 +48,7 @@ def test_the_stored_steps_are_those_of_the_batch_size_on_the_first_device():
         row("MNIST step 2,000, layer", **size, path="plain", ms=4.0),
         row("LayerNorm", **size, path="plain", ms=1.0),
     ]
-    stored = steps.stored_steps(table(*rows), 4)
+    stored = step_time.stored_steps(table(*rows), 4)
     assert stored == [{"plain": 2.0, "compiled": 1.0, "floor": 0.5}]
 
 
@@ -62,10 +62,10 @@ def test_the_measured_network_is_read_from_a_short_and_a_long_message():
 
 def test_steps_are_bars_beside_the_floor():
     results = [{"plain": 9.0, "floor": 9.0}, {"plain": 3.0, "compiled": 1.0, "floor": 0.5}]
-    figure = steps.draw_steps(results, batch_size=4)
+    figure = step_time.draw_steps(results, batch_size=4)
     (bars,) = figure.data
     assert list(bars.y) == ["floor: one pass", "compiled", "plain loop"]
     assert list(bars.x) == [0.5, 1.0, 3.0]
-    text = steps.describe_steps(results)
+    text = step_time.describe_steps(results)
     assert "plain loop 3 ms (6.0 times the floor), compiled 1 ms (2.0 times the floor)" in text
-    assert "Press Start" in steps.describe_steps([])
+    assert "Press Start" in step_time.describe_steps([])

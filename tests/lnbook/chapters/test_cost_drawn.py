@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lnbook.chapters.cost import devices, recurrence, roofline, written
+from lnbook.chapters.cost import communication, formatting, recurrence, roofline
 from lnbook.chapters.cost.bench import Bench
 from lnlab.analysis.costs import Machine, norm_work
 from tests.cases.drawn import lines
@@ -70,7 +70,7 @@ def test_the_sentence_has_the_numbers_of_the_roofline(which, N, H):
     assert f"layer norm needs {work[0] / work[1]:.2f} operations" in text
     assert "the machine could perform 20." in text  # 60 Tflop/s by 3 TB/s
     waits = "arithmetic" if intensity > 300 else "memory bandwidth"
-    assert f"product needs {written.digits(intensity)} and is limited by {waits}" in text
+    assert f"product needs {formatting.digits(intensity)} and is limited by {waits}" in text
     time, percent = text.partition("takes at least ")[2].removesuffix(
         " of the product's time."
     ).split(", ")  # fmt: skip
@@ -91,8 +91,8 @@ def waiting(P, H, delay, speed, way):
 @pytest.mark.parametrize(("H", "P"), [(100, 2), (1000, 64), (10_000, 1000)])
 def test_waiting_and_bytes_are_drawn_and_said_in_their_units(H, P):
     network = {"n": (2e-5, 1e9)}
-    times, sizes = devices.draw_devices(network, "n", H, P)
-    texts = devices.describe_devices(network, "n", H, P)
+    times, sizes = communication.draw_devices(network, "n", H, P)
+    texts = communication.describe_devices(network, "n", H, P)
     for way, label in (
         ("ring", "batch norm, in a ring"),
         ("doubling", "batch norm, with doubling"),
@@ -183,7 +183,7 @@ def test_the_same_loop_is_held_against_itself_without_norms(bench):
 
 def test_two_processes_are_told_with_their_own_times_and_bytes(bench):
     for (width, sent, *times, none, layer), H in zip(
-        devices.exchanges(bench).rows, (100, 1000), strict=True
+        communication.exchanges(bench).rows, (100, 1000), strict=True
     ):
         assert parsed(width) + parsed(sent) + parsed(none) == [H, 16 * H + 4, 0]
         wanted = [H / 10, H / 20, H / 40, H / 50]
@@ -196,7 +196,7 @@ def test_two_processes_are_told_with_their_own_times_and_bytes(bench):
     [(12_345.0, "12 s"), (1.0, "1 ms"), (999.0, "999 ms"), (0.0042, "4.2 µs"), (4.6e-7, "0.46 ns")],
 )
 def test_a_time_has_the_unit_that_fits_it(ms, reported):
-    assert written.duration(ms) == reported
+    assert formatting.duration(ms) == reported
 
 
 def test_norms_are_over_their_floor_and_the_plain_formula_over_the_module():

@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnbook.chapters.lstm_gru import figures, gates, ink, lstm, versions
+from lnbook.chapters.lstm_gru import cell_variants, figures, gates, ink, lstm
 from lnlib import cells
 
 H, INPUTS = 6, 4
@@ -99,9 +99,9 @@ def test_a_norm_for_each_gate_spreads_all_the_same_and_the_joint_norm_keeps_the_
 
 
 @pytest.mark.parametrize("start", ["zero", "nonzero"])
-@pytest.mark.parametrize("form", versions.FORMS)
+@pytest.mark.parametrize("form", cell_variants.FORMS)
 def test_outputs_are_those_of_a_loop_in_pytorch(form, start):
-    params, xs, (h, c) = versions.drawn_weights(8)
+    params, xs, (h, c) = cell_variants.drawn_weights(8)
     gain = 2.0
     W_ih, W_hh, xs, h, c = map(torch.tensor, (params["W_ih"], params["W_hh"], xs, h, c))
     if start == "zero":

@@ -6,7 +6,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from lnbook.chapters.lstm_gru import learning
+from lnbook.chapters.lstm_gru import learning_curves
 from lnlab.comparison import UNTESTABLE
 from tests.cases.drawn import check_band, lines
 from tests.cases.oracle import parsed
@@ -53,8 +53,8 @@ def value(run, name, epoch):
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("cell", CELLS)
 def test_learning_is_drawn_with_its_range_and_said_at_the_cursor(cell, step, epoch):
-    learned = learning.SequentialDigitRuns(RECORDS)
-    figures = learning.draw_learned(learned, epoch, cell, step)
+    learned = learning_curves.SequentialDigitRuns(RECORDS)
+    figures = learning_curves.draw_learned(learned, epoch, cell, step)
     wanted = [min(epoch, 4.0)]
     for name, figure in zip(("train_nll", "test_error"), figures, strict=True):
         dots = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
@@ -69,7 +69,7 @@ def test_learning_is_drawn_with_its_range_and_said_at_the_cursor(cell, step, epo
     for norm in LABELS:
         of = runs(cell, step, norm).values()
         wanted += [fmean(value(r, n, epoch) for r in of) for n in ("train_nll", "test_error")]
-    text = learning.describe_learned(learned, epoch, cell, step)
+    text = learning_curves.describe_learned(learned, epoch, cell, step)
     np.testing.assert_allclose(parsed(text), wanted, rtol=0.06, atol=0.051)
 
 
@@ -91,7 +91,7 @@ def test_updates_and_ends_have_the_labels_of_the_protocol_corrected_for_the_tabl
     for k, one in enumerate(every):
         one.what = str(k)
     p = holm(every)
-    table = learning.comparison(learning.SequentialDigitRuns(RECORDS))
+    table = learning_curves.comparison(learning_curves.SequentialDigitRuns(RECORDS))
     assert parsed(table.caption) == [3, 10, len(p)]
     labels_observed = set()
     for row, (cell, step, _), (of, last, means) in zip(table.rows, expected, results, strict=True):
@@ -116,7 +116,7 @@ def test_a_race_that_trains_now_is_drawn_and_said_as_far_as_it_is():
     rng = np.random.default_rng(0)
     results = [{norm: {"epoch": k / 2, "train_nll": rng.uniform(), "test_error": rng.uniform()}
                 for norm in LABELS} for k in range(4)]  # fmt: skip
-    nll, error = learning.draw_side_by_side(results)
+    nll, error = learning_curves.draw_side_by_side(results)
     for norm, label in LABELS.items():
         for figure, name, factor in ((nll, "train_nll", 1), (error, "test_error", 100)):
             line, *_ = lines(figure)[label]
@@ -127,4 +127,6 @@ def test_a_race_that_trains_now_is_drawn_and_said_as_far_as_it_is():
         1.5,
         *(v for n in LABELS for v in (last[n]["train_nll"], 100 * last[n]["test_error"])),
     ]
-    np.testing.assert_allclose(parsed(learning.describe_side_by_side(results)), wanted, atol=0.051)
+    np.testing.assert_allclose(
+        parsed(learning_curves.describe_side_by_side(results)), wanted, atol=0.051
+    )

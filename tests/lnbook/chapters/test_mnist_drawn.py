@@ -6,7 +6,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from lnbook.chapters.mnist import batch_means, differences, figure_6, rates, sizes
+from lnbook.chapters.mnist import batch_means, batch_sizes, differences, figure_6, learning_rates
 from lnbook.chapters.mnist.runs import MNISTRuns
 from tests.cases.drawn import check_band, check_inside, lines
 from tests.cases.oracle import parsed
@@ -145,10 +145,10 @@ def test_the_best_rate_has_the_lowest_training_loss_and_the_table_its_difference
     for norm in ("layer", "batch"):
         means = {rate: fmean(swept(norm, rate, "train_nll", epoch)) for rate in SWEPT}
         best[norm] = min(means, key=means.get)
-        assert rates.best_rate(known.rate_sweep, norm, epoch) == best[norm]
+        assert learning_rates.best_rate(known.rate_sweep, norm, epoch) == best[norm]
     if epoch < 3:
         return
-    table = rates.rates(known)
+    table = learning_rates.rates(known)
     pairs = [(rate, rate) for rate in SWEPT] + [(best["layer"], best["batch"])]
     for row, (ours, theirs) in zip(table.rows, pairs, strict=True):
         for at, name in ((1, "train_nll"), (3, "test_error")):
@@ -164,7 +164,7 @@ def test_the_best_rate_has_the_lowest_training_loss_and_the_table_its_difference
 
 @MANY
 def test_the_table_of_rates_says_what_its_bounds_are(many):
-    assert ("95%" in rates.rates(MNISTRuns(RECORDS[many])).caption) == many
+    assert ("95%" in learning_rates.rates(MNISTRuns(RECORDS[many])).caption) == many
 
 
 @pytest.mark.parametrize("nll", ["train_nll", "test_nll"])
@@ -175,7 +175,7 @@ def test_batch_sizes_are_drawn_with_their_range_and_the_lowest_and_highest_are_s
     def at(norm, size, name):
         return [value(cell(False, norm, size)[s], name, 3) for s in (1, 2, 3)]
 
-    for name, figure in zip((nll, "test_error"), sizes.draw_sizes(known, nll), strict=True):
+    for name, figure in zip((nll, "test_error"), batch_sizes.draw_sizes(known, nll), strict=True):
         for norm, every in of.items():
             columns = [at(norm, size, name) for size in every]
             check_band(lines(figure)[LABELS[norm]], every, [*zip(*columns, strict=True)])
@@ -187,7 +187,7 @@ def test_batch_sizes_are_drawn_with_their_range_and_the_lowest_and_highest_are_s
         for means, pick in ((errors, min), (errors, max), (nlls, min)):
             size = pick(means, key=means.get)
             wanted += [size, means[size]]
-    np.testing.assert_allclose(parsed(sizes.describe_sizes(known, nll)), wanted, atol=0.0051)
+    np.testing.assert_allclose(parsed(batch_sizes.describe_sizes(known, nll)), wanted, atol=0.0051)
 
 
 def test_the_error_of_a_batch_mean_is_one_over_the_root_of_the_batch_size():
@@ -214,4 +214,4 @@ def test_sliders_stop_in_the_middle_of_the_first_epoch_and_after_each():
                   for name, values in run["curves"].items()}  # fmt: skip
         runs.append(run | {"curves": curves | {"epoch": epochs}})
     assert figure_6.stops(MNISTRuns(runs)) == [0.0, 0.5, 1.0, 2.0, 3.0]
-    assert rates.rate_stops(MNISTRuns(runs)) == [0.5, 1.0, 2.0, 3.0]
+    assert learning_rates.rate_stops(MNISTRuns(runs)) == [0.5, 1.0, 2.0, 3.0]

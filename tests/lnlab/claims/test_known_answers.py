@@ -155,7 +155,8 @@ def test_the_json_of_the_command_has_the_same_numbers(folder, capsys):
 
 
 # Claims that are computed: label, unit, and the mean differences of the findings that count and of
-# the others. What they measure on small networks is compared with PyTorch in test_at_start.py.
+# the others. Their measurements on small networks are compared with PyTorch in
+# test_at_initialization.py.
 POWERS = "powers of ten"
 COMPUTED = {
     "same-computation": ("holds", "largest change", [-1e-9], [1.046]),

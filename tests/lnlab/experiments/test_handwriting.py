@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
 
-from lnlab.datasets.pen import Line, Lines
+from lnlab.datasets.handwriting_lines import Line, Lines
 from lnlab.experiments.handwriting import model as models
 from lnlab.experiments.handwriting.run import POOL, HandwritingRun, Settings
 from lnlab.experiments.handwriting.window import WindowLSTM

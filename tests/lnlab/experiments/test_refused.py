@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lnlab import experiments
-from lnlab.datasets.pen import Line, Lines
+from lnlab.datasets.handwriting_lines import Line, Lines
 from tests.lnlab.experiments.test_resume import made_up_data
 
 #: Of each experiment what its own settings check; what all types check is in ``test_experiment``.

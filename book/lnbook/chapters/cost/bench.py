@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lnbook.chapters.cost.written import duration, ratio
+from lnbook.chapters.cost.formatting import duration, ratio
 from lnbook.figures.table import Table, day
 from lnlab.analysis.costs import Machine
 

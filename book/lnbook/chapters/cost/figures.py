@@ -1,7 +1,7 @@
 """What a normalization costs: arithmetic, bytes, measured times, and words between devices."""
 
 from lnbook.chapters.cost.bench import Bench, machines, networks
-from lnbook.chapters.cost.devices import DEVICES, EXCHANGE_WIDTHS, ON_DEVICES, exchanges
+from lnbook.chapters.cost.communication import DEVICES, EXCHANGE_WIDTHS, ON_DEVICES, exchanges
 from lnbook.chapters.cost.recurrence import (
     CALLED,
     CELLS,
@@ -11,7 +11,7 @@ from lnbook.chapters.cost.recurrence import (
     tasks,
 )
 from lnbook.chapters.cost.roofline import CASES, ROOFLINE, WIDTHS, counts, norms
-from lnbook.chapters.cost.steps import STEP_TIME, steps, stored_steps
+from lnbook.chapters.cost.step_time import STEP_TIME, steps, stored_steps
 
 __all__ = [
     "CALLED", "CASES", "CELLS", "DEVICES", "EXCHANGE_WIDTHS", "ON_DEVICES", "RECURRENCE",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench
-from lnbook.chapters.cost.steps import WAYS
-from lnbook.chapters.cost.written import duration, ratio, short
+from lnbook.chapters.cost.formatting import duration, ratio, short
+from lnbook.chapters.cost.step_time import WAYS
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.table import Table

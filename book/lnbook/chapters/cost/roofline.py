@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench
-from lnbook.chapters.cost.written import decades, digits, duration, ratio, short
+from lnbook.chapters.cost.formatting import decades, digits, duration, ratio, short
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, RMS, cursor, label_ends

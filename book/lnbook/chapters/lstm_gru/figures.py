@@ -1,18 +1,7 @@
 """One step of an LSTM, its versions, its gains, and what it learns."""
 
-from lnbook.chapters.lstm_gru.at_start import InitialStatistics
-from lnbook.chapters.lstm_gru.gates import SPREAD, SPREADS, SQUASH, saturated, spreads
-from lnbook.chapters.lstm_gru.ink import INK, parts
-from lnbook.chapters.lstm_gru.learning import (
-    CELLS,
-    LEARNED,
-    SIDE_BY_SIDE,
-    STEP_NAMES,
-    SequentialDigitRuns,
-    comparison,
-)
-from lnbook.chapters.lstm_gru.lstm import finish, parameters
-from lnbook.chapters.lstm_gru.versions import (
+from lnbook.chapters.lstm_gru.at_initialization import InitialStatistics
+from lnbook.chapters.lstm_gru.cell_variants import (
     MISTAKES,
     WIDTHS,
     apart,
@@ -21,6 +10,17 @@ from lnbook.chapters.lstm_gru.versions import (
     seen,
     versions,
 )
+from lnbook.chapters.lstm_gru.gates import SPREAD, SPREADS, SQUASH, saturated, spreads
+from lnbook.chapters.lstm_gru.ink import INK, parts
+from lnbook.chapters.lstm_gru.learning_curves import (
+    CELLS,
+    LEARNED,
+    SIDE_BY_SIDE,
+    STEP_NAMES,
+    SequentialDigitRuns,
+    comparison,
+)
+from lnbook.chapters.lstm_gru.lstm import finish, parameters
 
 __all__ = [
     "CELLS", "INK", "LEARNED", "MISTAKES", "SIDE_BY_SIDE", "SPREAD", "SPREADS", "SQUASH",

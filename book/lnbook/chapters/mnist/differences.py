@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lnbook.chapters.mnist.formatting import NAMES
 from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, MNISTRuns
-from lnbook.chapters.mnist.words import NAMES
 from lnbook.figures.plots import NORMS
 from lnlab import comparison
 from lnlab.claims import Finding, Records

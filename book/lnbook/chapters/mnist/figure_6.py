@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, MNISTRuns, RunKey
-from lnbook.chapters.mnist.words import (
+from lnbook.chapters.mnist.formatting import (
     UNITS,
     epoch_text,
     log_axis,
     nats,
 )
+from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, MNISTRuns, RunKey
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread, suffix
 

@@ -2,12 +2,12 @@
 
 from lnbook.chapters.mnist.batch_means import BATCH_MEANS
 from lnbook.chapters.mnist.batch_means import BATCH_SIZES as SIZES_DRAWN
+from lnbook.chapters.mnist.batch_sizes import BATCH_SIZES
 from lnbook.chapters.mnist.differences import at_the_end
 from lnbook.chapters.mnist.figure_6 import FIGURE_6, stops
-from lnbook.chapters.mnist.origin import origin
-from lnbook.chapters.mnist.rates import rates
+from lnbook.chapters.mnist.learning_rates import rates
+from lnbook.chapters.mnist.provenance import provenance_table
 from lnbook.chapters.mnist.runs import RATE, MNISTRuns, RunKey
-from lnbook.chapters.mnist.sizes import BATCH_SIZES
 
 __all__ = [
     "BATCH_MEANS",
@@ -18,7 +18,7 @@ __all__ = [
     "MNISTRuns",
     "RunKey",
     "at_the_end",
-    "origin",
+    "provenance_table",
     "rates",
     "stops",
 ]

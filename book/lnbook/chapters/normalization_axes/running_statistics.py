@@ -22,7 +22,7 @@ from lnbook.chapters.normalization_axes.followed import (
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import cursor, label_ends
-from lnlab.analysis import running
+from lnlab.analysis import running_statistics
 
 STREAM = 40  # batches
 
@@ -34,7 +34,7 @@ def batches(batch_size: int) -> np.ndarray:
 
 
 @cache
-def stream(momentum: float, batch_size: int) -> running.RunningStatistics:
+def stream(momentum: float, batch_size: int) -> running_statistics.RunningStatistics:
     """Follow one feature through 40 batches.
 
     Args:
@@ -44,7 +44,7 @@ def stream(momentum: float, batch_size: int) -> running.RunningStatistics:
     Returns:
         Statistics and outputs; running mean and variance start from 0 and 1, as in PyTorch.
     """
-    return running.follow(FOLLOWED, batches(batch_size), momentum)
+    return running_statistics.follow(FOLLOWED, batches(batch_size), momentum)
 
 
 def draw_running(momentum: float, batch_size: int, seen: int) -> list[go.Figure]:

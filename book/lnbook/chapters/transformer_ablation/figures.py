@@ -77,7 +77,8 @@ def outlier_table(models: Mapping[int, Any], sentence: str, norm: int = 2) -> Ta
     """Return a table of the outlier features before a norm, for each seed.
 
     Args:
-        models: A :class:`lnlab.experiments.transformer.reader.TrainedTransformer` for each seed.
+        models: A :class:`~lnlab.experiments.transformer.trained_transformer.TrainedTransformer` for
+            each seed.
         sentence: What they read.
         norm: Index of the norm, that before the second attention if left out.
     """

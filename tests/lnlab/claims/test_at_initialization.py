@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from lnlab.analysis import costs
-from lnlab.claims import at_start, ten_seeds
+from lnlab.claims import at_initialization, ten_seeds
 
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 
@@ -28,15 +28,15 @@ def test_changes_are_those_of_a_gradient_step_in_pytorch(name, inputs):
     step = first.grad * 0.01 * first.detach().norm() / first.grad.norm()
     with torch.no_grad():
         expected = f(x @ (first - step).T) @ weights[1].T - before
-    result = at_start.summed_input_changes(name, inputs, np.random.default_rng(3))
+    result = at_initialization.summed_input_changes(name, inputs, np.random.default_rng(3))
     np.testing.assert_allclose(result, expected.numpy(), rtol=1e-8, atol=1e-12)
 
 
 def test_opposite_changes_are_correlated_and_independent_ones_are_not():
     x = np.random.default_rng(0).normal(size=(10_000, 3))
-    assert at_start.mean_correlation(x) < 0.02
+    assert at_initialization.mean_correlation(x) < 0.02
     x[:, 1], x[:, 2] = -x[:, 0], 5 + 2 * x[:, 0]
-    assert at_start.mean_correlation(x) == pytest.approx(1)
+    assert at_initialization.mean_correlation(x) == pytest.approx(1)
 
 
 def test_layer_norm_keeps_what_pytorch_saves_for_the_gradient():
@@ -54,10 +54,10 @@ def test_layer_norm_keeps_what_pytorch_saves_for_the_gradient():
 
 @pytest.mark.parametrize("place", ["pre", "post"])
 def test_block_gradients_are_those_of_pytorch(place, monkeypatch):
-    monkeypatch.setattr(at_start, "SEEDS", range(1))
-    at_start._block_gradients.cache_clear()
-    result = at_start._block_gradients(place, 3, "Xavier")
-    at_start._block_gradients.cache_clear()
+    monkeypatch.setattr(at_initialization, "SEEDS", range(1))
+    at_initialization._block_gradients.cache_clear()
+    result = at_initialization._block_gradients(place, 3, "Xavier")
+    at_initialization._block_gradients.cache_clear()
     rng = np.random.default_rng(0)
     shapes = {"W_q": (32, 32), "W_k": (32, 32), "W_v": (32, 32), "W_o": (32, 32),
               "W_1": (128, 32), "W_2": (32, 128)}  # fmt: skip

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.mnist.runs import MNISTRuns, RunKey
-from lnbook.chapters.mnist.words import (
+from lnbook.chapters.mnist.formatting import (
     NAMES,
     UNITS,
     epoch_text,
     log_axis,
     nats,
 )
+from lnbook.chapters.mnist.runs import MNISTRuns, RunKey
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, band, label_ends, spread, suffix
 

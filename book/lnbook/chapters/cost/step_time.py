@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench
-from lnbook.chapters.cost.written import duration
+from lnbook.chapters.cost.formatting import duration
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lnbook.chapters.mnist.runs import MNISTRuns, RunKey
-from lnbook.chapters.mnist.words import (
+from lnbook.chapters.mnist.formatting import (
     bounds_of,
     epoch_text,
     seeds,
     with_bounds,
 )
+from lnbook.chapters.mnist.runs import MNISTRuns, RunKey
 from lnbook.figures.plots import NORMS, labels
 from lnbook.figures.table import Table
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnlab.analysis.running import follow
+from lnlab.analysis.running_statistics import follow
 
 BATCHES = np.random.default_rng(4).normal(20, 3, size=(15, 5)) * np.arange(1, 16)[:, None]
 

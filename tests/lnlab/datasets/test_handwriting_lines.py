@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnlab.datasets.pen import Line, cut
+from lnlab.datasets.handwriting_lines import Line, cut
 
 
 def line(lengths, text, known=True):

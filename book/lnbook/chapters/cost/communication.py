@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench
-from lnbook.chapters.cost.written import decades, duration, short
+from lnbook.chapters.cost.formatting import decades, duration, short
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import cursor, label_ends

@@ -1,4 +1,4 @@
-"""What made the records."""
+"""Table of the recorded runs: settings, seeds, training time, devices and versions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lnbook.figures.plots import NORMS
 from lnbook.figures.table import Table, day
 
 
-def origin(runs: MNISTRuns) -> Table:
-    """Say what made the records: one row for each part of the chapter."""
+def provenance_table(runs: MNISTRuns) -> Table:
+    """Return a table of the runs behind each part of the chapter, and their provenance."""
 
     def part(cell: RunKey) -> str:
         if cell.rate != RATE:
@@ -37,20 +37,22 @@ def origin(runs: MNISTRuns) -> Table:
                 f"{hours:.1f} h",
             ]
         )
-    made = [r["provenance"] for r in runs.records]
-    threads = (f"{m['device']}, {m['threads']} thread{'s' * (m['threads'] > 1)}" for m in made)
+    provenances = [r["provenance"] for r in runs.records]
+    threads = (
+        f"{m['device']}, {m['threads']} thread{'s' * (m['threads'] > 1)}" for m in provenances
+    )
     return Table(
         ["Part", "Runs", "Norms", "Batch sizes", "Rates", "Seeds", "Epochs", "Total time"],
         rows,
-        f"Made on {_list(sorted(set(threads)))}; training step {_list(_steps(made))}; PyTorch "
-        f"{_list(sorted({m['torch'] for m in made}))}; "
-        f"{_list(map(day, sorted({m['date'][:10] for m in made})))}.",
+        f"Made on {_list(sorted(set(threads)))}; training step {_list(_steps(provenances))}; PyTorch "
+        f"{_list(sorted({m['torch'] for m in provenances}))}; "
+        f"{_list(map(day, sorted({m['date'][:10] for m in provenances})))}.",
         folded=True,
     )
 
 
-def _steps(made: Iterable[dict[str, Any]]) -> list[str]:
-    return sorted({m.get("step", "plain") for m in made})
+def _steps(provenances: Iterable[dict[str, Any]]) -> list[str]:
+    return sorted({m.get("step", "plain") for m in provenances})
 
 
 def _list(values: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.lstm_gru.versions import FORMS
+from lnbook.chapters.lstm_gru.cell_variants import FORMS
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread, suffix
 from lnbook.figures.table import Table, badge

@@ -12,8 +12,8 @@ import torch
 
 from lnlab.experiments._weights import pack
 from lnlab.experiments.transformer import Settings, ablation
-from lnlab.experiments.transformer.reader import TrainedTransformer
 from lnlab.experiments.transformer.run import TransformerRun
+from lnlab.experiments.transformer.trained_transformer import TrainedTransformer
 from tests.cases.transformer import SMALL, words
 
 TEXT = "cab b"

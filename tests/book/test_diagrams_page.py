@@ -187,7 +187,9 @@ SHAPES = """svg => { const all = (selector, ...names) => [...svg.querySelectorAl
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
-def test_a_choice_moves_locks_river_bars_and_marks_to_where_python_has_them(browse, source, motion):
+def test_a_choice_moves_norms_stream_bars_and_marks_to_where_python_has_them(
+    browse, source, motion
+):
     page = browse(source, reduced_motion=motion)
     root = page.locator(".ln-diagram-residual-stream")
     for place, start in (("pre", "one"), ("pre", "two"), ("sandwich", "one"), ("none", "one")):
@@ -198,8 +200,8 @@ def test_a_choice_moves_locks_river_bars_and_marks_to_where_python_has_them(brow
         for name, layout in (("wide", residual_streams.WIDE), ("tall", residual_streams.TALL)):
             want = residual_streams._shape(layout, place, STATES[place][start], 2, GAUGE)
             rendered = root.locator(f".ln-diagram-{name} svg").evaluate(SHAPES)
-            outline_numbers = [float(n) for n in re.findall(r"-?[\d.]+", want["residual_stream"])]
-            assert rendered["residual_stream"] == pytest.approx(outline_numbers, abs=0.06)
+            outline_numbers = [float(n) for n in re.findall(r"-?[\d.]+", want["outline"])]
+            assert rendered["outline"] == pytest.approx(outline_numbers, abs=0.06)
             for kind in ("rects", "circles"):
                 assert np.allclose(rendered[kind], want[kind])
             assert rendered["texts"] == [text for _, _, text in want["texts"]]

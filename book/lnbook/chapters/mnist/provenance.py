@@ -37,22 +37,20 @@ def provenance_table(runs: MNISTRuns) -> Table:
                 f"{hours:.1f} h",
             ]
         )
-    provenances = [r["provenance"] for r in runs.records]
-    threads = (
-        f"{m['device']}, {m['threads']} thread{'s' * (m['threads'] > 1)}" for m in provenances
-    )
+    made = [r["provenance"] for r in runs.records]
+    threads = (f"{m['device']}, {m['threads']} thread{'s' * (m['threads'] > 1)}" for m in made)
     return Table(
         ["Part", "Runs", "Norms", "Batch sizes", "Rates", "Seeds", "Epochs", "Total time"],
         rows,
-        f"Made on {_list(sorted(set(threads)))}; training step {_list(_steps(provenances))}; PyTorch "
-        f"{_list(sorted({m['torch'] for m in provenances}))}; "
-        f"{_list(map(day, sorted({m['date'][:10] for m in provenances})))}.",
+        f"Made on {_list(sorted(set(threads)))}; training step {_list(_steps(made))}; PyTorch "
+        f"{_list(sorted({m['torch'] for m in made}))}; "
+        f"{_list(map(day, sorted({m['date'][:10] for m in made})))}.",
         folded=True,
     )
 
 
-def _steps(provenances: Iterable[dict[str, Any]]) -> list[str]:
-    return sorted({m.get("step", "plain") for m in provenances})
+def _steps(made: Iterable[dict[str, Any]]) -> list[str]:
+    return sorted({m.get("step", "plain") for m in made})
 
 
 def _list(values: Iterable[str]) -> str:

@@ -163,8 +163,8 @@ def boxes():
     quiz = Quiz(number("How many?", 3, why="Counted.", otherwise="Count."), title="One")
     controls = {"batch_size": slider("Batch size", [1, 2]), "scale": slider("Scale", [1, 2])}
     explorer = Explorer(figures.TWO_NORMS, controls, title="Two norms")
-    sheet = NormTable([[1.0, 2], [3, 5]], title="Two examples")
-    for shown in (quiz, explorer, sheet, diagrams.cube(), Chooser()):
+    table = NormTable([[1.0, 2], [3, 5]], title="Two examples")
+    for shown in (quiz, explorer, table, diagrams.cube(), Chooser()):
         yield shown.widget()
 
 

@@ -1,4 +1,4 @@
-"""Typed numbers mean one thing: in Python and JavaScript, in the sheet and in the quiz."""
+"""Typed numbers mean one thing: in Python and JavaScript, in the norm table and in the quiz."""
 
 import math
 from dataclasses import replace
@@ -31,18 +31,18 @@ CASES = {
     "-1e999": [], "1e308/1e-9": [], "½": [], "1,155,": [],
 }  # fmt: skip
 HUGE = ("1e999", "-1e999", "1e308/1e-9")
-SHEET = NormTable([[1.0]], title="T", start="none")
+NORM_TABLE = NormTable([[1.0]], title="T", start="none")
 
 
 @pytest.fixture(scope="module")
 def page(browser, tmp_path_factory):
-    """A sheet, and for each reading of each case a question that has it for its answer."""
+    """A norm table, and for each reading of each case a question that has it for its answer."""
     entries = [
         number(f"{text!r}, {i}?", answer, why="It is.", otherwise="It is not.")
         for text, answers in CASES.items()
         for i, answer in enumerate(answers or [0])
     ]
-    things = SHEET, Quiz(*entries)
+    things = NORM_TABLE, Quiz(*entries)
     scripts = "".join(f"<script>{widget.WEB.book()}</script>" for widget in (norm_table, quiz))
     path = tmp_path_factory.mktemp("numbers") / "page.html"
     html = "".join(thing.to_html() for thing in things)
@@ -79,13 +79,13 @@ def test_the_sheet_takes_what_is_one_number_and_asks_where_it_may_be_two(page):
         """(field, texts) => texts.map((text) => {
           for (field.value of ["0", text])
             field.dispatchEvent(new Event("input", { bubbles: true }));
-          return [".sheet-warning", "[data-at='y 0 0']"].map(
+          return [".norm-table-warning", "[data-at='y 0 0']"].map(
             (place) => document.querySelector(place).textContent);
         })""",
         [*CASES],
     )
     for (text, answers), (warning, output) in zip(CASES.items(), readings, strict=True):
-        assert warning == SHEET.read(replace(SHEET.start, x=((text,),))).warning, text
+        assert warning == NORM_TABLE.read(replace(NORM_TABLE.start, x=((text,),))).warning, text
         if len(answers) == 1:
             assert typed(text) == answers[0]
             assert warning == ""

@@ -1,4 +1,4 @@
-"""A sheet in a real browser: hands and eyes on it, and what its numbers must be.
+"""A norm table in a real browser: hands and eyes on it, and what its numbers must be.
 
 The page is made here from the style sheets of the theme and of the book; it needs no built book.
 """
@@ -27,12 +27,12 @@ RUNNING = (np.array([15.5, 14.0, 20.0, 22.0, 25.0, 24.0]), np.array([9.0, 4.0, 1
 READY = "document.querySelector('.ln-norm-table').dataset.ready"
 
 
-def table_sheet(**changes):
+def norm_table(**changes):
     return NormTable(TABLE, **({"title": "Type here", "running": RUNNING} | changes))
 
 
 class Reader:
-    """Hands and eyes on one sheet."""
+    """Types into, reads and clicks one norm table."""
 
     def __init__(self, page, root=".ln-norm-table"):
         self.page, self.root = page, page.locator(root).first
@@ -47,7 +47,7 @@ class Reader:
         self.page.keyboard.type(text)
 
     def choose(self, name, value):
-        self.root.locator(f".sheet-{name} select").select_option(value)
+        self.root.locator(f".norm-table-{name} select").select_option(value)
 
     def press(self, action, times=1):
         for _ in range(times):
@@ -74,7 +74,7 @@ class Reader:
         self.page.keyboard.press("Control+v")
 
     def snapshot(self):
-        """All that the sheet shows, in one look: asked piece by piece a browser takes its time."""
+        """All that the norm table shows, in one look: asked piece by piece a browser takes its time."""
         return self.root.evaluate(SEEN)
 
     def texts(self, which="x"):
@@ -108,16 +108,16 @@ SEEN = """r => {
     if (set[kind] && el.closest('td').classList.contains('set')) set[kind].push([i, j]);
   }
   for (const kind of ['text', 'work', 'warning', 'note', 'about'])
-    said[kind] = r.querySelector(`.sheet-${kind}`)?.textContent;
+    said[kind] = r.querySelector(`.norm-table-${kind}`)?.textContent;
   for (const name of ['norm', 'groups', 'eps'])
-    chosen[name] = r.querySelector(`.sheet-${name} select`).value;
-  const of = r.querySelector('.sheet-x td.chosen input')?.dataset.at;
+    chosen[name] = r.querySelector(`.norm-table-${name} select`).value;
+  const of = r.querySelector('.norm-table-x td.chosen input')?.dataset.at;
   const cell = of?.split(' ').slice(1).map(Number);
   const every = (e, part) => [...e.querySelectorAll(part)].map((one) => one.textContent);
-  const inSight = [...r.querySelectorAll('.sheet-margin')].filter(e => e.offsetParent);
+  const inSight = [...r.querySelectorAll('.norm-table-margin')].filter(e => e.offsetParent);
   const margins = inSight.map(e => [
     e.dataset.of.split(' ').map(Number), e.parentElement.rowIndex, e.colSpan, every(e, 'b')]);
-  const heard = inSight.map(e => [every(e, '.sheet-sr'), e.classList.contains('mine')]);
+  const heard = inSight.map(e => [every(e, '.norm-table-sr'), e.classList.contains('mine')]);
   const bars = [...r.querySelectorAll('[data-at^="y "]')].map(({ style }) => [
     parseFloat(style.getPropertyValue('--share')), style.getPropertyValue('--tone')]);
   const names = [...r.querySelectorAll('input[data-at]')].map((e) => [e.dataset.at, e.ariaLabel]);
@@ -125,9 +125,9 @@ SEEN = """r => {
 }"""
 
 
-def open_sheet(browse, *sheets, theme="light", **options):
-    """A page with sheets that have come to life."""
-    page = browse(themed(WEB, *(sheets or [table_sheet()]), theme=theme), **options)
+def open_table(browse, *tables, theme="light", **options):
+    """A page with norm tables whose script has started."""
+    page = browse(themed(WEB, *(tables or [norm_table()]), theme=theme), **options)
     page.wait_for_function(READY)
     return page
 
@@ -135,7 +135,7 @@ def open_sheet(browse, *sheets, theme="light", **options):
 @pytest.fixture(scope="module")
 def shared(browse):
     """One page for all the tests of a file; at the end it has not complained."""
-    page = open_sheet(browse)
+    page = open_table(browse)
     yield page
     assert page.complaints == []
 

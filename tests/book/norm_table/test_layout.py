@@ -1,4 +1,4 @@
-"""The sheet by keyboard, in both themes, on a desk, a phone and paper, and without a script."""
+"""The table by keyboard, in both themes, on a desk, a phone and paper, and without a script."""
 
 import json
 
@@ -10,7 +10,7 @@ from lnbook.widgets.norm_table import WEB
 from lnbook.widgets.norm_table.state import TEST_TIME
 from lnlib import norms
 from tests.book.conftest import DESK, PHONE
-from tests.book.norm_table.conftest import TABLE, Reader, open_sheet, shown_is, table_sheet, write
+from tests.book.norm_table.conftest import TABLE, Reader, norm_table, open_table, shown_is, write
 from tests.cases.themed_page import themed
 from tools.browser import browser_name
 
@@ -59,22 +59,22 @@ def test_the_tab_key_visits_every_control_in_the_order_of_the_page(reader):
 
 def test_columns_have_their_names_which_cannot_end_the_script_of_the_page(browse):
     title, columns = "</script><b>x</b>", ["</script>", "<!--", "&amp;", "\"'", "height", "mass"]
-    sheet = table_sheet(title=title, columns=columns)
-    reader = Reader(open_sheet(browse, sheet))
+    table = norm_table(title=title, columns=columns)
+    reader = Reader(open_table(browse, table))
     snapshot = reader.snapshot()
     assert snapshot["names"][0] == ["x 0 0", f"example 1, {columns[0]}"]
     assert snapshot["names"][-1] == ["bias 0 5", "the bias of mass"]
-    assert snapshot["said"]["text"] == sheet.read(reader.state(snapshot)).text
-    heads = reader.root.locator(".sheet-x thead th").all_text_contents()
+    assert snapshot["said"]["text"] == table.read(reader.state(snapshot)).text
+    heads = reader.root.locator(".norm-table-x thead th").all_text_contents()
     assert heads == [*columns, "mean and standard deviation"]
-    assert reader.root.locator(".sheet-title").text_content() == title
-    assert json.loads(reader.root.locator(".sheet-data").text_content())["columns"] == columns
+    assert reader.root.locator(".norm-table-title").text_content() == title
+    assert json.loads(reader.root.locator(".norm-table-data").text_content())["columns"] == columns
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(browse, violations, theme):
     """Of a start, of groups with a wrong cell, of a large batch."""
-    page = open_sheet(browse, table_sheet(alt="Numbers to type over"), theme=theme)
+    page = open_table(browse, norm_table(alt="Numbers to type over"), theme=theme)
     reader = Reader(page)
     for view in (DESK, PHONE):
         page.set_viewport_size(view)
@@ -91,9 +91,11 @@ def test_axe_finds_nothing(browse, violations, theme):
 
 
 def test_phone_holds_six_features_and_scrolls_wider_tables_inside_themselves(browse):
-    page = open_sheet(browse, viewport=PHONE)
+    page = open_table(browse, viewport=PHONE)
     reader = Reader(page)
-    room = "r => [...r.querySelectorAll('.sheet-scroll')].map(e => e.scrollWidth - e.clientWidth)"
+    room = (
+        "r => [...r.querySelectorAll('.norm-table-scroll')].map(e => e.scrollWidth - e.clientWidth)"
+    )
     assert max(reader.root.evaluate(room)) <= (browser_name(page) == "firefox")  # a rounded pixel
     sizes = reader.root.evaluate(
         "r => [...r.querySelectorAll('input, select, textarea')].map(e => "
@@ -109,55 +111,55 @@ def test_phone_holds_six_features_and_scrolls_wider_tables_inside_themselves(bro
 def test_a_field_is_as_wide_as_its_number(browse):
     short = "r => [...r.querySelectorAll('input')].map(e => e.scrollWidth - e.clientWidth)"
     for view in (DESK, PHONE):
-        reader = Reader(open_sheet(browse, viewport=view))
+        reader = Reader(open_table(browse, viewport=view))
         for text in ("-99.99", "12345.678", "-1.25e-10", "1234567890"):
             reader.type("x", 0, 0, text)
             assert max(reader.root.evaluate(short)) <= 0, text
 
 
-TOPS = """kind => [...document.querySelectorAll(`.sheet-${kind} tbody tr`)]
+TOPS = """kind => [...document.querySelectorAll(`.norm-table-${kind} tbody tr`)]
   .filter((e) => e.offsetParent).map((e) => e.getBoundingClientRect().top)"""
 
 
 def test_desk_has_input_and_output_side_by_side(shared):
-    x, y = (shared.locator(f".sheet-{kind} tbody").bounding_box() for kind in "xy")
+    x, y = (shared.locator(f".norm-table-{kind} tbody").bounding_box() for kind in "xy")
     assert x["x"] + x["width"] <= y["x"]
     # An example is one line through both.
     assert shared.evaluate(TOPS, "x") == pytest.approx(shared.evaluate(TOPS, "y"), abs=1)
 
 
 def test_without_javascript_it_is_a_table_to_read_as_high_as_with_it(browse):
-    page = browse(themed(WEB, table_sheet(), script=False))
+    page = browse(themed(WEB, norm_table(), script=False))
     height = page.locator(".ln-norm-table").bounding_box()["height"]
-    page = browse(themed(WEB, table_sheet()), java_script_enabled=False)
+    page = browse(themed(WEB, norm_table()), java_script_enabled=False)
     for row, numbers in zip(
-        page.locator(".sheet-y tbody tr").all(), norms.layer_norm(TABLE), strict=True
+        page.locator(".norm-table-y tbody tr").all(), norms.layer_norm(TABLE), strict=True
     ):
         texts = row.locator("td").all_text_contents()
         assert all(shown_is(t, v) for t, v in zip(texts, numbers, strict=True))
-    assert page.locator(".sheet-text").is_visible()
+    assert page.locator(".norm-table-text").is_visible()
     assert page.locator("noscript").is_visible()
-    assert not page.locator(".sheet-controls, .sheet-paste").filter(visible=True).count()
-    with_it = open_sheet(browse).locator(".ln-norm-table").bounding_box()["height"]
+    assert not page.locator(".norm-table-controls, .norm-table-paste").filter(visible=True).count()
+    with_it = open_table(browse).locator(".ln-norm-table").bounding_box()["height"]
     assert with_it == pytest.approx(height, abs=1)
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
 def test_paper_has_the_tables_and_no_controls(browse):
-    page = open_sheet(browse)
+    page = open_table(browse)
     page.emulate_media(media="print")
-    for part in (".sheet-x", ".sheet-y", ".sheet-text"):
+    for part in (".norm-table-x", ".norm-table-y", ".norm-table-text"):
         assert page.locator(part).is_visible()
-    assert not page.locator(".sheet-controls").is_visible()
+    assert not page.locator(".norm-table-controls").is_visible()
 
 
-def test_two_sheets_on_a_page_do_not_disturb_each_other(browse):
-    page = open_sheet(browse, table_sheet(), NormTable([[1.0, 2.0, 4.0]], title="Another"))
+def test_two_tables_on_a_page_do_not_disturb_each_other(browse):
+    page = open_table(browse, norm_table(), NormTable([[1.0, 2.0, 4.0]], title="Another"))
     first, second = (Reader(page, f".cell_output:nth-of-type({n}) .ln-norm-table") for n in (1, 2))
     second.type("x", 0, 0, "9")
     assert np.array_equal(np.array(first.texts(), float), TABLE)
     assert second.texts() == [["9", "2", "4"]]
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))
-    options = second.root.locator(".sheet-norm option").all_text_contents()
+    options = second.root.locator(".norm-table-norm option").all_text_contents()
     assert TEST_TIME not in options

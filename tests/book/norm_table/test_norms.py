@@ -9,9 +9,9 @@ from lnbook.widgets.norm_table.texts import figure, shown
 from tests.book.norm_table.conftest import (
     READY,
     assert_page_is_right,
+    norm_table,
     oracle,
     shown_is,
-    table_sheet,
     write,
 )
 from tests.cases.themed_page import themed
@@ -81,7 +81,7 @@ def test_every_norm_shows_the_numbers_of_lnlib_norm(reader, name):
 
 
 CELLS = """() => [...document.querySelectorAll(
-  ".sheet-tables :is(th, td), .ln-norm-table > p, .sheet-said p")].map((e) => [e.tagName, e.colSpan,
+  ".norm-table-tables :is(th, td), .ln-norm-table > p, .norm-table-said p")].map((e) => [e.tagName, e.colSpan,
   e.style.cssText, [...e.classList].sort().join(" "),
   e.querySelector("input")?.value ?? e.textContent])"""
 
@@ -89,7 +89,7 @@ CELLS = """() => [...document.querySelectorAll(
 def test_the_script_draws_the_tables_of_the_served_page(browse):
     starts = ["batch norm", TEST_TIME, "group norm", "instance norm", "RMS norm", "none"]
     for changes in ({}, *({"start": start} for start in starts), {"columns": list("abcdef")}):
-        source = themed(WEB, table_sheet(groups=3, **changes))
+        source = themed(WEB, norm_table(groups=3, **changes))
         served = browse(source, java_script_enabled=False)
         drawn = browse(source)
         drawn.wait_for_function(READY)

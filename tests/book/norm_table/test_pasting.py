@@ -1,4 +1,4 @@
-"""Numbers typed and pasted into a sheet: how the page takes them apart, and where they land."""
+"""Numbers typed and pasted into a norm table: how the page takes them apart, and where they land."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from lnlib import norms
 from tests.book.norm_table.conftest import (
     TABLE,
     assert_page_is_right,
+    norm_table,
     shown_is,
-    table_sheet,
     write,
 )
 
@@ -72,7 +72,7 @@ def test_a_block_lands_at_the_cell_and_one_number_is_pasted_as_it_is_typed(reade
     for text in ("1,5", "1 155", " −3 "):
         reader.paste_at(0, 0, text)
         assert reader.texts()[0][0] == text
-        assert not reader.root.locator(".sheet-note").is_visible()
+        assert not reader.root.locator(".norm-table-note").is_visible()
     reader.paste(" \n ")
     assert np.shape(reader.texts()) == TABLE.shape
     assert reader.message("note") == "There is no number to paste."
@@ -85,7 +85,7 @@ def test_the_table_grows_under_a_block_and_invents_no_number(reader):
     assert [row[4:] for row in texts[3:]] == [["1", "2", "3"], ["4", "5", "6"]]
     assert texts[4][:4] == [""] * 4
     assert [row[6] for row in texts[:3]] == [""] * 3
-    assert reader.message("warning") == table_sheet().read(reader.state()).warning
+    assert reader.message("warning") == norm_table().read(reader.state()).warning
 
 
 @pytest.mark.parametrize(

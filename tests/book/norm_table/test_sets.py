@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from lnbook.widgets.norm_table.state import NORMS
-from tests.book.norm_table.conftest import TABLE, assert_page_is_right, set_by_trial, table_sheet
+from tests.book.norm_table.conftest import TABLE, assert_page_is_right, norm_table, set_by_trial
 
 
 @pytest.mark.parametrize("name", NORMS)
 def test_the_outline_is_around_the_inputs_that_move_this_output(reader, name):
     reader.choose("norm", name)
-    sheet = table_sheet()
+    table = norm_table()
     for groups in (1, 2, 3, 6) if name == "group norm" else (2,):
         if name == "group norm":
             reader.choose("groups", str(groups))
@@ -22,7 +22,7 @@ def test_the_outline_is_around_the_inputs_that_move_this_output(reader, name):
                 for which in ("x", "y"):
                     assert set(map(tuple, snapshot["set"][which])) == want
                 assert reader.state(snapshot).cell == cell
-                assert snapshot["said"]["text"] == sheet.read(reader.state(snapshot)).text
+                assert snapshot["said"]["text"] == table.read(reader.state(snapshot)).text
 
 
 def test_examples_and_features_come_and_go_within_limits(reader):
@@ -48,7 +48,7 @@ def test_groups_always_divide_the_features(reader):
     reader.choose("groups", "3")
     for F, options, chosen in ((5, "15", "1"), (4, "124", "2"), (3, "13", "3"), (2, "12", "2")):
         reader.press("less feature")
-        select = reader.root.locator(".sheet-groups select")
+        select = reader.root.locator(".norm-table-groups select")
         assert (select.evaluate("e => [...e.options].map(o => o.text).join('')")) == options, F
         assert select.input_value() == chosen
         assert_page_is_right(reader)

@@ -146,7 +146,7 @@ class Live:
     """Hands and eyes on the widget."""
 
     def __init__(self, made):
-        self.sheet, self.box = made, made.widget()
+        self.norm_table, self.box = made, made.widget()
 
     def find(self, kind, **traits):
         return [

@@ -1,7 +1,7 @@
 """A table of numbers into which a reader types, normalized as they type.
 
 :class:`NormTable` lives as an explorer does: widgets computed by :mod:`lnlib.norms` where there is
-a kernel (``live.py``); HTML in the built book, where ``sheet.js`` makes a form of it. Typed numbers
+a kernel (``live.py``); HTML in the built book, where ``norm_table.js`` makes a form of it. Typed numbers
 cannot be computed beforehand, so this is the one place where the page has arithmetic of its own:
 one function of 30 lines, compared with :mod:`lnlib.norms` in a browser by the tests. The words, and
 the rules for reading and writing numbers, are the same here and there.
@@ -157,8 +157,8 @@ class NormTable:
         return read(state, self.feature, self.running)
 
     def to_html(self) -> str:
-        """Write the sheet as HTML: the start as plain tables, and what ``sheet.js`` needs."""
-        uid, esc, start = f"sheet-{next(_ids)}", html.escape, self.start
+        """Write the norm table as HTML: the start as plain tables, and what ``norm_table.js`` needs."""
+        uid, esc, start = f"norm-table-{next(_ids)}", html.escape, self.start
         reading = self.read(start)
         data = {
             "x": start.x,
@@ -176,7 +176,7 @@ class NormTable:
                 for v in options
             )
             return (
-                f'<div class="sheet-choice sheet-{name}"'
+                f'<div class="norm-table-choice norm-table-{name}"'
                 f"{' hidden' * (name == 'groups' and start.norm != 'group norm')}>"
                 f'<label for="{uid}-{name}">{label}</label>'
                 f'<select id="{uid}-{name}" autocomplete="off">{options}</select></div>'
@@ -184,7 +184,7 @@ class NormTable:
 
         def stepper(name, many):
             return (
-                f'<div class="sheet-step" role="group" aria-label="{name}s">'
+                f'<div class="norm-table-step" role="group" aria-label="{name}s">'
                 f"<span>{upper(name)}s</span>"
                 f'<button type="button" data-do="less {name}" aria-label="Remove the last {name}">'
                 f'−</button><output aria-live="off">{many}</output>'
@@ -196,33 +196,33 @@ class NormTable:
         return (
             f'<div class="ln-norm-table" id="{uid}" role="group" aria-labelledby="{uid}-title"'
             + (f' aria-describedby="{uid}-alt"' if self.alt else "")
-            + f'><p class="sheet-title" id="{uid}-title">{esc(self.title)}</p>'
-            + (f'<p class="sheet-sr" id="{uid}-alt">{esc(self.alt)}</p>' if self.alt else "")
-            + '<div class="sheet-controls">'
+            + f'><p class="norm-table-title" id="{uid}-title">{esc(self.title)}</p>'
+            + (f'<p class="norm-table-sr" id="{uid}-alt">{esc(self.alt)}</p>' if self.alt else "")
+            + '<div class="norm-table-controls">'
             + select("norm", "Norm", self.norms, start.norm)
             + select("groups", "Groups", divisors, str(start.groups))
             + select("eps", "eps", EPS, "1e-5")
             + stepper("example", start.shape[0])
             + stepper("feature", start.shape[1])
-            + '<div class="sheet-buttons"><button type="button" data-do="new">New numbers</button>'
+            + '<div class="norm-table-buttons"><button type="button" data-do="new">New numbers</button>'
             '<button type="button" data-do="start">Start values</button></div></div>'
-            f'<div class="sheet-tables">{Tables(start, reading, self.head).html()}</div>'
-            f'<p class="sheet-about">{esc(MESSAGES["about"][start.norm])}</p>'
-            '<div class="sheet-said" role="status" aria-live="polite" aria-atomic="false">'
-            f'<p class="sheet-text">{esc(reading.text)}</p>'
-            f'<p class="sheet-warning" id="{uid}-warning"{" hidden" * (not reading.warning)}>'
+            f'<div class="norm-table-tables">{Tables(start, reading, self.head).html()}</div>'
+            f'<p class="norm-table-about">{esc(MESSAGES["about"][start.norm])}</p>'
+            '<div class="norm-table-said" role="status" aria-live="polite" aria-atomic="false">'
+            f'<p class="norm-table-text">{esc(reading.text)}</p>'
+            f'<p class="norm-table-warning" id="{uid}-warning"{" hidden" * (not reading.warning)}>'
             f"{esc(reading.warning)}</p>"
-            '<p class="sheet-note" hidden></p></div>'
-            f'<p class="sheet-work">{esc(reading.work)}</p>'
-            '<details class="sheet-paste"><summary>Paste a table of your own</summary>'
+            '<p class="norm-table-note" hidden></p></div>'
+            f'<p class="norm-table-work">{esc(reading.work)}</p>'
+            '<details class="norm-table-paste"><summary>Paste a table of your own</summary>'
             f'<label for="{uid}-paste">One line per example, with tabs, commas, semicolons, or '
             "spaces between the numbers. Printed NumPy arrays work, too. (You can also paste "
             "several numbers at once into a cell of the table.)</label>"
             f'<textarea id="{uid}-paste" rows="4" spellcheck="false" autocomplete="off"></textarea>'
             '<button type="button" data-do="paste">Use these numbers</button></details>'
-            '<noscript><p class="sheet-about">With JavaScript (but no internet connection), you '
+            '<noscript><p class="norm-table-about">With JavaScript (but no internet connection), you '
             "can type over every number of the tables.</p></noscript>"
-            f'<script type="application/json" class="sheet-data">{packed}</script></div>'
+            f'<script type="application/json" class="norm-table-data">{packed}</script></div>'
         )
 
     def widget(self) -> Any:

@@ -1,4 +1,4 @@
-/* The arithmetic of a sheet, the only one in these pages that is not Python's: `normalize`, compared
+/* The arithmetic of a norm table, the only arithmetic in these pages that is not Python's: `normalize`, compared
    with lnlib.norms by the tests. */
 const lnNormTableCompute = (() => {
   "use strict";

@@ -1,4 +1,4 @@
-"""What a state of a sheet comes to, computed by :mod:`lnlib.norms`."""
+"""The numbers of one state of a norm table, computed by :mod:`lnlib.norms`."""
 
 from __future__ import annotations
 

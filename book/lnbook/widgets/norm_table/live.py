@@ -1,4 +1,4 @@
-"""A sheet where there is a kernel: fields to type into, choices, tables, sentences."""
+"""The norm table in a live notebook: fields to type into, choices, tables and sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STYLE = (
     f"<style>{colors.css()}"
     + """
 .ln-norm-table-live table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.ln-norm-table-live .sheet-scroll { display: inline-block; max-width: 100%; overflow-x: auto;
+.ln-norm-table-live .norm-table-scroll { display: inline-block; max-width: 100%; overflow-x: auto;
   margin-right: 2rem; vertical-align: top; }
 .ln-norm-table-live caption { text-align: left; font-weight: 600; }
 .ln-norm-table-live :is(td, th) { height: 2.6em; min-width: 3.4em; padding: 0 0.4em;
@@ -32,11 +32,11 @@ STYLE = (
 .ln-norm-table-live .chosen { text-decoration: underline; }
 .ln-norm-table-live .t { --t: 2px; } .ln-norm-table-live .l { --l: 2px; }
 .ln-norm-table-live .b { --b: -2px; } .ln-norm-table-live .r { --r: -2px; }
-.ln-norm-table-live .sheet-margin > span { display: block; white-space: nowrap; }
-.ln-norm-table-live :is(.sheet-narrow, .sheet-sign) { display: none; }
-.ln-norm-table-live .sheet-margin b { font-weight: 400; }
-.ln-norm-table-live .sheet-margin.mine b { font-weight: 700; }
-.ln-norm-table-live .sheet-sr { position: absolute; clip-path: inset(50%); width: 1px; height: 1px;
+.ln-norm-table-live .norm-table-margin > span { display: block; white-space: nowrap; }
+.ln-norm-table-live :is(.norm-table-narrow, .norm-table-sign) { display: none; }
+.ln-norm-table-live .norm-table-margin b { font-weight: 400; }
+.ln-norm-table-live .norm-table-margin.mine b { font-weight: 700; }
+.ln-norm-table-live .norm-table-sr { position: absolute; clip-path: inset(50%); width: 1px; height: 1px;
   overflow: hidden; white-space: nowrap; }
 </style>"""
 )
@@ -50,23 +50,23 @@ def draw(rng: np.random.Generator, B: int, F: int) -> list[list[str]]:
 
 
 class LiveTable:
-    """The live sheet; every change is computed anew.
+    """The norm table in a live notebook; every change is computed anew.
 
     Args:
-        sheet: The :class:`lnbook.widgets.norm_table.NormTable`: its title, norms, names,
+        norm_table: The :class:`lnbook.widgets.norm_table.NormTable`: its title, norms, names,
             start, ``read``.
     """
 
-    def __init__(self, sheet: Any) -> None:
+    def __init__(self, norm_table: Any) -> None:
         import ipywidgets as widgets
 
-        self.sheet, self.rng = sheet, np.random.default_rng(1)
+        self.norm_table, self.rng = norm_table, np.random.default_rng(1)
         # A text for each cell that there may be; a field for each that there has been.
         self.texts = {("x", i, j): "" for i in range(EXAMPLES) for j in range(FEATURES)}
         self.fields: dict[tuple, Any] = {}
         self.changing = 0  # not 0 while many fields change at once
-        start = sheet.start
-        self.norm = _dropdown("Norm", sheet.norms, start.norm)
+        start = norm_table.start
+        self.norm = _dropdown("Norm", norm_table.norms, start.norm)
         self.groups = _dropdown("Groups", [start.groups], start.groups)
         self.eps = _dropdown("eps", EPS, start.eps)
         self.examples = _whole("Examples", start.shape[0], EXAMPLES)
@@ -97,7 +97,7 @@ class LiveTable:
         choices = [self.norm, self.groups, self.eps, self.examples, self.features]
         return box(
             [
-                widgets.HTML(f"<b>{html.escape(self.sheet.title)}</b>"),
+                widgets.HTML(f"<b>{html.escape(self.norm_table.title)}</b>"),
                 widgets.HBox(choices, layout=wrapped()),
                 widgets.HBox([new, back], layout=wrapped()),
                 self.grid,
@@ -137,12 +137,12 @@ class LiveTable:
 
     def shown(self, state: State) -> str:
         """Write tables and sentences."""
-        reading, esc = self.sheet.read(state), html.escape
+        reading, esc = self.norm_table.read(state), html.escape
         thing = state.norm.split()[0].lower()
         warning = f"<p>⚠ {esc(reading.warning)}</p>" if reading.warning else ""
         return (
             f'{STYLE}<div class="ln-norm-table-live" style="--norm: var(--ln-{thing})">'
-            f"{Tables(state, reading, self.sheet.head).html()}"
+            f"{Tables(state, reading, self.norm_table.head).html()}"
             f"<p>{esc(MESSAGES['about'][state.norm])}</p>"
             f'<div role="status" aria-live="polite"><p>{esc(reading.text)}</p>{warning}</div>'
             f"<p>{esc(reading.work)}</p></div>"
@@ -168,7 +168,7 @@ class LiveTable:
         self.note.value = ""
         more = _numbered(draw(np.random.default_rng(0), EXAMPLES, FEATURES))
         affine = {(w, 0, j): t for w, t in (("gain", "1"), ("bias", "0")) for j in range(FEATURES)}
-        start = self.sheet.start
+        start = self.norm_table.start
         self.put(more | _numbered(start.x) | affine, *start.shape)
 
     def renew(self) -> None:
@@ -217,7 +217,7 @@ class LiveTable:
         wanted = self.groups.value
         self.groups.options = [g for g in range(1, F + 1) if F % g == 0]
         self.groups.value = divisor(wanted, F)
-        cells = [widgets.Label(), *(widgets.Label(self.sheet.head(j)) for j in range(F))]
+        cells = [widgets.Label(), *(widgets.Label(self.norm_table.head(j)) for j in range(F))]
         lines = [("x", i, f"E{i + 1}") for i in range(B)]
         for which, i, head in [*lines, ("gain", 0, "gain"), ("bias", 0, "bias")]:
             cells += [widgets.Label(head), *(self.field((which, i, j)) for j in range(F))]
@@ -236,7 +236,7 @@ class LiveTable:
             which, i, j = key
             self.fields[key] = widgets.Text(
                 value=self.texts[key],
-                tooltip=MESSAGES["cell"][which].format(i=i + 1, feature=self.sheet.feature(j)),
+                tooltip=MESSAGES["cell"][which].format(i=i + 1, feature=self.norm_table.feature(j)),
                 layout=widgets.Layout(width="5rem", margin="1px"),
             )
             self.fields[key].observe(lambda change: self.typed(key, change["new"]), "value")

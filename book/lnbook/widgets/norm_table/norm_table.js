@@ -7,10 +7,10 @@
   const { block, shown, figure, width, fill, escaped } = lnNormTableTexts;
 
   function start(root) {
-    const book = JSON.parse(root.querySelector(".sheet-data").textContent),
+    const book = JSON.parse(root.querySelector(".norm-table-data").textContent),
       { words: messages } = book;
     const $ = (selector) => root.querySelector(selector);
-    const [norm, groups, eps] = ["norm", "groups", "eps"].map((n) => $(`.sheet-${n} select`));
+    const [norm, groups, eps] = ["norm", "groups", "eps"].map((n) => $(`.norm-table-${n} select`));
     const state = { cell: [Math.min(book.x.length, 2) - 1, Math.min(book.x[0].length, 3) - 1] };
     let wanted = book.groups, seed = 0;
 
@@ -51,13 +51,13 @@
     function build() {
       const { example: B, feature: F } = state, js = Array.from({ length: F }, (_, j) => j);
       const each = (f, list = js) => list.map(f).join("");
-      const hidden = `<span class="sheet-sr">${rms() ? "root mean square" : "mean and standard deviation"}</span>`;
-      const signs = `<span class="sheet-sign" aria-hidden="true">${rms() ? "RMS" : "μ<br>σ"}</span>`;
+      const hidden = `<span class="norm-table-sr">${rms() ? "root mean square" : "mean and standard deviation"}</span>`;
+      const signs = `<span class="norm-table-sign" aria-hidden="true">${rms() ? "RMS" : "μ<br>σ"}</span>`;
       const aside = ["layer norm", "RMS norm"].includes(state.norm);
       const below = ["batch norm", TEST_TIME].includes(state.norm);
       const between = { "group norm": state.groups, "instance norm": F }[state.norm] ?? Number(aside);
       const margin = (i, j, span = 0) => // beside a row, or below a row or a column
-        `<td class="sheet-margin${span ? "" : " sheet-aside"}" data-of="${i} ${j}" colspan="${span || 1}"></td>`;
+        `<td class="norm-table-margin${span ? "" : " norm-table-aside"}" data-of="${i} ${j}" colspan="${span || 1}"></td>`;
       const row = (name, cells, kind = "") =>
         `<tr${kind && ` class="${kind}"`}><th scope="row">${name}</th>${cells}</tr>`;
       let x = "", y = "";
@@ -66,20 +66,20 @@
           + (aside ? margin(i, 0) : ""));
         y += row(`E${i + 1}`, each((j) => `<td data-at="y ${i} ${j}" tabindex="-1"></td>`));
         if (!between) continue;
-        const size = F / between, kind = `${size > 2 ? " sheet-wide" : ""}${aside ? " sheet-narrow" : ""}`;
-        x += row(signs + hidden, each((j) => margin(i, j, size), js.filter((j) => j % size === 0)), `sheet-stats${kind}`);
-        if (!aside) y += `<tr class="sheet-gap${kind}" aria-hidden="true"><td colspan="${F + 1}"></td></tr>`;
+        const size = F / between, kind = `${size > 2 ? " norm-table-wide" : ""}${aside ? " norm-table-narrow" : ""}`;
+        x += row(signs + hidden, each((j) => margin(i, j, size), js.filter((j) => j % size === 0)), `norm-table-stats${kind}`);
+        if (!aside) y += `<tr class="norm-table-gap${kind}" aria-hidden="true"><td colspan="${F + 1}"></td></tr>`;
       }
       const affine = each((which) => row(which,
-        each((j) => field(which, 0, j, state.texts[which][0][j])), "sheet-affine"),
+        each((j) => field(which, 0, j, state.texts[which][0][j])), "norm-table-affine"),
       rms() ? ["gain"] : ["gain", "bias"]);
-      const table = (kind, name, side, body, foot) => `<div class="sheet-scroll"><table`
-        + ` class="sheet-${kind}"><caption>${name}</caption><thead><tr><td></td>${
+      const table = (kind, name, side, body, foot) => `<div class="norm-table-scroll"><table`
+        + ` class="norm-table-${kind}"><caption>${name}</caption><thead><tr><td></td>${
           each((j) => `<th scope="col">${head(j)}</th>`)}${side}</tr></thead><tbody>${body}</tbody>${
           foot && `<tfoot>${foot}</tfoot>`}</table></div>`;
-      $(".sheet-tables").innerHTML =
+      $(".norm-table-tables").innerHTML =
         table("x", "Input x", aside ? `<th scope="col">${hidden}</th>` : "", x,
-          below ? row(signs + hidden, each((j) => margin(0, j, 1)), "sheet-stats") : "")
+          below ? row(signs + hidden, each((j) => margin(0, j, 1)), "norm-table-stats") : "")
         + table("y", "Output y", "", y, affine);
     }
 
@@ -119,13 +119,13 @@
           t: ends(i - 1, j), r: ends(i, j + 1), b: ends(i + 1, j), l: ends(i, j - 1),
           chosen: String(state.cell) === `${i},${j}` })) td.classList.toggle(name, on);
       }
-      for (const td of root.querySelectorAll(".sheet-margin")) {
+      for (const td of root.querySelectorAll(".norm-table-margin")) {
         const [i0, j] = td.dataset.of.split(" ").map(Number);
         const i = state.norm === TEST_TIME ? state.cell[0] : i0;
         td.classList.toggle("mine", chosen.has(`${i},${j}`));
         const line = (sign, name, v) => `<span><span aria-hidden="true">${sign}</span>`
-          + `<span class="sheet-sr">${name}</span> <b>${v}</b></span>`;
-        const isNarrow = td.classList.contains("sheet-aside"); // a narrow column has no room for more
+          + `<span class="norm-table-sr">${name}</span> <b>${v}</b></span>`;
+        const isNarrow = td.classList.contains("norm-table-aside"); // a narrow column has no room for more
         const std = figure(r.std[i][j], isNarrow || td.colSpan > 1 ? 4 : 3);
         td.innerHTML = rms() ? line("RMS", "root mean square", std)
           : line("μ", "mean", figure(r.mean[i][j])) + line("σ", "standard deviation", std);
@@ -134,7 +134,7 @@
       const sentences = lnNormTableSentences(book, state, r);
       for (const [kind, text] of Object.entries(
         { ...sentences, about: messages.about[state.norm] })) {
-        const p = $(`.sheet-${kind}`);
+        const p = $(`.norm-table-${kind}`);
         if (p.textContent !== text) p.textContent = text;
         p.hidden = !text && kind === "warning";
       }
@@ -149,9 +149,9 @@
       state.groups = Math.max(...whole.filter((g) => g <= wanted));
       groups.innerHTML = whole.map((g) => `<option>${g}</option>`).join("");
       groups.value = state.groups;
-      $(".sheet-groups").hidden = state.norm !== "group norm";
+      $(".norm-table-groups").hidden = state.norm !== "group norm";
       state.cell = [Math.min(state.cell[0], state.example - 1), Math.min(state.cell[1], F - 1)];
-      for (const button of root.querySelectorAll(".sheet-step button")) {
+      for (const button of root.querySelectorAll(".norm-table-step button")) {
         const [what, which] = button.dataset.do.split(" ");
         button.setAttribute("aria-disabled", state[which] === (what === "more" ? MOST[which] : 1));
         button.parentElement.querySelector("output").textContent = state[which];
@@ -161,8 +161,8 @@
       if (focused) $(`[data-at="${focused}"]`)?.focus();
     }
     function note(text) {
-      $(".sheet-note").textContent = text;
-      $(".sheet-note").hidden = !text;
+      $(".norm-table-note").textContent = text;
+      $(".norm-table-note").hidden = !text;
     }
 
     /* At a cell the table grows as far as it must; without one, the block is the table. */

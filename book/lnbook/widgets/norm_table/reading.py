@@ -1,4 +1,4 @@
-"""What a state of a sheet comes to: its numbers and its sentences."""
+"""The numbers and the sentences of one state of a norm table."""
 
 from __future__ import annotations
 

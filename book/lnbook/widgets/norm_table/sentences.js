@@ -1,4 +1,4 @@
-/* What is said of a sheet, as sentences.py says it; the words come from Python. */
+/* What is said of a norm table, as sentences.py says it; the words come from Python. */
 const lnNormTableSentences = (() => {
   "use strict";
   const { TEST_TIME, normalizationSets, typed } = lnNormTableCompute;

@@ -1,4 +1,4 @@
-"""What a sheet says of a state: what a cell shares, how its output comes about, what is wrong."""
+"""The sentences on one state: the normalization set of a cell, its output, and errors."""
 
 from __future__ import annotations
 

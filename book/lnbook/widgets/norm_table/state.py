@@ -1,4 +1,4 @@
-"""What a reader has set in a sheet: texts, a norm, a cell."""
+"""The state of a norm table: the typed texts, the norm, the selected cell."""
 
 from __future__ import annotations
 

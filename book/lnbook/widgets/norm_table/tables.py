@@ -1,4 +1,4 @@
-"""The two tables of a sheet, input and output, as HTML to read; ``sheet.js`` draws the same."""
+"""The input and output tables as static HTML; ``norm_table.js`` draws the same."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Tables:
         groups = {"group norm": state.groups, "instance norm": F}
         self.below = groups.get(state.norm, int(self.aside))
         stats = "root mean square" if self.rms else "mean and standard deviation"
-        self.hidden = f'<span class="sheet-sr">{stats}</span>'
+        self.hidden = f'<span class="norm-table-sr">{stats}</span>'
         sign = "RMS" if self.rms else "μ<br>σ"
-        self.signs = f'<span class="sheet-sign" aria-hidden="true">{sign}</span>{self.hidden}'
+        self.signs = f'<span class="norm-table-sign" aria-hidden="true">{sign}</span>{self.hidden}'
 
     def html(self) -> str:
         """Write both."""
@@ -49,7 +49,7 @@ class Tables:
         foot = f"<tfoot>{''.join(foot)}</tfoot>" if foot else ""
         style = f"--wide:{self.wide:.3g}ch"
         return (
-            f'<div class="sheet-scroll"><table class="sheet-{kind}" style="{style}">'
+            f'<div class="norm-table-scroll"><table class="norm-table-{kind}" style="{style}">'
             f"<caption>{caption}</caption><thead><tr><td></td>{self.heads}{side}</tr></thead>"
             f"<tbody>{''.join(body)}</tbody>{foot}</table></div>"
         )
@@ -67,16 +67,16 @@ class Tables:
             if self.below:
                 step = F // self.below
                 of_row = [self._margin(i, j, step) for j in range(0, F, step)]
-                body.append(row(self.signs, of_row, f"sheet-stats{self._kind()}"))
+                body.append(row(self.signs, of_row, f"norm-table-stats{self._kind()}"))
         if self.state.norm in ("batch norm", TEST_TIME):
             of_columns = [self._margin(self.state.cell[0], j, 1) for j in range(F)]
-            foot.append(row(self.signs, of_columns, "sheet-stats"))
+            foot.append(row(self.signs, of_columns, "norm-table-stats"))
         return body, foot
 
     def _output(self) -> tuple[list[str], list[str]]:
         """Return the rows of the outputs, and those of gain and bias."""
         B, F = self.state.shape
-        kind = f'class="sheet-gap{self._kind()}" aria-hidden="true"'
+        kind = f'class="norm-table-gap{self._kind()}" aria-hidden="true"'
         gap = f'<tr {kind}><td colspan="{F + 1}"></td></tr>'
         body = []
         for i in range(B):
@@ -84,14 +84,14 @@ class Tables:
             body += [gap] * bool(self.below and not self.aside)
         affine = {"gain": self.state.gain} | ({} if self.rms else {"bias": self.state.bias})
         return body, [
-            row(which, (f"<td>{html.escape(text)}</td>" for text in texts), "sheet-affine")
+            row(which, (f"<td>{html.escape(text)}</td>" for text in texts), "norm-table-affine")
             for which, texts in affine.items()
         ]
 
     def _kind(self) -> str:
         """Say, as classes, how the statistics of a row stand below it."""
         wide = self.below and self.state.shape[1] // self.below > 2
-        return " sheet-wide" * bool(wide) + " sheet-narrow" * self.aside
+        return " norm-table-wide" * bool(wide) + " norm-table-narrow" * self.aside
 
     def _cell_classes(self, i: int, j: int, more: str = "") -> str:
         """Say, as classes, on which sides of a cell its normalization set ends."""
@@ -109,18 +109,18 @@ class Tables:
 
     def _margin(self, i: int, j: int, span: int = 0) -> str:
         """Write statistics: beside a row (0), or below so many columns."""
-        css_class = "" if span else " sheet-aside"
+        css_class = "" if span else " norm-table-aside"
         here = " mine" * bool(self.mine[i, j])
         std = figure(self.reading.std[i, j], 3 if span == 1 else 4)  # a narrow column has no room
         lines = [("μ", "mean", figure(self.reading.mean[i, j])), ("σ", "standard deviation", std)]
         if self.rms:
             lines = [("RMS", "root mean square", std)]
         inner = "".join(
-            f'<span><span aria-hidden="true">{sign}</span><span class="sheet-sr">{word}</span> '
+            f'<span><span aria-hidden="true">{sign}</span><span class="norm-table-sr">{word}</span> '
             f"<b>{text}</b></span>"
             for sign, word, text in lines
         )
-        return f'<td class="sheet-margin{css_class}{here}" colspan="{span or 1}">{inner}</td>'
+        return f'<td class="norm-table-margin{css_class}{here}" colspan="{span or 1}">{inner}</td>'
 
     def _result(self, i: int, j: int) -> str:
         """Write one output: its number, or why there is none."""

@@ -1,4 +1,4 @@
-/* How a sheet takes a pasted table apart and writes numbers: texts.py and the end of words.py. */
+/* How a norm table parses pasted text and writes numbers: texts.py and the end of words.py. */
 const lnNormTableTexts = (() => {
   "use strict";
   function block(text) {

@@ -1,4 +1,4 @@
-"""How a sheet takes a pasted table apart, and how it writes numbers, as ``sheet.js`` does."""
+"""Parse a pasted table, and format numbers, as ``texts.js`` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that a sheet says, once: ``sheet.js`` fills in the same places."""
+"""Templates of all sentences of a norm table; ``norm_table.js`` fills in the same ones."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Reader:
         self.page.keyboard.press("Control+v")
 
     def snapshot(self):
-        """All that the norm table shows, in one look: asked piece by piece a browser takes its time."""
+        """All that the norm table shows, in one call, which is faster than many."""
         return self.root.evaluate(SEEN)
 
     def texts(self, which="x"):

@@ -81,8 +81,8 @@ def test_every_norm_shows_the_numbers_of_lnlib_norm(reader, name):
 
 
 CELLS = """() => [...document.querySelectorAll(
-  ".norm-table-tables :is(th, td), .ln-norm-table > p, .norm-table-said p")].map((e) => [e.tagName, e.colSpan,
-  e.style.cssText, [...e.classList].sort().join(" "),
+  ".norm-table-tables :is(th, td), .ln-norm-table > p, .norm-table-said p")].map((e) => [
+  e.tagName, e.colSpan, e.style.cssText, [...e.classList].sort().join(" "),
   e.querySelector("input")?.value ?? e.textContent])"""
 
 

@@ -1,4 +1,4 @@
-"""Numbers typed and pasted into a norm table: how the page takes them apart, and where they land."""
+"""Numbers typed and pasted into a norm table: how they are parsed, and where they go."""
 
 import numpy as np
 import pytest

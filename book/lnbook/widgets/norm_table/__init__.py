@@ -1,10 +1,10 @@
 """A table of numbers into which a reader types, normalized as they type.
 
-:class:`NormTable` lives as an explorer does: widgets computed by :mod:`lnlib.norms` where there is
-a kernel (``live.py``); HTML in the built book, where ``norm_table.js`` makes a form of it. Typed numbers
-cannot be computed beforehand, so this is the one place where the page has arithmetic of its own:
-one function of 30 lines, compared with :mod:`lnlib.norms` in a browser by the tests. The words, and
-the rules for reading and writing numbers, are the same here and there.
+:class:`NormTable` is made of ipywidgets in a live notebook (``live.py``), computed by
+:mod:`lnlib.norms`. In the built book it is HTML, of which ``norm_table.js`` makes a form. Typed
+numbers cannot be computed beforehand, so the page has its own arithmetic: one function of 30
+lines, compared with :mod:`lnlib.norms` by the tests. The sentences and the rules for numbers are
+the same in both.
 
 ================  ===========================================================================
 ``state.py``      what the reader has set: texts, a norm, a cell
@@ -157,8 +157,9 @@ class NormTable:
         return read(state, self.feature, self.running)
 
     def to_html(self) -> str:
-        """Write the norm table as HTML: the start as plain tables, and what ``norm_table.js`` needs."""
-        uid, esc, start = f"norm-table-{next(_ids)}", html.escape, self.start
+        """Return the initial state as HTML tables, and what ``norm_table.js`` needs."""
+        uid = f"sheet-{next(_ids)}"  # part of saved links
+        esc, start = html.escape, self.start
         reading = self.read(start)
         data = {
             "x": start.x,
@@ -204,7 +205,8 @@ class NormTable:
             + select("eps", "eps", EPS, "1e-5")
             + stepper("example", start.shape[0])
             + stepper("feature", start.shape[1])
-            + '<div class="norm-table-buttons"><button type="button" data-do="new">New numbers</button>'
+            + '<div class="norm-table-buttons">'
+            '<button type="button" data-do="new">New numbers</button>'
             '<button type="button" data-do="start">Start values</button></div></div>'
             f'<div class="norm-table-tables">{Tables(start, reading, self.head).html()}</div>'
             f'<p class="norm-table-about">{esc(MESSAGES["about"][start.norm])}</p>'
@@ -220,8 +222,8 @@ class NormTable:
             "several numbers at once into a cell of the table.)</label>"
             f'<textarea id="{uid}-paste" rows="4" spellcheck="false" autocomplete="off"></textarea>'
             '<button type="button" data-do="paste">Use these numbers</button></details>'
-            '<noscript><p class="norm-table-about">With JavaScript (but no internet connection), you '
-            "can type over every number of the tables.</p></noscript>"
+            '<noscript><p class="norm-table-about">With JavaScript (but no internet connection), '
+            "you can type over every number of the tables.</p></noscript>"
             f'<script type="application/json" class="norm-table-data">{packed}</script></div>'
         )
 

@@ -36,8 +36,8 @@ STYLE = (
 .ln-norm-table-live :is(.norm-table-narrow, .norm-table-sign) { display: none; }
 .ln-norm-table-live .norm-table-margin b { font-weight: 400; }
 .ln-norm-table-live .norm-table-margin.mine b { font-weight: 700; }
-.ln-norm-table-live .norm-table-sr { position: absolute; clip-path: inset(50%); width: 1px; height: 1px;
-  overflow: hidden; white-space: nowrap; }
+.ln-norm-table-live .norm-table-sr { position: absolute; clip-path: inset(50%); width: 1px;
+  height: 1px; overflow: hidden; white-space: nowrap; }
 </style>"""
 )
 

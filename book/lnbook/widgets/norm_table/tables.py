@@ -116,7 +116,8 @@ class Tables:
         if self.rms:
             lines = [("RMS", "root mean square", std)]
         inner = "".join(
-            f'<span><span aria-hidden="true">{sign}</span><span class="norm-table-sr">{word}</span> '
+            f'<span><span aria-hidden="true">{sign}</span>'
+            f'<span class="norm-table-sr">{word}</span> '
             f"<b>{text}</b></span>"
             for sign, word, text in lines
         )

@@ -50,7 +50,7 @@ def switched(reader, norms):
 def in_every_position(reader, text, all_norms):
     """PyTorch's last logits in each setting, of one network whose norms change places."""
     network = reader.switch(*["frozen"] * 5).network
-    places = [m for m in network.modules() if isinstance(m, ablation.Changed)]
+    places = [m for m in network.modules() if isinstance(m, ablation.ReplacedLayerNorm)]
     for norms in all_norms:
         for place, letter in zip(places, norms, strict=True):
             place.change = ablation.SWITCHES[WORDS[letter]] or (lambda norm, x, _: norm(x))

@@ -69,12 +69,12 @@ def test_a_text_that_cannot_be_written_is_refused(text, message, recorded):
         HandwritingSampler.of(recorded).write(text, 3)
 
 
-def test_a_record_without_weights_or_of_one_that_exploded_is_refused(recorded):
+def test_a_record_without_weights_or_of_a_diverged_run_is_refused(recorded):
     bare = {k: v for k, v in recorded["arrays"].items() if k != "matrices"}
-    with pytest.raises(ValueError, match="record must be of a run with keep, this one kept no"):
+    with pytest.raises(ValueError, match="record must be of a run with keep, this one has no"):
         HandwritingSampler.of(recorded | {"arrays": bare})
     broken = dict(recorded["arrays"], vectors=np.full_like(recorded["arrays"]["vectors"], math.nan))
-    with pytest.raises(ValueError, match="record must be of a run that did not explode"):
+    with pytest.raises(ValueError, match="record must be of a run that did not diverge"):
         HandwritingSampler.of(recorded | {"arrays": broken})
 
 

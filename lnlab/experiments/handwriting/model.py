@@ -10,12 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lnlab.experiments.handwriting import Settings
-from lnlab.experiments.handwriting.window import BELL, WindowLSTM
+from lnlab.experiments.handwriting.window import COMPONENT_PARAMETERS, WindowLSTM
 from lnlib.nn import LayerNormLSTM, LayerNormLSTMCell
 
-PEN = 3  # features of a point: offsets in x and y, and whether the pen is lifted
-LEAST, MOST = -7.0, 7.0  # bounds of log(std), in units of the std of the offsets
-TIGHT = 0.999  # the largest correlation
+POINT_FEATURES = 3  # features of a point: offsets in x and y, and whether the pen is lifted
+MIN_LOG_STD, MAX_LOG_STD = -7.0, 7.0  # bounds of log(std), in units of the std of the offsets
+MAX_CORRELATION = 0.999  # the largest correlation
 
 
 class Samples(NamedTuple):
@@ -40,7 +40,7 @@ class HandwritingNetwork(nn.Module):
         super().__init__()
         s, H = settings, settings.hidden
         self.constant = s.constant
-        pen = PEN + s.constant
+        pen = POINT_FEATURES + s.constant
         if s.norm == "layer":
             options = {"eps": s.eps, "gain": s.gain}
             cell, lstm = LayerNormLSTMCell, LayerNormLSTM
@@ -68,23 +68,23 @@ class HandwritingNetwork(nn.Module):
             ``(T, B, U)``.
         """
         x = self.pen(points)
-        hidden, window, share = self.first(x, text)
+        hidden, window, phi = self.first(x, text)
         layers = [hidden]
         for lstm in self.others:
             layers.append(lstm(torch.cat((layers[-1], x, window), 2))[0])
-        return self.output(torch.cat(layers, 2)), share
+        return self.output(torch.cat(layers, 2)), phi
 
     def write(
         self, text: Tensor, count: int, generator: torch.Generator, bias: float = 0.0
     ) -> Samples:
         """Write texts ``(B, U, C)`` as ``count`` points, sampled one at a time by :func:`draw`."""
         state, others = self.first.start(text), [None] * len(self.others)
-        point = text.new_zeros(len(text), PEN)
+        point = text.new_zeros(len(text), POINT_FEATURES)
         positions = torch.arange(text.shape[1], dtype=text.dtype, device=text.device)
         points, window = [], []
         for _ in range(count):
             x = self.pen(point)
-            state, share = self.first.step(x, text, state)
+            state, phi = self.first.step(x, text, state)
             layers = [state.h]
             for k, lstm in enumerate(self.others):
                 input = torch.cat((layers[-1], x, state.window), 1)
@@ -92,7 +92,7 @@ class HandwritingNetwork(nn.Module):
                 layers.append(output[0])
             point = draw(self.output(torch.cat(layers, 1)), generator, bias)
             points.append(point)
-            window.append(share @ positions / share.sum(1).clamp(min=1e-9))
+            window.append(phi @ positions / phi.sum(1).clamp(min=1e-9))
         return Samples(torch.stack(points), torch.stack(window))
 
 
@@ -111,14 +111,14 @@ def model(
         pace: Average number of characters per point.
         generator: Generator for the initial weights.
     """
-    s, built = settings, HandwritingNetwork(settings, characters)
+    s, network = settings, HandwritingNetwork(settings, characters)
     with torch.no_grad():
-        for parameter in built.parameters():
+        for parameter in network.parameters():
             if parameter.dim() == 1:
                 continue
             bound = 1 / math.sqrt(s.hidden)
             parameter.uniform_(-bound, bound, generator=generator)
-        for name, parameter in built.named_parameters():
+        for name, parameter in network.named_parameters():
             leaf = name.rpartition(".")[2]
             if leaf.startswith("weight_ih") and s.start == "chosen":
                 parameter.mul_(s.input_scale)
@@ -127,10 +127,10 @@ def model(
                     nn.init.orthogonal_(gate, generator=generator)
             elif "bias" in leaf:
                 parameter.zero_()
-        height, _, step = built.first.bells.bias.chunk(BELL)
+        height, _, step = network.first.bells.bias.chunk(COMPONENT_PARAMETERS)
         height.fill_(-math.log(s.bells))
         step.fill_(math.log(pace))
-    return built
+    return network
 
 
 def nll(params: Tensor, points: Tensor) -> Tensor:
@@ -182,6 +182,13 @@ def _parts(params: Tensor) -> list[Tensor]:
     count = (params.shape[-1] - 1) // 6
     lift, weight, mean_x, mean_y, log_x, log_y, rho = params.split((1, *[count] * 6), -1)
     return [
-        *(lift, weight, mean_x, mean_y, log_x.clamp(LEAST, MOST), log_y.clamp(LEAST, MOST)),
-        TIGHT * rho.tanh(),
+        *(
+            lift,
+            weight,
+            mean_x,
+            mean_y,
+            log_x.clamp(MIN_LOG_STD, MAX_LOG_STD),
+            log_y.clamp(MIN_LOG_STD, MAX_LOG_STD),
+        ),
+        MAX_CORRELATION * rho.tanh(),
     ]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from lnlib.nn import LayerNormLSTMCell
 from lnlib.nn.kernels.once_differentiable import once_differentiable
 
-BELL = 3  # parameters of a Gaussian component: height, sharpness, step
+COMPONENT_PARAMETERS = 3  # parameters of a Gaussian component: height, sharpness, step
 
 
 class WindowOutput(NamedTuple):
@@ -23,7 +23,7 @@ class WindowOutput(NamedTuple):
 
     hidden: Tensor  # (T, B, H)
     window: Tensor  # (T, B, C)
-    share: Tensor  # (T, B, U): phi
+    phi: Tensor  # (T, B, U): phi
 
 
 class State(NamedTuple):
@@ -56,12 +56,12 @@ class WindowLSTM(nn.Module):
     def __init__(self, cell: nn.LSTMCell | LayerNormLSTMCell, bells: int) -> None:
         super().__init__()
         self.cell = cell
-        self.bells = nn.Linear(cell.hidden_size, BELL * bells)
+        self.bells = nn.Linear(cell.hidden_size, COMPONENT_PARAMETERS * bells)
 
     def start(self, text: Tensor) -> State:
         """Return the state before the first step for texts ``(B, U, C)``."""
         B, _, C = text.shape
-        H, K = self.cell.hidden_size, self.bells.out_features // BELL
+        H, K = self.cell.hidden_size, self.bells.out_features // COMPONENT_PARAMETERS
         return State(*(text.new_zeros(B, n) for n in (H, H, K, C)))
 
     def step(self, x: Tensor, text: Tensor, state: State) -> tuple[State, Tensor]:
@@ -76,12 +76,12 @@ class WindowLSTM(nn.Module):
             The state after the step, and phi ``(B, U)``.
         """
         h, c = self.cell(torch.cat((x, state.window), 1), (state.h, state.c))
-        height, sharp, moved = self.bells(h).exp().chunk(BELL, 1)
-        position = state.position + moved
-        away = position.unsqueeze(2) - _character_positions(text)
-        share = (height.unsqueeze(2) * (-sharp.unsqueeze(2) * away.square()).exp()).sum(1)
-        window = torch.einsum("bu,buc->bc", share, text)
-        return State(h, c, position, window), share
+        height, sharp, shift = self.bells(h).exp().chunk(COMPONENT_PARAMETERS, 1)
+        position = state.position + shift
+        distance = position.unsqueeze(2) - _character_positions(text)
+        phi = (height.unsqueeze(2) * (-sharp.unsqueeze(2) * distance.square()).exp()).sum(1)
+        window = torch.einsum("bu,buc->bc", phi, text)
+        return State(h, c, position, window), phi
 
     def forward(self, x: Tensor, text: Tensor) -> WindowOutput:
         """Run over complete sequences ``(T, B, I)``, from the start of texts ``(B, U, C)``."""
@@ -117,7 +117,7 @@ class _Window(torch.autograd.Function):
     def forward(ctx, x, text, b, weight_x, weight_h, weight_p, bias_p, *rest):
         gain_x, gain_h, gain_c, bias_c, eps = rest
         (T, B, inputs_size), H, (_, U, C) = x.shape, weight_h.shape[1], text.shape
-        K, norm = len(bias_p) // BELL, gain_x is not None
+        K, norm = len(bias_p) // COMPONENT_PARAMETERS, gain_x is not None
         weight_in, weight_w = weight_x.split((inputs_size, C), 1)
         # Without a norm, the bias is added here, once for all steps.
         inputs = torch.mm(x.reshape(T * B, inputs_size), weight_in.t())
@@ -127,8 +127,8 @@ class _Window(torch.autograd.Function):
         summed_x = inputs  # in place: the contribution of the window is added to it
         summed_h = new(T, B, 4 * H) if norm else inputs
         gates, cells, tanhs, hidden = new(T, B, 4 * H), new(T, B, H), new(T, B, H), new(T, B, H)
-        bells, positions = new(T, B, BELL * K), new(T, B, K)
-        away, bumps, shares = new(T, B, K, U), new(T, B, K, U), new(T, B, 1, U)
+        bells, positions = new(T, B, COMPONENT_PARAMETERS * K), new(T, B, K)
+        distance, bumps, shares = new(T, B, K, U), new(T, B, K, U), new(T, B, 1, U)
         window = new(T, B, 1, C)
         u = _character_positions(text)
         h, c, position, w = (x.new_zeros(B, n) for n in (H, H, K, C))
@@ -138,12 +138,12 @@ class _Window(torch.autograd.Function):
         steps = zip(
             *(s.unbind() for s in (summed_x, summed_h, gates, *columns, cells, tanhs, hidden)),
             *(s.unbind() for s in (bells, *parts, positions, positions.unsqueeze(3))),
-            *(s.unbind() for s in (away, bumps, shares, window, window.squeeze(2))),
+            *(s.unbind() for s in (distance, bumps, shares, window, window.squeeze(2))),
             strict=True,
         )
         for step in steps:
             a_x, a_h, gate, i_f, i, f, g, o, cell, tanh, h_next, bell, *views = step
-            height, sharp, moved, position_next, position_3, off, bump, share, window_3, w_next = (
+            height, sharp, shift, position_next, position_3, off, bump, phi, window_3, w_next = (
                 views
             )
             a_x.addmm_(w, from_w)
@@ -168,12 +168,12 @@ class _Window(torch.autograd.Function):
             torch.mul(o, tanh, out=h_next)
             torch.addmm(bias_p, h_next, from_p, out=bell)
             bell.exp_()
-            torch.add(position, moved.squeeze(2), out=position_next)
+            torch.add(position, shift.squeeze(2), out=position_next)
             torch.sub(position_3, u, out=off)
             torch.mul(off, off, out=bump)
             bump.mul_(sharp).neg_().exp_()
-            torch.bmm(height.transpose(1, 2), bump, out=share)
-            torch.bmm(share, text, out=window_3)
+            torch.bmm(height.transpose(1, 2), bump, out=phi)
+            torch.bmm(phi, text, out=window_3)
             h, c, position, w = h_next, cell, position_next, w_next
         window, shares = window.squeeze(2), shares.squeeze(2)
         if norm:
@@ -181,7 +181,7 @@ class _Window(torch.autograd.Function):
         ctx.mark_non_differentiable(shares)
         ctx.save_for_backward(
             *(x, text, weight_x, weight_h, weight_p, gain_x, gain_h, gain_c, bias_c),
-            *(summed_x, summed_h, gates, cells, tanhs, hidden, bells, away, bumps, window),
+            *(summed_x, summed_h, gates, cells, tanhs, hidden, bells, distance, bumps, window),
             *statistics,
         )
         return hidden, window, shares
@@ -192,9 +192,9 @@ class _Window(torch.autograd.Function):
         x, text, weight_x, weight_h, weight_p, gain_x, gain_h, gain_c, bias_c, *saved = (
             ctx.saved_tensors
         )
-        a_x, a_h, gates, cells, tanhs, hidden, bells, away, bumps, window, *statistics = saved
+        a_x, a_h, gates, cells, tanhs, hidden, bells, distance, bumps, window, *statistics = saved
         (T, B, inputs_size), H, C = x.shape, weight_h.shape[1], text.shape[2]
-        K, norm, new = bells.shape[2] // BELL, gain_x is not None, x.new_empty
+        K, norm, new = bells.shape[2] // COMPONENT_PARAMETERS, gain_x is not None, x.new_empty
         weight_w = weight_x[:, inputs_size:].contiguous()
 
         # Derivatives that do not depend on the incoming gradient.
@@ -204,24 +204,24 @@ class _Window(torch.autograd.Function):
             (g * i * (1 - i), before * f * (1 - f), i * (1 - g * g), tanhs * o * (1 - o)), 2
         )
         slope_y = o * (1 - tanhs * tanhs)
-        height, sharp, moved = bells.chunk(BELL, 2)
+        height, sharp, shift = bells.chunk(COMPONENT_PARAMETERS, 2)
         # Derivatives of w_t by height and sharpness before exp, and by position.
-        pull = torch.cat((bumps, bumps * away * away, bumps * away), 2).flatten(0, 1)
+        pull = torch.cat((bumps, bumps * distance * distance, bumps * distance), 2).flatten(0, 1)
         pull = torch.bmm(
             pull.view(T, B, -1, pull.shape[-1]).transpose(0, 1).reshape(B, -1, pull.shape[-1]), text
         )
-        pull = pull.view(B, T, BELL * K, C).transpose(0, 1)
+        pull = pull.view(B, T, COMPONENT_PARAMETERS * K, C).transpose(0, 1)
         height_sharp = height * sharp
         pull = pull * torch.cat((height, -height_sharp, -2 * height_sharp), 2).unsqueeze(3)
 
-        dgates, dbells = new(T, B, 4 * H), new(T, B, BELL * K, 1)
+        dgates, dbells = new(T, B, 4 * H), new(T, B, COMPONENT_PARAMETERS * K, 1)
         da_x, da_h = (new(T, B, 4 * H), new(T, B, 4 * H)) if norm else (dgates, dgates)
         dcells = new(T, B, H)
         dh, dc, dposition, dw = (x.new_zeros(B, n) for n in (H, H, K, C))
         slopes_3, dgates_3 = (s.unflatten(2, (4, H))[:, :, :3] for s in (slopes, dgates))
         steps = zip(
             *(s.unbind() for s in (dhidden, dwindow, pull, dbells, dbells.squeeze(3))),
-            *(s.unbind() for s in (dbells.squeeze(3)[..., 2 * K :], moved)),
+            *(s.unbind() for s in (dbells.squeeze(3)[..., 2 * K :], shift)),
             *(s.unbind() for s in (slopes_3, dgates_3, slopes[..., 3 * H :], dgates[..., 3 * H :])),
             *(s.unbind() for s in (slope_y, f, dgates, da_x, da_h, dcells, a_x, a_h, cells)),
             *(s.unbind() for s in statistics),

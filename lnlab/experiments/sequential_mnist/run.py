@@ -140,15 +140,7 @@ class SequentialMNISTRun(ClassificationRun):
     the norm: runs with the same seed differ only in the norm and, if it is tuned, in the learning
     rate.
 
-    Args:
-        settings: The settings.
-        data: Training and test examples.
-        seed: A whole number from 0.
-        device: Device of the model and the data.
-
-    Raises:
-        ValueError: If there are fewer training examples than ``batch_size``, or ``seed`` is
-            negative.
+    Args: as :class:`lnlab.experiments._classification.ClassificationRun`.
     """
 
     experiment = EXPERIMENT

@@ -21,15 +21,7 @@ class WeightGrowthRun(mnist.MNISTRun):
     The seed determines the initial weights and the order of the examples, which depend on nothing
     else.
 
-    Args:
-        settings: The settings.
-        data: Training and test examples.
-        seed: A whole number from 0.
-        device: Device of the model and the data.
-
-    Raises:
-        ValueError: If there are fewer training examples than ``batch_size``, or ``seed`` is
-            negative.
+    Args: as :class:`lnlab.experiments._classification.ClassificationRun`.
     """
 
     experiment = EXPERIMENT
@@ -51,42 +43,42 @@ class WeightGrowthRun(mnist.MNISTRun):
         with torch.no_grad():
             for weight in self._weights:
                 weight.mul_(settings.scale)
-        self._initial = self._lengths()
+        self._initial = self._weight_norms()
         # A buffer, so that it is in the checkpoint: initial ||W||² plus all squared updates.
         self.model.register_buffer("walked", self._initial.square())
-        self._turned: list[torch.Tensor] = []
-        self.optimizer.register_step_pre_hook(self._before)
-        self.optimizer.register_step_post_hook(self._after)
+        self._angles: list[torch.Tensor] = []
+        self.optimizer.register_step_pre_hook(self._copy_weights)
+        self.optimizer.register_step_post_hook(self._measure_step)
 
-    def _lengths(self) -> torch.Tensor:
+    def _weight_norms(self) -> torch.Tensor:
         return torch.stack([w.detach().double().norm() for w in self._weights])
 
-    def _before(self, *_: object) -> None:
+    def _copy_weights(self, *_: object) -> None:
         # A copy even if the weights are in float64, for which .double() would not copy them.
         self._old = [w.detach().to(torch.float64, copy=True) for w in self._weights]
 
     @torch.no_grad()
-    def _after(self, *_: object) -> None:
-        turned = []
+    def _measure_step(self, *_: object) -> None:
+        angles = []
         for i, (old, new) in enumerate(zip(self._old, self._weights, strict=True)):
             step = new.double() - old
             self.model.walked[i] += step.square().sum()
             # Arc tangent of the components orthogonal and parallel to W; arccos is inaccurate near
             # 0.
-            along = (step * old).sum() / old.square().sum()
-            across = (step - along * old).norm() / old.norm()
-            turned.append(torch.rad2deg(torch.atan2(across, 1 + along)))
+            parallel = (step * old).sum() / old.square().sum()
+            orthogonal = (step - parallel * old).norm() / old.norm()
+            angles.append(torch.rad2deg(torch.atan2(orthogonal, 1 + parallel)))
             if self.settings.magnitude == "fixed":
                 new.mul_(self._initial[i] / new.double().norm())
-        self._turned.append(torch.stack(turned))
+        self._angles.append(torch.stack(angles))
 
     def state(self) -> dict[str, torch.Tensor]:
         """Return the angles of the updates since the last measurement."""
-        return {"turned": torch.stack(self._turned)} if self._turned else {}
+        return {"turned": torch.stack(self._angles)} if self._angles else {}
 
     def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
         """Restore the state that :meth:`state` returned."""
-        self._turned = [*state["turned"]] if state else []
+        self._angles = [*state["turned"]] if state else []
 
     def measure(self) -> dict[str, float]:
         """Measure NLL, test error, and the weights of hidden layers 1 and 2.
@@ -97,12 +89,12 @@ class WeightGrowthRun(mnist.MNISTRun):
         in degrees: the mean over the updates since the last measurement, and NaN before the first
         one.
         """
-        lengths, square = self._lengths(), self.model.walked.sqrt()
-        turned, self._turned = self._turned, []
-        mean = torch.stack(turned).mean(0) if turned else torch.full_like(lengths, math.nan)
+        weight_norms, square = self._weight_norms(), self.model.walked.sqrt()
+        angles, self._angles = self._angles, []
+        mean = torch.stack(angles).mean(0) if angles else torch.full_like(weight_norms, math.nan)
         results = {}
         for i in range(len(self._weights)):
-            results[f"length_{i + 1}"] = float(lengths[i])
+            results[f"length_{i + 1}"] = float(weight_norms[i])
             results[f"square_{i + 1}"] = float(square[i])
             results[f"turn_{i + 1}"] = float(mean[i])
         return super().measure() | results

@@ -49,13 +49,13 @@ def measure(names: list[str], device: str) -> tuple[list[dict[str, Any]], dict[s
         table.check_floors(result, name)  # before the rest is measured
         print(f"{time.perf_counter() - begin:.0f} s", flush=True)
         rows += result
-    made = records.provenance(
+    run_provenance = records.provenance(
         device=device, wall_s=time.perf_counter() - start, command="python -m lnlab bench"
     )
     # Others at work on the machine are in the figures: of the last minute, before and after.
-    made["load"] = [round(load[0], 2), round(os.getloadavg()[0], 2)]
-    made["cpus"] = os.cpu_count()
-    return rows, made
+    run_provenance["load"] = [round(load[0], 2), round(os.getloadavg()[0], 2)]
+    run_provenance["cpus"] = os.cpu_count()
+    return rows, run_provenance
 
 
 def main(names: list[str] | None = None, *, keep: bool = False) -> int:
@@ -70,11 +70,13 @@ def main(names: list[str] | None = None, *, keep: bool = False) -> int:
     old = table.read(table.PATH) if keep and table.PATH.exists() else None  # before the work
     new: dict[str, Any] = {"format": table.FORMAT, "rows": [], "provenance": {}}
     for device in ("cpu", "cuda")[: 1 + torch.cuda.is_available()]:
-        rows, made = measure(names or list(MODULES), device)
+        rows, run_provenance = measure(names or list(MODULES), device)
         new["rows"] += rows
         if rows:
-            new["provenance"][rows[0]["device"]] = made
-            print(f"\n{rows[0]['device']}. Load of the machine: {made['load'][0]} before.")
+            new["provenance"][rows[0]["device"]] = run_provenance
+            print(
+                f"\n{rows[0]['device']}. Load of the machine: {run_provenance['load'][0]} before."
+            )
     if names:
         return 0
     table.write(new, OUT)

@@ -160,8 +160,8 @@ def in_one_pass(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
     generator, result = torch.Generator().manual_seed(0), []
     for dtype in (torch.float32, torch.bfloat16):
         x, residual, dy, dsum = torch.randn(4, *shape, generator=generator).to(device, dtype)
-        made = {"eps": EPS, "device": device, "dtype": dtype}
-        layer, ours, rms = (m(shape[-1], **made) for m in (nn.LayerNorm, LayerNorm, RMSNorm))
+        common = {"eps": EPS, "device": device, "dtype": dtype}
+        layer, ours, rms = (m(shape[-1], **common) for m in (nn.LayerNorm, LayerNorm, RMSNorm))
         comparisons: dict[str, tuple[str, Callable, str, Callable]] = {
             "LayerNorm alone": ("lnlib.nn.LayerNorm", ours, "torch.nn.LayerNorm", layer),
             "RMSNorm for LayerNorm": ("lnlib.nn.RMSNorm", rms, "torch.nn.LayerNorm", layer),

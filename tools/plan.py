@@ -152,7 +152,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=1, metavar="N",
                         help="number of runs to record at a time (default: 1)")  # fmt: skip
     args = parser.parse_args(arguments)
-    wanted = [
+    selected = [
         plan for plan in planned()
         if (not args.only or plan.experiment.name in args.only)
         and (not args.grids or plan.number in args.grids)
@@ -160,7 +160,7 @@ def main(arguments: list[str] | None = None) -> None:
     folders = list(dict.fromkeys([Path(args.out), PENDING, records.folder()]))
     known: dict[Any, float] = {}
     total = 0.0
-    for plan in wanted:
+    for plan in selected:
         missing = plan.missing(folders)
         count = len(plan.grid.seeds) * len(plan.settings)
         hours = ""
@@ -177,7 +177,7 @@ def main(arguments: list[str] | None = None) -> None:
                 print(f"replaced: {name:<17} {_describe(grid)}")
     if args.record:
         try:
-            failed = _record(wanted, folders, args.device, args.jobs)
+            failed = _record(selected, folders, args.device, args.jobs)
         except KeyboardInterrupt as stop:
             sys.exit(f"Stopped{stop}. Checkpoints are kept: the same command goes on from there.")
         if failed:
@@ -185,7 +185,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _record(
-    wanted: Sequence[Planned], folders: Sequence[Path], device: str, jobs: int
+    selected: Sequence[Planned], folders: Sequence[Path], device: str, jobs: int
 ) -> list[str]:
     """Record the missing runs; return the errors of failed runs after all others are recorded."""
     import joblib
@@ -193,7 +193,7 @@ def _record(
     # Grid by grid and seed by seed, so that complete seeds can be read before all are there.
     runs = [
         joblib.delayed(_record_run)(plan.experiment.name, settings, seed, folders[0], device)
-        for plan in wanted
+        for plan in selected
         for settings, seed in plan.missing(folders)
     ]
     return [*filter(None, joblib.Parallel(n_jobs=jobs, pre_dispatch=jobs, batch_size=1)(runs))]

@@ -9,27 +9,27 @@ __all__ = ["bundle", "explained", "wrapped"]
 
 
 def bundle(
-    thing: Any,
+    displayed: Any,
     missing: str = "\n(For the figure and its controls: pip install ipywidgets anywidget)",
 ) -> dict:
     """Return what Jupyter displays of a thing with ``to_html`` and ``widget``.
 
     Args:
-        thing: What is displayed; its ``repr`` stands in where nothing else can.
+        displayed: What is displayed; its ``repr`` stands in where nothing else can.
         missing: Follows the text where ipywidgets is missing.
 
     Returns:
         From MIME type to content: HTML while a book is built, else the widget.
     """
-    out = {"text/plain": repr(thing)}
+    out = {"text/plain": repr(displayed)}
     if os.environ.get("LNLIB_STATIC") == "1":
-        return out | {"text/html": thing.to_html()}
+        return out | {"text/html": displayed.to_html()}
     try:
         import ipywidgets  # noqa: F401
     except ImportError:
         out["text/plain"] += missing
         return out
-    return thing.widget()._repr_mimebundle_() | out
+    return displayed.widget()._repr_mimebundle_() | out
 
 
 def wrapped() -> Any:

@@ -108,12 +108,12 @@ def to_tasks(polarity: bytes, subjectivity: bytes, five: bytes, nine: bytes) -> 
         "subj": _labelled(plots["quote.tok.gt9.5000"], plots["plot.tok.gt9.5000"]),
         "cr": _opinions([*_texts(five).values(), *_texts(nine).values()]),
     }
-    rng, made = random.Random(0), {}
+    rng, vectors = random.Random(0), {}
     for name, rows in tasks.items():
         rows.sort()
         rng.shuffle(rows)
-        made[name] = _lines(rows)
-    return made
+        vectors[name] = _lines(rows)
+    return vectors
 
 
 def pairs(layouts: coco.Layouts, count: int = PAIRS) -> bytes:

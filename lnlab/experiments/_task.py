@@ -235,9 +235,9 @@ class Task:
         lines = [f"  Best {self.score_name}{unit}, mean over seeds, by learning rate:"]
         for name, arm in groups.items():
             rates = {rate: self.factor * value for rate, value in arm.rates.items()}
-            each = (f"{r:g}: {v:.4g}{'*' * (r == arm.rate)}" for r, v in rates.items())
+            score_texts = (f"{r:g}: {v:.4g}{'*' * (r == arm.rate)}" for r, v in rates.items())
             edge = "  (at the edge)" if arm.at_edge else ""
-            lines.append(f"    {name:<22} {'  '.join(each)}{edge}")
+            lines.append(f"    {name:<22} {'  '.join(score_texts)}{edge}")
         for name, arm in groups.items():
             if name != LAYER and LAYER in groups and arm.runs.keys() & groups[LAYER].runs.keys():
                 lines += self._compared(name, arm, groups[LAYER])

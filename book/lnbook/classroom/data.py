@@ -36,8 +36,8 @@ def pack(value: Any) -> Any:
     return {"object": _name(type(value)), "state": pack(vars(value))}
 
 
-def _name(thing: Any) -> str:
-    module, name = thing.__module__, thing.__qualname__
+def _name(instance: Any) -> str:
+    module, name = instance.__module__, instance.__qualname__
     if module.partition(".")[0] not in PACKAGES or module.endswith(".exercises") or "<" in name:
         raise ValueError(
             f"homework stores a function or an object by its name, so it must be importable from "
@@ -62,9 +62,9 @@ def unpack(data: Any) -> Any:
         return {unpack(key): unpack(entry) for key, entry in data["dict"]}
     if "import" in data:
         return _imported(data["import"])
-    thing = object.__new__(_imported(data["object"]))
-    thing.__dict__.update(unpack(data["state"]))
-    return thing
+    instance = object.__new__(_imported(data["object"]))
+    instance.__dict__.update(unpack(data["state"]))
+    return instance
 
 
 def _imported(name: str) -> Any:

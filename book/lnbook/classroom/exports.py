@@ -27,6 +27,6 @@ def write(folder: str | Path) -> list[Path]:
     """
     paths = [Path(folder) / name for name in FILES]
     for path, make in zip(paths, FILES.values(), strict=True):
-        made = make()
-        atomic_write.write(path, made if isinstance(made, bytes) else made.encode())
+        exported = make()
+        atomic_write.write(path, exported if isinstance(exported, bytes) else exported.encode())
     return paths

@@ -61,13 +61,13 @@ def deck() -> bytes:
     face = {"name": "Card", "qfmt": "{{Term}}", "afmt": "{{FrontSide}}<hr id=answer>{{Meaning}}"}
     fields = [{"name": "Term"}, {"name": "Meaning"}]
     model = genanki.Model(NUMBER, NAME, fields=fields, templates=[face], css=CSS)
-    made = genanki.Deck(NUMBER, NAME)
+    anki_deck = genanki.Deck(NUMBER, NAME)
     for name, front, back in cards():
         tags = ["layer-normalization"]
-        made.add_note(genanki.Note(model, [front, back], guid=name, tags=tags))
+        anki_deck.add_note(genanki.Note(model, [front, back], guid=name, tags=tags))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "deck.apkg")
-        genanki.Package(made).write_to_file(path)
+        genanki.Package(anki_deck).write_to_file(path)
         return path.read_bytes()
 
 

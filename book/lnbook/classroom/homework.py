@@ -37,12 +37,12 @@ c.ClearSolutions.code_stub = {"python": ""}  # the starter stands above each sol
 
 
 def make(
-    wanted: Sequence[str], folder: str | Path, *, seed: int = 0, name: str = "homework"
+    names: Sequence[str], folder: str | Path, *, seed: int = 0, name: str = "homework"
 ) -> Path:
     """Write a homework assignment into a course folder, and let nbgrader make what students get.
 
     Args:
-        wanted: Exercises, and chapters for all of theirs.
+        names: Exercises, and chapters for all of theirs.
         folder: The course folder; it may hold other homework.
         seed: The class's number: functions are tried on inputs drawn with it.
         name: Of the homework.
@@ -58,7 +58,7 @@ def make(
         raise ValueError(f"name must be letters, digits, - and _, got {name!r}; choose another")
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed must be 0 to 4294967295, got {seed}; choose another")
-    chosen = select(wanted)
+    chosen = select(names)
     for task in chosen:
         for drawn in (seed, seed + OTHER):
             check_distinguishes(task.name, drawn)
@@ -88,14 +88,14 @@ def _write(path: Path, content: dict) -> None:
     atomic_write.write(path, text.encode())
 
 
-def select(wanted: Sequence[str]) -> list[Task]:
+def select(names: Sequence[str]) -> list[Task]:
     """Return the exercises of a list of exercises and chapters, each once, as the book has them.
 
     One that stands on another's answer brings that along.
     """
     results: dict[str, Task] = {}
     tasks_by_chapter = {chapter: chapters.tasks(chapter) for chapter in chapters.in_order()}
-    for name in (NEW_NAMES.get(name, name) for name in wanted):
+    for name in (NEW_NAMES.get(name, name) for name in names):
         if name in tasks_by_chapter:
             results |= tasks_by_chapter[name]
         elif tasks := next((tasks for tasks in tasks_by_chapter.values() if name in tasks), None):

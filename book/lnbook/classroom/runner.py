@@ -78,19 +78,21 @@ def _image(name: str) -> str:
     raise ValueError(f"--container must be an image that {tool} has or finds, got {name}: {reason}")
 
 
-def execute(room: Path, book: Path, sandbox: Sandbox, notebooks: int) -> str:
+def execute(work_folder: Path, book: Path, sandbox: Sandbox, notebooks: int) -> str:
     """Run the notebooks of a folder; return what ended it, empty if nothing did."""
     limits = [f"--seconds={sandbox.seconds:g}", f"--total={sandbox.total:g}"]
     program = ["-m", "lnbook.classroom.execute"]
     patience = sandbox.total * notebooks + 60
     if sandbox.container is None:
-        command = [sys.executable, "-P", *program, str(room), *limits]
+        command = [sys.executable, "-P", *program, str(work_folder), *limits]
         env = os.environ | ENVIRONMENT | {"PYTHONPATH": str(book)}
-        return _wait(command, patience, cwd=room, env=env, start_new_session=os.name == "posix")
+        return _wait(
+            command, patience, cwd=work_folder, env=env, start_new_session=os.name == "posix"
+        )
     tool, box = _tool(), f"lnbook-{uuid.uuid4().hex[:12]}"
     options = ["--rm", "--name", box, "--network", "none", "--memory", sandbox.memory]
     options += ["--pids-limit", "512", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
-    options += ["--read-only", "--tmpfs", "/tmp", "--volume", f"{room}:/work"]
+    options += ["--read-only", "--tmpfs", "/tmp", "--volume", f"{work_folder}:/work"]
     options += ["--volume", f"{book}:/book:ro", "--workdir", "/work"]
     if hasattr(os, "getuid"):
         options += ["--user", f"{os.getuid()}:{os.getgid()}"]

@@ -183,12 +183,12 @@ def _sort(own: Submission, members: list[SubmittedFile], sheets: dict[str, list[
             elif chapter not in own.notebooks or own.notebooks[chapter].age < member.age:
                 own.notebooks[chapter] = member
             homes.append(member.path.parent)
-    room = FILES_LARGEST
+    remaining = FILES_LARGEST
     for member in members:
         if member.path.suffix.lower() not in (".ipynb", ".zip"):
             home = next((h for h in homes if member.path.is_relative_to(h)), None)
-            room -= member.size
-            if home is not None and room >= 0:
+            remaining -= member.size
+            if home is not None and remaining >= 0:
                 own.files[member.path.relative_to(home).as_posix()] = member
             elif home is not None:
                 own.problems.append(f"{member.path} is left out: the files are over 50 MB")

@@ -175,9 +175,9 @@ def _locks(layout: Layout, placement: str, half: Sequence[float]) -> list[list[f
 def _bars(layout: Layout, bars: Sequence[float]) -> list[list[float]]:
     results = []
     for k, value in enumerate(bars):
-        along, tall = layout.start + (k + 0.46) * layout.step, _length(layout, value)
+        along, height = layout.start + (k + 0.46) * layout.step, _length(layout, value)
         sign = 1 if layout.portrait else -1
-        results.append([*layout.rect(along, layout.foot + sign * tall / 2, 17, tall), 1])
+        results.append([*layout.rect(along, layout.foot + sign * height / 2, 17, height), 1])
     return results
 
 
@@ -195,9 +195,9 @@ def _ends(layout: Layout, state: State, half: Sequence[float]) -> list[list]:
         texts.append([round(x, 1), round(y, 1), value])
     for k in (0, blocks - 1):
         along = layout.start + (k + 0.46) * layout.step
-        tall = _length(layout, state.bars[k]) if state.bars is not None else 0
+        height = _length(layout, state.bars[k]) if state.bars is not None else 0
         value = number(state.bars[k]) if state.bars is not None else ""
-        across = layout.foot + (tall + 20 if layout.portrait else -tall - 9)
+        across = layout.foot + (height + 20 if layout.portrait else -height - 9)
         x, y = layout.to_point(along, across)
         texts.append([round(x, 1), round(y, 1), value])
     return texts
@@ -294,8 +294,8 @@ def _labels(layout: Layout, blocks: int, gauge: Gauge, bars: str) -> str:
         texts.append(f'<path class="axis tick" d="M{x:.1f} {y - 11}v22"/>')
         # Long labels stay within the drawing.
         label_text = f"{label} {value:.2f}"
-        room = 3.6 * len(label_text)
-        add_text(min(max(x, room), layout.size[0] - room), y + 42, label_text)
+        label_width = 3.6 * len(label_text)
+        add_text(min(max(x, label_width), layout.size[0] - label_width), y + 42, label_text)
     if layout.portrait:
         add_text((left + right) / 2, y - 40, gauge.title)
     else:

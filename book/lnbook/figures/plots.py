@@ -153,9 +153,9 @@ def label_ends(figure: go.Figure) -> go.Figure:
         return figure
     x, y = (_ends(figure, lines, letter) for letter in "xy")
     _, (low, high) = (_range(figure, letter) for letter in "xy")
-    room = (figure.layout.height or HEIGHT) - AROUND
-    here = (np.clip((y - low) / (high - low), 0, 1) * room).tolist()
-    tall = [LINE * (1 + name.count("<br>")) for name in names]
+    plot_height = (figure.layout.height or HEIGHT) - AROUND
+    wanted_positions = (np.clip((y - low) / (high - low), 0, 1) * plot_height).tolist()
+    heights = [LINE * (1 + name.count("<br>")) for name in names]
     figure.layout.annotations += tuple(
         {
             "x": x[k],
@@ -164,11 +164,11 @@ def label_ends(figure: go.Figure) -> go.Figure:
             "showarrow": False,
             "xanchor": "left",
             "xshift": GAP,
-            "yshift": round(moved - here[k]),
+            "yshift": round(moved - wanted_positions[k]),
             "align": "left",
             "font": {"color": lines[k].line.color},
         }
-        for k, moved in enumerate(_apart(here, tall, room))
+        for k, moved in enumerate(_spread_labels(wanted_positions, heights, plot_height))
     )
     for trace in lines:
         trace.showlegend = False
@@ -216,20 +216,28 @@ def _ends(figure: go.Figure, lines: Sequence[Any], letter: str) -> np.ndarray:
     return np.log10(results) if figure.layout[f"{letter}axis"].type == "log" else np.array(results)
 
 
-def _apart(here: Sequence[float], tall: Sequence[float], room: float) -> np.ndarray:
-    """Move labels as little as possible until none covers another or leaves the room."""
-    order = np.argsort(here, kind="stable")
-    gaps = [(tall[a] + tall[b]) / 2 for a, b in itertools.pairwise(order)]
-    stacked = np.cumsum([0, *gaps])  # where they stand if each touches the next
-    groups: list[tuple[float, int]] = []  # of labels that touch: how far up, how many
+def _spread_labels(
+    wanted_positions: Sequence[float], heights: Sequence[float], plot_height: float
+) -> np.ndarray:
+    """Move labels as little as possible until none covers another or leaves the plot.
+
+    Args:
+        wanted_positions: Centers of the labels, in pixels from the bottom.
+        heights: Heights of the labels, in pixels.
+        plot_height: Height of the plot, in pixels.
+    """
+    order = np.argsort(wanted_positions, kind="stable")
+    gaps = [(heights[a] + heights[b]) / 2 for a, b in itertools.pairwise(order)]
+    stacked = np.cumsum([0, *gaps])  # positions if each touches the next
+    groups: list[tuple[float, int]] = []  # of labels that touch: offset and number
     for k, offset in zip(order, stacked, strict=True):
-        groups.append((here[k] - offset, 1))
+        groups.append((wanted_positions[k] - offset, 1))
         while len(groups) > 1 and groups[-2][0] > groups[-1][0]:
             (first, n), (second, m) = groups[-2:]
             groups[-2:] = [((n * first + m * second) / (n + m), n + m)]
     moved = np.concatenate([np.full(n, offset) for offset, n in groups])
     positions = np.empty(len(order))
-    low, high = tall[order[0]] / 2, room - stacked[-1] - tall[order[-1]] / 2
+    low, high = heights[order[0]] / 2, plot_height - stacked[-1] - heights[order[-1]] / 2
     positions[order] = stacked + np.clip(moved, low, max(low, high))
     return positions
 

@@ -181,9 +181,9 @@ def box(children: Sequence[Any]) -> Any:
 
         if not any(isinstance(child, anywidget.AnyWidget) for child in children):
             children.append(_keys())
-    made = ipywidgets.VBox(children)
-    made.add_class("ln-keys")
-    return made
+    container = ipywidgets.VBox(children)
+    container.add_class("ln-keys")
+    return container
 
 
 @functools.cache

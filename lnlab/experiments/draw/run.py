@@ -191,6 +191,6 @@ def _canvases(logits: Sequence[Tensor]) -> Tensor:
 
 
 def _windows(windows: Sequence[Window]) -> Tensor:
-    numbers = torch.stack([each.numbers() for each in windows], 1)
+    numbers = torch.stack([window.numbers() for window in windows], 1)
     # Clamped to the range of float16; such windows are far outside the image.
     return numbers.nan_to_num(0).clamp(-1e4, 1e4).half()

@@ -89,17 +89,17 @@ class GradientNoiseRun(mnist.MNISTRun):
 
     def __init__(self, settings: Settings, *args: Any, **kwargs: Any) -> None:
         super().__init__(settings, *args, **kwargs)
-        room = {"half of the training cases": len(self.x) // 2}
+        limits = {"half of the training cases": len(self.x) // 2}
         if settings.norm == "batch":
-            room["the test cases"] = len(self.x_test)
-            room["statistics_cases"] = settings.statistics_cases
+            limits["the test cases"] = len(self.x_test)
+            limits["statistics_cases"] = settings.statistics_cases
         if settings.norm != "none":
-            room["the cases that come in other batches"] = MOVES_SIZE[0]
-        what = min(room, key=room.get)
-        if settings.batch_size > room[what]:
+            limits["the cases that come in other batches"] = MOVES_SIZE[0]
+        tightest = min(limits, key=limits.get)
+        if settings.batch_size > limits[tightest]:
             raise ValueError(
-                f"noise: batch_size must be at most {room[what]:,} ({what}), or a measurement has "
-                f"no whole batch, got {settings.batch_size:,}; choose smaller batches"
+                f"noise: batch_size must be at most {limits[tightest]:,} ({tightest}), or a "
+                f"measurement has no whole batch, got {settings.batch_size:,}; choose a smaller one"
             )
 
     def measure(self) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
         customdata=[duration(r["ms"]) for r in rows],
         hovertemplate="%{x}: %{y} times, %{customdata}<extra></extra>",
     )
-    for value, name, thing, dash in (
+    for value, name, color_of, dash in (
         (1.0, "torch.nn, no norm", "none", "dot"),
         (floor, "only the products", "ink", "dash"),
     ):
@@ -121,7 +121,7 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
             y=short([value] * len(names)),
             mode="lines",
             name=name,
-            line={"color": COLORS[thing], "dash": dash, "width": 2.5},
+            line={"color": COLORS[color_of], "dash": dash, "width": 2.5},
             hovertemplate=f"%{{y}} times<extra>{name}</extra>",
         )
     passes = [r for w in ("forward", "forward + backward") for r in bench.pick(f"LN-{cell} {w}")]

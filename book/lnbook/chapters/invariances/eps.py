@@ -41,8 +41,8 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
     curve, outputs = go.Figure(), go.Figure()
     units = np.arange(1, len(a) + 1)
     for label, eps in EPS.items():
-        thing, dash, symbol = styles[label]
-        color = COLORS[thing]
+        color_name, dash, symbol = styles[label]
+        color = COLORS[color_name]
         start = scaled(a, 1.0, eps, b)
         curve.add_scatter(
             x=_CURVE,

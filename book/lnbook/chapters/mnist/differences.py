@@ -12,10 +12,10 @@ from lnlab.claims.feedforward import mnist_arms, mnist_end
 
 def pairs(runs: MNISTRuns) -> dict[str, tuple[str, str]]:
     """Return the pairs of norms that can be compared, by their label."""
-    wanted = [("layer", "batch"), ("layer", "none"), ("layer", "weight"), ("batch", "none")]
+    compared_pairs = [("layer", "batch"), ("layer", "none"), ("layer", "weight"), ("batch", "none")]
     return {
         f"{NORMS[a][0]} − {NORMS[b][0]}": (a, b)
-        for a, b in wanted
+        for a, b in compared_pairs
         if a in runs.norms and b in runs.norms
     }
 

@@ -54,8 +54,8 @@ class NoiseRuns(RecordedRuns):
 def stops(runs: NoiseRuns) -> list[int]:
     """Return which points a slider shows: some within the first epoch, then fewer and fewer."""
     epochs = runs.epochs()
-    wanted = {*epochs[epochs < 1][::2].tolist(), 1, 2, 3, 5, 10, epochs[-1]}
-    return [point for point, epoch in enumerate(epochs.tolist()) if epoch in wanted]
+    selected = {*epochs[epochs < 1][::2].tolist(), 1, 2, 3, 5, 10, epochs[-1]}
+    return [point for point, epoch in enumerate(epochs.tolist()) if epoch in selected]
 
 
 # The statistics of four examples.

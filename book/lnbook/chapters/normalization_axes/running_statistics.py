@@ -63,12 +63,14 @@ def draw_running(momentum: float, batch_size: int, seen: int) -> list[go.Figure]
     return [label_ends(mean), label_ends(output)]
 
 
-def _running_panel(each: np.ndarray, over_time: np.ndarray, whole: float, seen: int) -> go.Figure:
+def _running_panel(
+    per_batch: np.ndarray, over_time: np.ndarray, whole: float, seen: int
+) -> go.Figure:
     steps = np.arange(STREAM + 1)
     figure = go.Figure()
     figure.add_scatter(
         x=steps[1:],
-        y=each.round(2),
+        y=per_batch.round(2),
         mode="markers",
         name="in training",
         marker={"color": BATCH, "size": 5},

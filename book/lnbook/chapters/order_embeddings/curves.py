@@ -98,8 +98,8 @@ def describe_rates(runs: OrderEmbeddingsRuns, point: int) -> str:
     sentences = []
     for norm in NORMS:
         scores = {rate: runs.score(RunKey(norm, rate))[:, point].mean() for rate in runs.rates}
-        each = ", ".join(f"{score:.0f}% at {rate:g}" for rate, score in scores.items())
-        sentences.append(f"{STYLES[norm][0]}: {each}")
+        text_by_rate = ", ".join(f"{score:.0f}% at {rate:g}" for rate, score in scores.items())
+        sentences.append(f"{STYLES[norm][0]}: {text_by_rate}")
     counts = {len(runs.seeds(RunKey(norm, rate))) for norm in NORMS for rate in runs.rates}
     seeds = " or ".join(map(str, sorted(counts)))
     return f"After {runs.updates[point]:,} updates, mean of {seeds} seeds: {'; '.join(sentences)}."

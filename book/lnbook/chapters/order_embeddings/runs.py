@@ -51,8 +51,8 @@ class OrderEmbeddingsRuns(RecordedRuns):
     def updates(self) -> np.ndarray:
         """Numbers of updates after which the runs were measured."""
         cases, batch = self.records[0]["data"]["cases"], self.records[0]["settings"]["batch_size"]
-        each = cases["train_captions"] // cases["train_images"]
-        return (self.epochs() * each * (cases["train_images"] // batch)).round().astype(int)
+        per_image = cases["train_captions"] // cases["train_images"]
+        return (self.epochs() * per_image * (cases["train_images"] // batch)).round().astype(int)
 
     def score(self, cell: RunKey) -> np.ndarray:
         """Return the mean validation R@1, R@5 and R@10 of images, ``(seeds, points)``, in %."""

@@ -40,7 +40,7 @@ def write(built: str | Path, source: str | Path, out: str | Path) -> Path:
         ValueError: If the book is not built, ``out`` holds something else, or reveal.js is missing.
     """
     built, out = Path(built), Path(out)
-    made = decks(built, Path(source))
+    written = decks(built, Path(source))
     clear(out)
     for name in REVEAL:
         put(reveal() / name, out / "reveal" / Path(name).name)
@@ -50,7 +50,7 @@ def write(built: str | Path, source: str | Path, out: str | Path) -> Path:
     put(built / "_static" / "colors.css", out / "_static" / "colors.css")
     book = BeautifulSoup((built / "index.html").read_text("utf-8"), "html.parser").title.get_text()
     figures: Names = {}
-    for track, slides in made.items():
+    for track, slides in written.items():
         text = deck(track, book, slides, figures, mathjax(built, slides, out))
         (out / f"{slug(track)}.html").write_text(text, "utf-8")
     for (page, css_selector), name in figures.items():
@@ -59,7 +59,7 @@ def write(built: str | Path, source: str | Path, out: str | Path) -> Path:
     links = "".join(
         f'<li><a href="{slug(track)}.html">{html.escape(track)}</a> '
         f"<span>{len(slides)} slides</span></li>"
-        for track, slides in made.items()
+        for track, slides in written.items()
     )
     index = out / "index.html"
     index.write_text(

@@ -138,10 +138,10 @@ class LiveTable:
     def shown(self, state: State) -> str:
         """Write tables and sentences."""
         reading, esc = self.norm_table.read(state), html.escape
-        thing = state.norm.split()[0].lower()
+        norm_name = state.norm.split()[0].lower()
         warning = f"<p>⚠ {esc(reading.warning)}</p>" if reading.warning else ""
         return (
-            f'{STYLE}<div class="ln-norm-table-live" style="--norm: var(--ln-{thing})">'
+            f'{STYLE}<div class="ln-norm-table-live" style="--norm: var(--ln-{norm_name})">'
             f"{Tables(state, reading, self.norm_table.head).html()}"
             f"<p>{esc(MESSAGES['about'][state.norm])}</p>"
             f'<div role="status" aria-live="polite"><p>{esc(reading.text)}</p>{warning}</div>'
@@ -214,9 +214,9 @@ class LiveTable:
         self.changing += 1
         B, F = self.examples.value, self.features.value
         self.example.max, self.feature.max = B, F
-        wanted = self.groups.value
+        num_groups = self.groups.value
         self.groups.options = [g for g in range(1, F + 1) if F % g == 0]
-        self.groups.value = divisor(wanted, F)
+        self.groups.value = divisor(num_groups, F)
         cells = [widgets.Label(), *(widgets.Label(self.norm_table.head(j)) for j in range(F))]
         lines = [("x", i, f"E{i + 1}") for i in range(B)]
         for which, i, head in [*lines, ("gain", 0, "gain"), ("bias", 0, "bias")]:

@@ -97,10 +97,10 @@ def select_runs(
 def updates(run: Record) -> list[int]:
     """Return after how many updates a run was measured."""
     settings = run["settings"]
-    each = settings.get("updates_an_epoch")
-    if each is None:  # an epoch is the whole set
-        each = run["data"]["cases"]["train_questions"] // settings["batch_size"]
-    return [round(epoch * each) for epoch in run["curves"]["epoch"]]
+    updates_per_epoch = settings.get("updates_an_epoch")
+    if updates_per_epoch is None:  # an epoch is the whole set
+        updates_per_epoch = run["data"]["cases"]["train_questions"] // settings["batch_size"]
+    return [round(epoch * updates_per_epoch) for epoch in run["curves"]["epoch"]]
 
 
 def points(updates: Sequence[float]) -> list[int]:
@@ -142,11 +142,11 @@ def files(folder: Path, packed: Callable[[], str]) -> WidgetFiles:
     """
 
     def data() -> str:
-        return f'lnPacked["{made.selector}"]("{packed()}");\n'
+        return f'lnPacked["{widget_files.selector}"]("{packed()}");\n'
 
     scripts = ("../../canvas.js", f"{folder.name}.js")
-    made = WidgetFiles(folder, scripts, wide=True, data={"packed.js": data})
-    return made
+    widget_files = WidgetFiles(folder, scripts, wide=True, data={"packed.js": data})
+    return widget_files
 
 
 class SideBySide:

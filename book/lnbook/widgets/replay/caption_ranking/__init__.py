@@ -97,8 +97,8 @@ def pictures() -> dict[str, Any]:
     source = json.loads(SOURCE.read_text("utf-8"))
     saved = records()["none"]
     cases, batch = saved["data"]["cases"], saved["settings"]["batch_size"]
-    each = cases["train_captions"] // cases["train_images"] * (cases["train_images"] // batch)
-    updates = [round(epoch * each) for epoch in saved["curves"]["epoch"]]
+    per_epoch = cases["train_captions"] // cases["train_images"] * (cases["train_images"] // batch)
+    updates = [round(epoch * per_epoch) for epoch in saved["curves"]["epoch"]]
     return source | {"updates": updates}
 
 

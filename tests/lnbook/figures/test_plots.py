@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lnbook.figures import plots
-from lnbook.figures.plots import LINE, WIDEST, _apart, label_ends
+from lnbook.figures.plots import LINE, WIDEST, _spread_labels, label_ends
 
 
 def panel(names, ends=None, **layout):
@@ -71,7 +71,7 @@ def test_the_axes_reach_as_far_as_the_lines_whatever_the_names():
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=6), st.integers(0, 2**6))
 def test_names_never_cover_each_other_and_stay_in_the_panel(here, broken):
     tall = [LINE * (1 + (broken >> k & 1)) for k in range(len(here))]
-    places = _apart(here, tall, 300)
+    places = _spread_labels(here, tall, 300)
     order = np.argsort(here, kind="stable")
     for one, other in itertools.pairwise(order):
         assert places[other] - places[one] >= (tall[one] + tall[other]) / 2 - 1e-9

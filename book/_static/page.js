@@ -155,6 +155,33 @@
       { src: new URL("search/words.js", HERE) }));
   }
 
+  /* A [data-lights] in a sentence selects its marks in a figure: they light up with each other, under
+     the pointer and with the focus. A number has only the marks that show it at the moment, to
+     as many decimals. */
+  const FIGURES = ".ln-diagram, .ln-explorer, .ln-norm-table, .ln-playground";
+  const OTHERWISE = "The figure shows this number with other settings.";
+  const numbersIn = (text) => text.replace(/−/g, "-").match(/-?\d+(?:\.\d+)?/g) ?? [];
+  function marksOf(span) {
+    const figure = span.closest(FIGURES) ?? document, text = span.textContent.replace(/−/g, "-");
+    const isNumber = numbersIn(text)[0] === text, decimals = text.split(".")[1]?.length ?? 0;
+    const shows = (mark) => numbersIn(mark.matches("input") ? mark.value : mark.textContent)
+      .some((number) => Number(number).toFixed(decimals) === text);
+    return [...figure.querySelectorAll(span.dataset.lights)].filter((mark) => !isNumber || shows(mark));
+  }
+  function lightUp({ target }) {
+    const lit = new Set();
+    for (const span of document.querySelectorAll("[data-lights]")) {
+      const marks = marksOf(span);
+      span.title = marks.length ? "" : OTHERWISE;
+      if (marks.length && [span, ...marks].some((part) => part.contains(target)))
+        for (const part of [span, ...marks]) lit.add(part);
+    }
+    for (const part of document.querySelectorAll(".ln-lit"))
+      if (!lit.has(part)) part.classList.remove("ln-lit");
+    for (const part of lit) part.classList.add("ln-lit");
+  }
+  for (const event of ["pointerover", "focusin"]) document.addEventListener(event, lightUp);
+
   function start() {
     const article = document.querySelector("article.bd-article");
     if (article) joined(article);

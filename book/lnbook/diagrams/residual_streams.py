@@ -31,7 +31,7 @@ class State:
     """What the diagram shows for one choice.
 
     Args:
-        description: The sentence.
+        description: The sentence; its numbers may name their mark, such as ``[1.00](last-std)``.
         widths: Of the stream, before the first block and behind each. ``None``: not known.
         bars: One for each block, on a logarithmic scale from :data:`BARS`' low end to its high end.
         marks: From label to a number on the gauge, two of them; ``None`` where it is not known.
@@ -91,6 +91,8 @@ WIDE = Layout(False, (720, 446), 49, 70, 172, 54, (11, 14), 108, 22, 332, 64, (1
 TALL = Layout(
     True, (360, 722), 42, 58, 152, 40, (9, 16), 92, 18, 212, 96, (30, 330, 664)
 )  # fmt: skip
+#: The numbers in the drawing, in the order of the texts of its shape.
+MARKS = ("first-loss", "second-loss", "first-std", "last-std", "first-bar", "last-bar")
 BARS = (1e-4, 20)  # both ends of the bars' scale
 TICKS = (1e-3, 0.1, 10)  # of the bars' scale
 FORK, JOIN, BEHIND = 0.14, 0.78, 0.94  # of a step
@@ -248,8 +250,8 @@ def draw(layout: Layout, placement: str, state: State, blocks: int, gauge: Gauge
         for k, (x, y, o) in enumerate(shape["circles"])
     )
     texts = "".join(
-        f'<text class="value" x="{x}" y="{y}">{html.escape(text)}</text>'
-        for x, y, text in shape["texts"]
+        f'<text class="value" data-mark="{mark}" x="{x}" y="{y}">{html.escape(text)}</text>'
+        for mark, (x, y, text) in zip(MARKS, shape["texts"], strict=True)
     )
     size = " ".join(map(str, layout.size))
     return (

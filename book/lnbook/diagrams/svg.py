@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 Point = tuple[float, float]
 
 SUB = re.compile(r"_\{([^}]*)\}|_(\w)")
+LINKED = re.compile(r"\[([^]]+)\]\(([\w-]+)\)")  # a text and the mark it belongs to
+LINK = r"""<span data-lights='[data-mark="\2"]' tabindex="0">\1</span>"""
 LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])")  # alone it is a variable
 
 
@@ -101,13 +103,15 @@ def _slope(sub: str) -> str:
 def marked(text: str) -> str:
     """Write a sentence as HTML; what stands between dollars is mathematics.
 
+    ``[1.00](last-std)`` lights up with the part of the drawing that has ``data-mark="last-std"``.
+
     Example:
         >>> marked("The norm of $W_x x_t$, alone")
         'The norm of <i>W</i><sub><i>x</i></sub> <i>x</i><sub><i>t</i></sub>, alone'
     """
     pieces = text.split("$")
     return "".join(
-        _format_math(p, "<i>{}</i>".format, _sub) if k % 2 else html.escape(p)
+        _format_math(p, "<i>{}</i>".format, _sub) if k % 2 else LINKED.sub(LINK, html.escape(p))
         for k, p in enumerate(pieces)
     )
 
@@ -117,10 +121,11 @@ def _sub(sub: str) -> str:
 
 
 def spoken(text: str) -> str:
-    """Write a sentence as it is read aloud: without dollars and signs for subscripts.
+    """Write a sentence as it is read aloud: without dollars, marks, and signs for subscripts.
 
     Example:
         >>> spoken("The norm of $W_x x_{t−1}$")
         'The norm of W x x t−1'
     """
-    return SUB.sub(lambda match: f" {match[1] or match[2]}", text.replace("$", ""))
+    plain = LINKED.sub(r"\1", text).replace("$", "")
+    return SUB.sub(lambda match: f" {match[1] or match[2]}", plain)

@@ -54,15 +54,16 @@ def state(runs: TransformerRuns, placement: str, initialization: str) -> State:
     if widths is None:
         return State(f"{text}this initialization is not recorded.", widths, bars, marks)
     text += (
-        f"after the last block the residual stream has std {number(widths[-1])}; the gradient "
-        f"norm is {number(bars[0])} in the first block and {number(bars[-1])} in the last. "
+        f"after the last block the residual stream has std [{number(widths[-1])}](last-std); the "
+        f"gradient norm is [{number(bars[0])}](first-bar) in the first block and "
+        f"[{number(bars[-1])}](last-bar) in the last. "
     )
     if marks is None:
         return State(f"{text}No network was trained from it.", widths, bars, marks)
     ends = [
-        f"{value:.2f} {'with' if label == 'warm-up' else 'without'} warm-up"
+        f"[{value:.2f}]({mark}) {'with' if label == 'warm-up' else 'without'} warm-up"
         + " (stuck at the unigram entropy)" * (value > UNIGRAM - STUCK)
-        for label, value in marks.items()
+        for mark, (label, value) in zip(("first-loss", "second-loss"), marks.items(), strict=True)
         if value is not None
     ]
     text += f"After training, the loss in nats is {', '.join(ends)}."

@@ -122,6 +122,7 @@ const lnPlayground = (() => {
       + select("ab"[k], "", ` aria-label="Network ${"AB"[k]}"`)
       + `<p class="ln-playground-score">${score(k)}</p></div><canvas data-part="canvas-${k}" role="img" aria-label=""></canvas>`
       + `<p class="ln-playground-says" data-part="says-${k}"></p></section>`;
+    const reading = (k) => `<span data-lights='[data-part="net-${k}"]'></span>`;
     const shared = Object.keys(SETTINGS).map((key) => select(key, SETTINGS[key][0])).join("");
     root.append(element(`<div class="ln-playground-body${small ? " ln-playground-small" : ""}">
       <div class="ln-playground-bar">
@@ -146,7 +147,8 @@ const lnPlayground = (() => {
         <button type="button" class="ln-button" data-part="after" aria-label="Follow the next example">›</button>
         <button type="button" class="ln-button" data-part="hardest">Hardest for B</button></span></div>`}
       <div class="ln-playground-pair">${card(0)}${card(1)}</div>
-      ${small ? '<p class="ln-playground-verdict" data-part="verdict" aria-hidden="true"></p>' : ""}
+      ${small ? `<p class="ln-playground-verdict" data-part="verdict" aria-hidden="true"><span></span>${
+        reading(0)}<span></span>${reading(1)}<span></span></p>` : ""}
       <canvas class="ln-playground-curves" data-part="curves" role="img" aria-label=""></canvas>
       <p class="ln-playground-status" data-part="status" role="status" aria-live="polite"></p>
       ${small ? `<p class="ln-playground-note"><a data-part="all" href="playground.html">Open the full playground:
@@ -307,11 +309,11 @@ const lnPlayground = (() => {
     /* What the wall of digits shows, in a sentence. */
     function verdict() {
       const total = view.nets[0].read.length;
-      return `After ${after()}, A (${label(0)}) reads ${reads(0)} of ${total} held-out digits, `
-        + `B (${label(1)}) reads ${reads(1)}.`;
+      return [`After ${after()}, A (${label(0)}) reads `, reads(0), ` of ${total} held-out digits, `
+        + `B (${label(1)}) reads `, reads(1), "."];
     }
     function status() {
-      if (small) return `${verdict()} ${[0, 1].map((k) => `${"AB"[k]}: ${diagnosis(k)}`).join(" ")}`;
+      if (small) return `${verdict().join("")} ${[0, 1].map((k) => `${"AB"[k]}: ${diagnosis(k)}`).join(" ")}`;
       const each = [0, 1].map((k) => `${"AB"[k]}, ${label(k)}, misclassifies ${percent(error(k))} of `
         + `the held-out ${what()}s. ${diagnosis(k)}`);
       return `After ${after()}: ${each.join(" ")}`;
@@ -343,7 +345,9 @@ const lnPlayground = (() => {
           `Network ${"AB"[k]}, ${label(k)}: one held-out ${what()} in its ${net.depth} layers. `
           + "The sentences below describe it.");
       }
-      if (small && view.nets[0].read) $("verdict").textContent = verdict();
+      if (small && view.nets[0].read) {
+        verdict().forEach((text, k) => { $("verdict").children[k].textContent = text; });
+      }
       lnPictures.curves($("curves"), colors,
         { updates, losses, errors, colors: own, dashed: own[0] === own[1], small });
       $("curves").setAttribute("aria-label", small

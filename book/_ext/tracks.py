@@ -14,7 +14,7 @@ from docutils import nodes
 from reading_time import measures, minutes
 from sphinx.util.docutils import SphinxRole
 
-SHOW_CODE = '<button type="button" class="ln-show-code" aria-pressed="false">Show code</button>'
+SHOW_CODE = '<button type="button" class="ln-show-code" aria-pressed="false">Show all code</button>'
 
 
 def resolve_toc_path(app, config):

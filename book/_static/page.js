@@ -1,4 +1,4 @@
-/* What every page has: "Show code", formulas that scroll, a printed page that holds all of it. */
+/* What every page has: "Show all code", formulas that scroll, a printed page that holds all of it. */
 (() => {
   "use strict";
   const KEY = "ln-show-code";
@@ -193,9 +193,8 @@
     const button = document.querySelector(".ln-show-code");
     if (button && cells.length) {
       const show = (on) => {
-        html.classList.toggle("ln-code", on);
         button.setAttribute("aria-pressed", String(on));
-        button.textContent = on ? "Hide code" : "Show code";
+        button.textContent = on ? "Hide all code" : "Show all code";
         for (const cell of cells) cell.open = on;
       };
       button.addEventListener("click", () => {

@@ -1,6 +1,8 @@
-"""What every page has: a card when its link is shared, "Show code"."""
+"""What every page has: a card when its link is shared, folded code that opens."""
 
 import re
+
+import pytest
 
 from lnbook.widgets import base
 
@@ -28,28 +30,43 @@ def test_a_page_loads_what_its_own_widgets_need_and_no_other(built_book, chapter
         assert all(at > source.index('href="_static/custom.css') for at in looks), name
 
 
-def test_code_is_out_of_sight_until_it_is_asked_for_and_stays_so_on_the_next_page(
-    visit, built_book
-):
-    visibility_script = (
-        "() => [...document.querySelectorAll('details.above-input')]"
-        ".map(e => [e.checkVisibility(), e.open])"
-    )
+FOLDED_CODE = """() => [...document.querySelectorAll('details.above-input')].map((fold) =>
+    fold.querySelector('.cell_input').checkVisibility({contentVisibilityAuto: true}))"""
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_folded_cell_opens_where_it_is(visit, built_book, scripts):
+    with visit(built_book.as_uri(), "introduction", java_script_enabled=scripts) as v:
+        folds = v.page.locator("details.above-input")
+        controls = folds.locator("> summary")
+        assert controls.all_inner_texts() == ["Show code: imports", "Show code"]
+        assert all(one.bounding_box()["height"] >= 32 for one in controls.all())
+        output = v.page.locator("details.above-input + .cell_output")
+        gap = output.bounding_box()["y"] - controls.last.bounding_box()["y"]
+        assert 0 < gap <= 32, "the control is directly above what the code draws"
+        controls.last.press("Enter")
+        code = folds.last.locator(".cell_input")
+        code.wait_for(state="visible")
+        assert not folds.first.locator(".cell_input").is_visible()
+        assert controls.last.inner_text() == "Hide code"
+        y = [e.bounding_box()["y"] for e in (controls.last, code, output)]
+        assert y == sorted(y)
+        assert not scripts or v.page.get_by_role("button", name="Show all code").is_visible()
+        controls.last.click()
+        code.wait_for(state="hidden")
+
+
+def test_a_button_opens_all_folded_code_and_does_so_on_the_next_page(visit, built_book):
     with visit(built_book.as_uri(), "introduction") as v:
-        button = v.page.get_by_role("button", name="Show code", exact=True)
-        folded = v.page.evaluate(visibility_script)
-        assert folded
-        assert all(one == [False, False] for one in folded)
-        button.click()
-        assert all(one == [True, True] for one in v.page.evaluate(visibility_script))
+        assert set(v.page.evaluate(FOLDED_CODE)) == {False}
+        v.page.get_by_role("button", name="Show all code", exact=True).click()
+        assert set(v.page.evaluate(FOLDED_CODE)) == {True}
         v.page.goto(f"{built_book.as_uri()}/normalization_axes.html")
-        assert all(one == [True, True] for one in v.page.evaluate(visibility_script))
-        v.page.get_by_role("button", name="Hide code", exact=True).click()
+        assert set(v.page.evaluate(FOLDED_CODE)) == {True}
+        v.page.get_by_role("button", name="Hide all code", exact=True).click()
         v.page.reload()
-        assert all(one == [False, False] for one in v.page.evaluate(visibility_script))
+        assert set(v.page.evaluate(FOLDED_CODE)) == {False}
     with visit(built_book.as_uri(), "introduction", java_script_enabled=False) as v:
-        bars = v.page.locator("details.above-input > summary")
-        assert bars.first.is_visible()
         assert not v.page.locator(".ln-show-code").first.is_visible()
 
 

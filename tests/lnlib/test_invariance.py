@@ -6,7 +6,18 @@ import torch
 import torch.nn.functional as F
 
 from lnlab.datasets import load
-from lnlib.invariance import NORMS, TABLE_1, TRANSFORMS, measure, network, output, transform
+from lnlib.invariance import (
+    NORMS,
+    ROUNDING,
+    TABLE_1,
+    TRANSFORMS,
+    change,
+    changes,
+    measure,
+    network,
+    output,
+    transform,
+)
 
 # eps = 0, float64: invariant cells changed by at most 1.3e-13, the others by at least 0.06.
 SAME, CHANGED = 1e-12, 1e-2
@@ -45,13 +56,9 @@ each_data = pytest.mark.parametrize("data", DATA.values(), ids=DATA)
 def test_every_cell_of_table_1_holds(norm, name, data, strength):
     rng = np.random.default_rng(0)
     X = data(rng)
-    change = measure(
-        norm, name, X=X, layers=network([X.shape[1], 12], rng), strength=strength, rng=rng
-    )
-    if TABLE_1[norm][name]:
-        assert change < SAME
-    else:
-        assert change > CHANGED
+    layers = network([X.shape[1], 12], rng)
+    largest = measure(norm, name, X=X, layers=layers, strength=strength, rng=rng)
+    assert (largest < SAME) if TABLE_1[norm][name] else (largest > CHANGED)
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
@@ -59,31 +66,48 @@ def test_every_cell_of_table_1_holds(norm, name, data, strength):
 def test_the_table_holds_for_a_network_of_three_layers(norm, name, activation):
     rng = np.random.default_rng(1)
     layers = network([8, 12, 16, 4], rng, norm=norm)
-    change = measure(norm, name, layers=layers, activation=activation, rng=rng)
-
-    assert (change < SAME) if TABLE_1[norm][name] else (change > CHANGED)
+    largest = measure(norm, name, layers=layers, activation=activation, rng=rng)
+    assert (largest < SAME) if TABLE_1[norm][name] else (largest > CHANGED)
 
 
 # Beyond it.
 
-BEYOND = {
-    "none": set(),
-    "rms": {"weight_matrix_rescaling", "dataset_rescaling", "single_case_rescaling"},
-    "group": {
-        "weight_matrix_rescaling",
-        "weight_matrix_recentering",
-        "dataset_rescaling",
-        "single_case_rescaling",
-    },
-}
-BEYOND["instance"] = BEYOND["group"]
+RESCALING = {"weight_matrix_rescaling", "dataset_rescaling", "single_case_rescaling"}
+BEYOND = {"none": set(), "rms": RESCALING}
+BEYOND |= dict.fromkeys(("group", "instance"), RESCALING | {"weight_matrix_recentering"})
 
 
 @pytest.mark.parametrize("norm", BEYOND)
 @pytest.mark.parametrize("name", TRANSFORMS[:6])
 def test_norms_beyond_the_paper_have_a_row_too(norm, name):
-    change = measure(norm, name)
-    assert (change < SAME) if name in BEYOND[norm] else (change > CHANGED)
+    largest = measure(norm, name)
+    assert (largest < SAME) if name in BEYOND[norm] else (largest > CHANGED)
+
+
+X, LAYERS = (
+    np.random.default_rng(11).normal(size=(5, 8)) + 0.5,
+    network([8, 12], np.random.default_rng(0)),
+)
+
+
+@pytest.mark.parametrize("units", [[12], [12, 8]])
+@pytest.mark.parametrize("strength", [0.5, 3.0])
+def test_all_eighteen_cells_are_as_the_paper_says(units, strength):
+    result = changes(X, units, strength=strength)
+    assert result.shape == (10, 7)
+    for norm, name in CELLS:
+        cell = result[TRANSFORMS.index(name), NORMS.index(norm)]
+        assert (cell < ROUNDING) == TABLE_1[norm][name]
+
+
+def test_eps_ends_invariances_under_scales_alone():
+    with_eps, without = (changes(X, [12], eps=eps)[:6, :3] for eps in (1e-2, 0))
+    broken = np.argwhere((with_eps >= ROUNDING) & (without < ROUNDING))
+    assert {(NORMS[j], TRANSFORMS[i]) for i, j in broken} == {
+        (norm, name)
+        for norm, name in CELLS
+        if TABLE_1[norm][name] and name.endswith("rescaling") and norm != "weight"
+    }
 
 
 # The pieces.
@@ -157,6 +181,21 @@ def test_a_transformation_is_the_formula(name, strength):
     np.testing.assert_array_equal(second.W, layers[1].W[:, order])
 
 
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_change_has_the_pieces_and_the_largest_is_what_is_measured(name):
+    result = change("rms", name, X, LAYERS[0], strength=1.7, eps=0.3)
+    new_X, new, order = transform(name, X, LAYERS, strength=1.7)
+    b = new[0].input_bias
+    expected = [X @ LAYERS[0].W.T, new_X @ new[0].W.T + (0 if b is None else b)]
+    expected += [output("rms", *given, eps=0.3) for given in ((X, LAYERS), (new_X, new))]
+    for k in (0, 2):  # units stand beside themselves
+        expected[k] = expected[k][:, order]
+    for actual, wanted in zip(result, expected, strict=True):
+        np.testing.assert_allclose(actual, wanted, atol=SAME)
+    largest = measure("rms", name, X=X, layers=LAYERS, strength=1.7, eps=0.3)
+    assert np.abs(result.new_output - result.output).max() == pytest.approx(largest, abs=SAME)
+
+
 @pytest.mark.parametrize("given", ["X", "layers"])
 def test_what_is_not_given_is_drawn_for_what_is_and_from_seed_0_without_a_generator(given):
     here, rng = np.random.default_rng(1), np.random.default_rng(0)
@@ -190,30 +229,18 @@ def test_a_network_is_drawn_as_said():
     assert channels.gain.shape == channels.bias.shape == (3,)
 
 
-EIGHT = network([8, 12], np.random.default_rng(0))
+def rescaled(**given):
+    return lambda: measure("layer", "dataset_rescaling", **given)
+
+
 MISTAKES = {
     "norm": (lambda: measure("spectral", "dataset_rescaling"), "^measure: norm must be one of b"),
     "name": (lambda: measure("layer", "scaling"), "name must be one of weight_matrix"),
-    "factor": (
-        lambda: measure("layer", "dataset_rescaling", strength=-1),
-        "must be above 0, got -1; .*negative_rescaling",
-    ),
-    "no layers": (
-        lambda: measure("layer", "dataset_rescaling", layers=[]),
-        r"^measure: layers must be at least one, got none; network",
-    ),
-    "X of one axis": (
-        lambda: measure("layer", "unit_permutation", X=np.ones(8)),
-        r"^measure: X must be of shape \(N, D\), got \(8,\); a case a row",
-    ),
-    "X of another D": (
-        lambda: measure("layer", "unit_permutation", X=np.ones((5, 7)), layers=EIGHT),
-        r"^measure: X must be of shape \(N, 8\), got \(5, 7\)",
-    ),
-    "groups": (
-        lambda: network([8, 6], np.random.default_rng(0), norm="group"),
-        "a multiple of 4 units, got 6",
-    ),
+    "factor": (rescaled(strength=-1), "must be above 0, got -1; .*negative_rescaling"),
+    "no layers": (rescaled(layers=[]), "^measure: layers must be at least one, got none; network"),
+    "X of one axis": (rescaled(X=np.ones(8)), r"^measure: X must be .*\(N, D\), got \(8,\)"),
+    "X of another D": (rescaled(X=X[:, :7], layers=LAYERS), r"\(N, 8\), got \(5, 7\)"),
+    "groups": (lambda: network([8, 6], 0, norm="group"), "a multiple of 4 units, got 6"),
 }
 
 
@@ -225,8 +252,6 @@ def test_a_wrong_value_is_named(wrong, match):
 
 @pytest.mark.parametrize(("X", "got"), [([[1.0, 2.0]], "list"), (np.ones((5, 8), int), "int64")])
 def test_data_that_are_no_array_of_floats_are_refused(X, got):
-    match = f": X must be a NumPy array of floats, got {got}; try "
-    with pytest.raises(TypeError, match=match):
-        measure("layer", "dataset_rescaling", X=X)
-    with pytest.raises(TypeError, match=match):
-        transform("dataset_rescaling", X, EIGHT)
+    for call in (rescaled(X=X), lambda: transform("dataset_rescaling", X, LAYERS)):
+        with pytest.raises(TypeError, match=f": X must be a NumPy array of floats, got {got}; try"):
+            call()

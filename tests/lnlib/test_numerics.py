@@ -1,6 +1,7 @@
 """Layer norm as others compute it, and variances in the dtype of their numbers."""
 
 import math
+import statistics
 
 import numpy as np
 import pytest
@@ -11,11 +12,8 @@ from hypothesis import strategies as st
 
 import lnlib
 from lnlib import numerics
-from lnlib.numerics import METHODS, RECIPES, variant
+from lnlib.numerics import METHODS, RECIPES, deviation_after, errors_of_std, variant
 
-EXACT = 1e-12  # float64 identities; measured up to 5e-16
-PAIR = np.array([[0.09484422, 0.16441762]])
-BY_NAME = {recipe.name: recipe for recipe in RECIPES}
 SAMPLE = np.random.default_rng(0).normal(3, 0.01, size=(5, 4))  # variance near eps
 
 
@@ -42,65 +40,43 @@ def test_variant_is_the_formula_on_every_axis(place, ddof, eps):
         np.testing.assert_allclose(variant(SAMPLE, axis=axis, **options), expected, rtol=1e-10)
 
 
-def test_a_switch_that_is_unknown_is_refused():
-    with pytest.raises(ValueError, match="axis must be one of features, batch, sample, got 'row'"):
-        variant(SAMPLE, axis="row")
-    with pytest.raises(ValueError, match="place must be inside or outside, got 'under'"):
-        variant(SAMPLE, place="under")
-    with pytest.raises(ValueError, match="a mean over 1 number has no variance with ddof=1"):
-        variant(SAMPLE[:, :1], ddof=1)
+MISTAKES = {
+    "axis": (lambda: variant(SAMPLE, axis="row"), "one of features, batch, sample, got 'row'"),
+    "place": (lambda: variant(SAMPLE, place="under"), "place .*inside or outside, got 'under'"),
+    "place of eps": (lambda: deviation_after(1.0, place="lua"), "inside or outside, got 'lua'"),
+    "ddof": (lambda: variant(SAMPLE[:, :1], ddof=1), "over 1 number has no variance with ddof=1"),
+    "method": (lambda: numerics.layer_norm(SAMPLE, "foo"), "method must be .*Welford.* got 'foo'"),
+}
 
 
-def test_a_wrong_method_or_eps_is_named():
-    with pytest.raises(ValueError, match=r"method must be one of naive, Welford.* got 'foo'"):
-        numerics.layer_norm(SAMPLE, "foo")
-    for normalize in (variant, lambda x, eps: numerics.layer_norm(x, "naive", eps=eps)):
-        with pytest.raises(ValueError, match="eps must be finite and >= 0, got -1"):
-            normalize(SAMPLE, eps=-1.0)
+@pytest.mark.parametrize(("wrong", "match"), MISTAKES.values(), ids=MISTAKES)
+def test_a_wrong_value_is_named(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        wrong()
 
 
-# Who computes what: against their code where it is installed, else against the numbers they gave.
+RECIPES_IN_TORCH = {
+    "the paper": lambda x: F.layer_norm(x, (4,), eps=0),
+    "Flax": lambda x: F.layer_norm(x, (4,), eps=1e-6),
+    "PyTorch": torch.nn.LayerNorm(4, dtype=torch.float64),
+    "the authors' Theano code": lambda x: F.layer_norm(x, (4,), eps=1e-5),
+    "BERT": lambda x: F.layer_norm(x, (4,), eps=1e-12),
+    "Keras": lambda x: F.layer_norm(x, (4,), eps=1e-3),
+    "the authors' Lua code": lambda x: centered(x) / (x.std(1, correction=0, keepdim=True) + 1e-5),
+    "the Annotated Transformer": lambda x: centered(x) / (x.std(1, keepdim=True) + 1e-6),
+    "TensorFlow 1": lambda x: F.layer_norm(x, x.shape, eps=1e-12),
+    "PyTorch's batch norm": torch.nn.BatchNorm1d(4, dtype=torch.float64),
+}
 
 
-def test_pytorch():
-    expected = F.layer_norm(torch.tensor(SAMPLE), (4,)).numpy()
-    np.testing.assert_allclose(BY_NAME["PyTorch"](SAMPLE), expected, rtol=0, atol=EXACT)
-    np.testing.assert_allclose(BY_NAME["PyTorch"](SAMPLE), lnlib.layer_norm(SAMPLE), atol=EXACT)
+def centered(x):
+    return x - x.mean(1, keepdim=True)
 
 
-def test_pytorch_batch_norm():
-    norm = torch.nn.BatchNorm1d(4, dtype=torch.float64)
-    expected = norm(torch.tensor(SAMPLE)).detach().numpy()
-    np.testing.assert_allclose(
-        BY_NAME["PyTorch's batch norm"](SAMPLE), expected, rtol=0, atol=EXACT
-    )
-
-
-def test_the_annotated_transformer_is_its_three_lines_in_pytorch():
-    x = torch.tensor(SAMPLE)
-    mean, std = x.mean(-1, keepdim=True), x.std(-1, keepdim=True)
-    expected = ((x - mean) / (std + 1e-6)).numpy()
-    np.testing.assert_allclose(BY_NAME["the Annotated Transformer"](SAMPLE), expected, rtol=1e-12)
-
-
-def test_the_authors_ship_two_answers():
-    theano, lua = (BY_NAME[f"the authors' {name} code"] for name in ("Theano", "Lua"))
-    std = PAIR.std()
-    assert theano(PAIR)[0, 1] == pytest.approx(std / math.sqrt(std**2 + 1e-5), abs=EXACT)
-    assert lua(PAIR)[0, 1] == pytest.approx(std / (std + 1e-5), abs=EXACT)
-    assert lua(PAIR)[0, 1] - theano(PAIR)[0, 1] > 0.003
-
-
-@pytest.mark.parametrize(
-    ("who", "eps"), [("Flax", 1e-6), ("BERT", 1e-12), ("TensorFlow 1", 1e-12), ("Keras", 1e-3)]
-)
-def test_sizes_of_eps_are_those_of_the_documentation(who, eps):
-    assert (BY_NAME[who].eps, BY_NAME[who].place, BY_NAME[who].ddof) == (eps, "inside", 0)
-
-
-def test_tensorflow_1_takes_one_mean_for_a_sample():
-    expected = F.layer_norm(torch.tensor(SAMPLE), SAMPLE.shape, eps=1e-12).numpy()
-    np.testing.assert_allclose(BY_NAME["TensorFlow 1"](SAMPLE), expected, rtol=1e-9)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_a_recipe_is_what_its_source_computes(recipe):
+    expected = RECIPES_IN_TORCH[recipe.name](torch.tensor(SAMPLE)).detach()
+    np.testing.assert_allclose(recipe(SAMPLE), expected, rtol=1e-9)
 
 
 # Variances in the dtype of their numbers.
@@ -202,3 +178,62 @@ def test_numbers_given_stay_as_they_are():
         numerics.layer_norm(x, name)
     variant(x)
     assert np.array_equal(x, original)
+
+
+# What eps leaves of small numbers.
+
+DEVIATIONS = np.array([1e-6, 1e-4, 1e-3, 1.0, 20.0])
+
+
+def drawn(size):
+    x = np.random.default_rng(1).normal(size=50)
+    return size * (x - x.mean()) / x.std() + 3 * size
+
+
+@pytest.mark.parametrize("eps", [1e-8, 1e-5, 1e-3])
+def test_inside_the_root_it_is_the_deviation_of_what_pytorch_puts_out(eps):
+    out = [
+        F.layer_norm(torch.tensor(drawn(size)), (50,), eps=eps).std(correction=0)
+        for size in DEVIATIONS
+    ]
+    np.testing.assert_allclose(deviation_after(DEVIATIONS, eps=eps), out, rtol=1e-6)
+
+
+@pytest.mark.parametrize("eps", [1e-8, 1e-5, 1e-3])
+def test_outside_the_root_it_is_that_of_a_loop(eps):
+    out = [np.std(by_loop(drawn(size), 0, eps, "outside")) for size in DEVIATIONS]
+    ours = deviation_after(DEVIATIONS, eps=eps, place="outside")
+    np.testing.assert_allclose(ours, out, rtol=1e-9)
+
+
+def test_without_eps_every_size_becomes_one():
+    np.testing.assert_allclose(deviation_after(DEVIATIONS, eps=0), 1, rtol=1e-12)
+
+
+# The error of a deviation.
+
+
+@pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 300), (np.float16, 10)])
+def test_the_error_is_the_worst_of_the_vectors(dtype, offset):
+    x = (offset + np.random.default_rng(2).normal(size=(7, 24))).astype(dtype)
+    result = errors_of_std(x)
+    assert list(result) == list(METHODS)
+    for name, method in METHODS.items():
+        worst = max(
+            abs(math.sqrt(float(method(row)[1])) / statistics.pstdev(map(float, row)) - 1)
+            for row in x
+        )
+        assert result[name] == pytest.approx(worst, rel=1e-9)
+    assert result["naive"] > 10 * result["shifted"]
+
+
+def test_a_failure_of_one_vector_is_infinite():
+    x = np.array([[40000, 40001, 40002, 40003], [0, 1, 2, 4]], np.float32)  # naive: below 0
+    assert errors_of_std(x)["naive"] == np.inf
+    assert errors_of_std(x)["shifted"] < 1e-6
+
+
+@pytest.mark.parametrize("row", [[3, 3, 3, 3], [1, 2, 3, np.inf], [1, 2, np.nan, 4]])
+def test_where_there_is_nothing_to_measure_the_error_is_nan(row):
+    x = np.array([[1, 2, 3, 4], row], np.float32)
+    assert all(np.isnan(error) for error in errors_of_std(x).values())

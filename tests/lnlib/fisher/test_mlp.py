@@ -8,8 +8,6 @@ import torch.nn.functional as F
 
 from lnlib.fisher import MLP, Dense, largest_eigenvalues, trace
 
-each_norm = pytest.mark.parametrize("normalized", [True, False], ids=["layer norm", "plain"])
-
 
 def make(normalized=True, sizes=(7, 6, 5, 3), seed=0, dtype=float):
     rng = np.random.default_rng(seed)
@@ -49,23 +47,12 @@ def matrix(model, X):
     return torch.einsum("nip,nij,njq->pq", J, cov, J).numpy() / len(X)
 
 
-@each_norm
-def test_a_product_is_that_of_the_matrix_from_automatic_differentiation(normalized):
+@pytest.mark.parametrize("eps", [None, 0.3])
+@pytest.mark.parametrize("normalized", [True, False], ids=["layer norm", "plain"])
+def test_a_product_is_that_of_the_matrix_from_automatic_differentiation(normalized, eps):
     model, rng = make(normalized), np.random.default_rng(1)
+    model = model if eps is None else MLP(model.layers, eps=eps)
     X, v = rng.normal(size=(20, 7)), rng.normal(size=model.size)
-    np.testing.assert_allclose(
-        model.fisher_product(X, v), matrix(model, X) @ v, rtol=1e-10, atol=1e-13
-    )
-
-
-def test_eps_is_in_the_logits_and_in_the_product():
-    plain, rng = make(), np.random.default_rng(1)
-    model, X = MLP(plain.layers, eps=0.3), rng.normal(size=(20, 7))
-    theta = torch.from_numpy(np.concatenate([a.ravel() for d in model.layers for a in d.arrays]))
-    assert model.eps == 0.3
-    expected = torch_logits(model, theta, torch.from_numpy(X)).numpy()
-    np.testing.assert_allclose(model.logits(X), expected, rtol=1e-10, atol=1e-13)
-    v = rng.normal(size=model.size)
     np.testing.assert_allclose(
         model.fisher_product(X, v), matrix(model, X) @ v, rtol=1e-10, atol=1e-13
     )
@@ -138,7 +125,7 @@ MISTAKES = {
     "v": (lambda: make().fisher_product(ones((5, 7)), ones(3)), r"v must be of shape \(\d+,\)"),
     "X": (
         lambda: make().logits(ones((5, 6))),
-        r"of shape \(N, 7\) with N >= 1, and without a mask, got ndarray of shape \(5, 6\)",
+        r"of shape \(N, 7\) .*got .*\(5, 6\)",
     ),
     "mask": (lambda: make().logits(np.ma.ones((5, 7))), "without a mask, got MaskedArray"),
     "count": (lambda: largest_eigenvalues(lambda v: v, 4, 4), "count must be from 1 to 3, got 4"),

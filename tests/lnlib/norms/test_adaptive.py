@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 import lnlib
 from lnlib.nn import AdaptiveLayerNorm, DynamicTanh, LayerNorm
@@ -65,25 +64,6 @@ def test_dynamic_tanh_and_its_gradient_are_autograds(shape, one):
     held(lnlib.dynamic_tanh, backward, squashed, x, np.asarray(alpha), gain, bias)
 
 
-def test_without_a_condition_it_is_layer_norm_without_gain_and_bias():
-    x, condition, weight = drawn((4, H), (4, C), (2 * H, C))
-    y = lnlib.adaptive_layer_norm(x, condition, 0 * weight)
-    assert np.array_equal(y, lnlib.layer_norm(x))
-    assert np.array_equal(lnlib.adaptive_layer_norm(x, 0 * condition, weight), y)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_dtypes_are_kept_and_float16_is_computed_in_float32(dtype):
-    arrays = [a.astype(dtype) for a in drawn((4, H), (4, C), (2 * H, C), (2 * H,))]
-    wide = [a.astype(float) for a in arrays]
-    pairs = [(lnlib.adaptive_layer_norm(*arrays), lnlib.adaptive_layer_norm(*wide))]
-    x, alpha = arrays[0], np.array(0.7, dtype)
-    pairs.append((lnlib.dynamic_tanh(x, alpha), lnlib.dynamic_tanh(wide[0], alpha.astype(float))))
-    for ours, right in pairs:
-        assert ours.dtype == dtype
-        np.testing.assert_allclose(ours, right, rtol=0, atol=8 * np.finfo(dtype).eps * 8)
-
-
 @pytest.mark.parametrize(
     ("shape", "given"), [*SHAPES[:3], ((2, 7, H), (2, C)), ((2, 3, 4, H), (2, C))], ids=str
 )
@@ -120,70 +100,14 @@ def test_a_large_mean_costs_the_module_no_digits(width):
 def test_the_module_starts_as_layer_norm_and_learns():
     module, x = AdaptiveLayerNorm(H, C), torch.randn(4, H)
     condition = torch.randn(4, C)
-    assert torch.equal(module(x, condition), LayerNorm(H, elementwise_affine=False)(x))
+    plain = LayerNorm(H, elementwise_affine=False)(x)
+    assert torch.equal(module(x, condition), plain)
+    y, gate = AdaptiveLayerNorm(H, C, gate=True)(x, condition)  # adaLN-Zero
+    assert torch.equal(y, plain)
+    assert torch.equal(gate, torch.zeros(4, H))
     module(x, condition).square().sum().backward()
     assert module.weight.grad.abs().sum() > 0
     assert set(module.state_dict()) == {"weight", "bias"}
-
-
-def modulate(x, shift, scale):
-    """As in the code of DiT (Peebles & Xie): models.py, line 19."""
-    return x * (1 + scale.unsqueeze(1)) + shift.unsqueeze(1)
-
-
-class DiTBlock(nn.Module):
-    """One residual branch of DiT's block in plain PyTorch, with the gate of adaLN-Zero."""
-
-    def __init__(self, sublayer):
-        super().__init__()
-        self.norm = nn.LayerNorm(H, elementwise_affine=False, eps=1e-6)
-        self.sublayer = sublayer
-        self.adaLN_modulation = nn.Sequential(nn.SiLU(), nn.Linear(C, 3 * H, bias=True))
-        nn.init.constant_(self.adaLN_modulation[-1].weight, 0)
-        nn.init.constant_(self.adaLN_modulation[-1].bias, 0)
-
-    def forward(self, x, c):
-        shift, scale, gate = self.adaLN_modulation(c).chunk(3, dim=1)
-        return x + gate.unsqueeze(1) * self.sublayer(modulate(self.norm(x), shift, scale))
-
-
-def gated(module, sublayer, x, condition):
-    y, gate = module(x, F.silu(condition))
-    return x + gate * sublayer(y)
-
-
-def dit_order(rows):
-    """Scale, shift, gate as shift, scale, gate."""
-    scale, shift, gate = rows.detach().chunk(3)
-    return torch.cat([shift, scale, gate])
-
-
-def blocks():
-    """The same branch twice, ours and DiT's, with its own sublayer; an input and a condition."""
-    torch.manual_seed(0)
-    sublayer = nn.Sequential(nn.Linear(H, 8), nn.GELU(), nn.Linear(8, H)).double()
-    module = AdaptiveLayerNorm(H, C, eps=1e-6, dtype=torch.float64, gate=True)
-    theirs = DiTBlock(copy.deepcopy(sublayer)).double()
-    x, condition = (torch.tensor(a) for a in drawn((4, 7, H), (4, C)))
-    return module, sublayer, theirs, x, condition
-
-
-def test_with_a_gate_a_branch_is_that_of_dit_over_updates():
-    module, sublayer, theirs, x, condition = blocks()
-    (target,) = drawn(x.shape, seed=2)
-    ours = nn.ModuleList([module, sublayer])
-    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (ours, theirs)]
-    for _ in range(4):
-        outputs = gated(module, sublayer, x, condition), theirs(x, condition)
-        torch.testing.assert_close(*outputs, rtol=1e-12, atol=1e-12)
-        for y, optimizer in zip(outputs, optimizers, strict=True):
-            optimizer.zero_grad()
-            (y - torch.tensor(target)).square().mean().backward()
-            optimizer.step()
-        linear = theirs.adaLN_modulation[-1]
-        for p, q in ((module.weight, linear.weight), (module.bias, linear.bias)):
-            torch.testing.assert_close(dit_order(p), q.detach(), rtol=1e-10, atol=1e-12)
-    assert module.weight.abs().min() > 0
 
 
 @pytest.mark.parametrize(
@@ -209,7 +133,6 @@ def test_the_gate_has_the_shape_of_the_condition_and_is_its_third_part(shape, gi
     plain = AdaptiveLayerNorm(H, C, eps=1e-2, dtype=torch.float64)
     plain.load_state_dict({"weight": weight[: 2 * H], "bias": bias[: 2 * H]})
     torch.testing.assert_close(y, plain(x, condition), rtol=1e-12, atol=1e-12)
-    assert (x + gate * y).shape == x.shape
 
 
 def test_dynamic_tanh_as_a_module():
@@ -235,41 +158,24 @@ X, CONDITION, W = drawn((4, H), (4, C), (2 * H, C))
 TX, TC = torch.tensor(X), torch.tensor(CONDITION)
 
 
+GATED = AdaptiveLayerNorm(H, C, dtype=torch.float64, gate=True)
+
+
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    ("call", "error", "match"),
     [
-        (
-            lambda: lnlib.adaptive_layer_norm(X, CONDITION, W[:H]),
-            ValueError,
-            r"weight must be of shape \(2 H, C\) = \(10, C\), got \(5, 3\)",
-        ),
-        (
-            lambda: lnlib.adaptive_layer_norm(X, CONDITION[:3], W),
-            ValueError,
-            r"condition must be of shape \(4, 3\), or with 1 .* got \(3, 3\)",
-        ),
+        (lambda: lnlib.adaptive_layer_norm(X, CONDITION, W[:H]), ValueError, "^ad.*weight must be"),
+        (lambda: lnlib.adaptive_layer_norm(X, CONDITION[:3], W), ValueError, "or with 1 .* got"),
         (
             lambda: lnlib.adaptive_layer_norm(X[None], CONDITION, W),
             ValueError,
-            r"condition must be of shape \(1, 4, 3\).*condition\[:, None\]",
+            r"condition\[:, None",
         ),
-        (
-            lambda: lnlib.dynamic_tanh(X, X[0]),
-            ValueError,
-            r"alpha must be one number, of shape \(\) or \(1,\), got \(5,\)",
-        ),
-        (
-            lambda: AdaptiveLayerNorm(5, 3)(X, TC),
-            TypeError,
-            r"AdaptiveLayerNorm: input must be a Tensor, got ndarray; try torch.tensor",
-        ),
-        (
-            lambda: AdaptiveLayerNorm(H, C, dtype=torch.float64, gate=True)(TX, TC[:, :2]),
-            RuntimeError,
-            r"condition must be of shape \[4, 3\], one for each example.* got \[4, 2\]",
-        ),
+        (lambda: lnlib.dynamic_tanh(X, X[0]), ValueError, r"alpha must be one number.*got \(5,\)"),
+        (lambda: GATED(X, TC), TypeError, "AdaptiveLayerNorm: input .*, got ndarray; try torch.te"),
+        (lambda: GATED(TX, TC[:, :2]), RuntimeError, r"condition must be .*got \[4, 2\]"),
     ],
 )
-def test_a_mistake_is_told_with_what_came_and_what_to_do(call, error, message):
-    with pytest.raises(error, match=message):
+def test_a_mistake_is_told_with_what_came_and_what_to_do(call, error, match):
+    with pytest.raises(error, match=match):
         call()

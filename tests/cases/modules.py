@@ -1,13 +1,9 @@
-"""The recurrent modules with random parameters, and a loop over the NumPy cells."""
+"""The recurrent modules with random parameters."""
 
-import re
-
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from lnlib import cells
 from lnlib.nn import (
     LayerNormGRU,
     LayerNormGRUCell,
@@ -65,34 +61,6 @@ def start(kind, layers=1, batch=B, seed=2):
 
 def states(kind, hx):
     return hx if kind == "lstm" else (hx,)
-
-
-def numpy_params(module, suffix="_l0"):
-    """The parameters of a layer as ``lnlib.cells`` names them."""
-    params = {}
-    for name, p in module.named_parameters():
-        if match := re.fullmatch(
-            rf"(weight_ih|weight_hh|bias|layernorm_(\w+?)){suffix}(?:\.(weight|bias))?", name
-        ):
-            base, place, part = match.groups()
-            key = {"weight_ih": "W_ih", "weight_hh": "W_hh", "bias": "b"}.get(base)
-            key = key or f"{'gain' if part == 'weight' else 'bias'}_{place}"
-            params[key] = p.detach().numpy()
-    return params
-
-
-def run_numpy(kind, form, params, x, state):
-    """A loop over ``lnlib.cells``."""
-    state, outputs = tuple(s.numpy() for s in state), []
-    for row in x.numpy():
-        if kind == "lstm":
-            new = cells.lstm_step(row, state, params, form=form)
-        else:
-            step = {"rnn": cells.rnn_step, "gru": cells.gru_step}[kind]
-            new = (step(row, state[0], params, form=form),)
-        outputs.append(new[0])
-        state = new
-    return np.stack(outputs), state
 
 
 def h(module, *shape):

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given
-from hypothesis import strategies as st
 
 import lnlib
 from lnlib import numerics
@@ -80,16 +78,6 @@ def test_a_recipe_is_what_its_source_computes(recipe):
 
 
 # Variances in the dtype of their numbers.
-
-
-@given(st.lists(st.integers(-30, 30), min_size=1, max_size=16), st.sampled_from(list(METHODS)))
-def test_methods_agree_where_arithmetic_is_exact(numbers, name):
-    # Sixteen times the numbers: the mean is whole. Welford's running mean is not: it rounds.
-    x = np.array(numbers * 16, dtype=np.float64)
-    x = np.concatenate([x, -x])
-    centered, var = METHODS[name](x)
-    np.testing.assert_allclose(centered, x, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(var, np.mean(x**2), rtol=1e-12, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

@@ -73,25 +73,16 @@ def test_each_step_has_statistics_of_its_own_unless_they_are_shared():
     np.testing.assert_array_equal(shared.mean("i", 0), shared.mean("i", 3))
 
 
-def test_beyond_the_longest_training_sequence_the_last_statistics_stand_in():
+def test_at_test_time_a_sequence_stands_alone_and_the_last_statistics_stand_in_beyond_training():
     p, *_ = make("rnn", "batch")
     statistics = RecurrentBatchNorm()
     run(sequence(4), p, statistics, True)
     xs = sequence(6, seed=3)
     hs = run(xs, p, statistics, False)
     at = statistics.at(3, training=False)
-    expected = rnn_step(xs[5], hs[4], p, form="batch", batch_norm=at)
-    np.testing.assert_array_equal(hs[5], expected)
+    np.testing.assert_array_equal(hs[5], rnn_step(xs[5], hs[4], p, form="batch", batch_norm=at))
     assert statistics.steps == 4
-
-
-def test_at_test_time_a_sequence_stands_alone():
-    p, *_ = make("rnn", "batch")
-    statistics = RecurrentBatchNorm()
-    run(sequence(4), p, statistics, True)
-    xs = sequence(4, seed=3)
-    alone = run(xs[:, :1], p, statistics, False)[-1]
-    np.testing.assert_allclose(alone, run(xs, p, statistics, False)[-1][:1], rtol=EXACT)
+    np.testing.assert_allclose(run(xs[:, :1], p, statistics, False)[-1], hs[-1][:1], rtol=EXACT)
 
 
 def test_a_batch_of_one_has_no_variance_to_keep():

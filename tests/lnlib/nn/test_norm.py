@@ -1,3 +1,5 @@
+"""Layer norm and RMS norm as modules: drop-ins for those of PyTorch."""
+
 import copy
 import pickle
 import shutil
@@ -11,136 +13,144 @@ from torch.testing import assert_close
 
 from lnlib import _install
 from lnlib.nn import LayerNorm, RMSNorm
+from tests.cases.norm_modules import (
+    FLOAT64,
+    FLOATS,
+    KINDS,
+    draw,
+    each_dtype,
+    each_implementation,
+    each_kind,
+    make_pair,
+    run,
+)
 
-IMPLEMENTATIONS = ["plain", "function", "fused", "compiled"]
-each_implementation = pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
-each_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=cuda)])
-FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
-
-# Measured against F.layer_norm: forward 2e-13, backward 2e-12, at deviation 3e-3 around mean 2.
-FORWARD, BACKWARD = 1e-12, 1e-11
+each_weight_dtype = pytest.mark.parametrize("weight_dtype", FLOATS, ids=str)
 
 
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
+def call(function, *args, **options):
+    """Return what ``function`` returns, or the type of what it raises."""
+    try:
+        return function(*args, **options)
+    except Exception as error:
+        return type(error)
 
 
-def make_pair(normalized_shape, implementation, **options):
-    """Return ours and PyTorch's module, with the same weights: not 1, and biases not 0."""
-    ours = LayerNorm(normalized_shape, implementation=implementation, **options)
-    with torch.no_grad():
-        for i, parameter in enumerate(ours.parameters()):
-            drawn = torch.randn(parameter.shape, generator=generator(i), dtype=torch.float64)
-            parameter.copy_(drawn)
-    theirs = nn.LayerNorm(normalized_shape, **options)
-    theirs.load_state_dict(ours.state_dict())
-    return ours, theirs
-
-
-def run(module, x, dy):
-    """Return the output, and the gradients in the input and in the parameters."""
-    x = x.detach().clone().requires_grad_()
-    y = module(x)
-    return y, torch.autograd.grad(y, (x, *module.parameters()), dy)
-
-
-# Against PyTorch.
-
-
+@each_kind
 @each_implementation
 @pytest.mark.parametrize("options", [{"bias": False}, {"elementwise_affine": False}], ids=str)
-def test_parameters_can_be_left_out(implementation, options):
-    ours, theirs = make_pair(7, implementation, dtype=torch.float64, **options)
-    x, dy = torch.randn(2, 5, 7, generator=generator(), dtype=torch.float64)
+def test_parameters_can_be_left_out(kind, implementation, options):
+    if kind == "rms" and "bias" in options:
+        pytest.skip("has none")
+    ours, theirs = make_pair(kind, 7, implementation, dtype=torch.float64, **options)
     assert ours.state_dict().keys() == theirs.state_dict().keys()
-    actual, expected = run(ours, x, dy), run(theirs, x, dy)
-    assert_close(actual, expected, rtol=BACKWARD, atol=BACKWARD)
+    assert_close(run(ours, False, (5, 7)), run(theirs, False, (5, 7)), **FLOAT64)
 
 
 # Dtypes.
 
 
-def call(function, *args):
-    """Return what ``function`` returns, or the type of what it raises."""
-    try:
-        return function(*args)
-    except Exception as error:
-        return type(error)
-
-
+@pytest.mark.filterwarnings("ignore:Mismatch dtype")  # PyTorch's own, of RMS norm
+@each_kind
 @each_implementation
-@pytest.mark.parametrize("input_dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("weight_dtype", FLOATS, ids=str)
-def test_dtypes_mix_as_in_torch(implementation, input_dtype, weight_dtype):
-    ours, theirs = make_pair(8, implementation, dtype=weight_dtype)
-    x = torch.randn(5, 8, generator=generator()).to(input_dtype)
-    expected = call(theirs, x)
-    if isinstance(expected, torch.Tensor):
-        assert_close(ours(x), expected)  # dtype included; tolerances of that dtype
-    else:
-        with pytest.raises(expected, match=r"must be of the input's|mixed dtype"):
-            ours(x)
+@each_weight_dtype
+@each_dtype
+def test_dtypes_mix_as_in_torch_with_and_without_autocast(
+    kind, implementation, dtype, weight_dtype
+):
+    ours, theirs = make_pair(kind, 8, implementation, dtype=weight_dtype)
+    x = draw(5, 8, dtype=dtype)
+    # Older ones round to the input's dtype before they multiply by a wider weight.
+    near = {"rtol": 8 * torch.finfo(dtype).eps, "atol": 1e-5 if dtype.itemsize < 8 else 1e-13}
+    for autocast in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            expected = call(theirs, x)
+            if isinstance(expected, torch.Tensor):
+                assert_close(ours(x), expected, **near)  # dtype included
+            else:
+                with pytest.raises(expected, match=r"must be of the input's|mixed dtype"):
+                    ours(x)
 
 
 # Not fused: on a CPU PyTorch's own kernel rounds mean and rstd to 16 bits between forward and
 # backward, which puts its weight gradient here off by 0.01 (float16) and 0.1 (bfloat16).
+@each_kind
 @pytest.mark.parametrize("implementation", ["plain", "function"])
-@each_device
 @pytest.mark.parametrize("dtype", FLOATS[:2], ids=str)
-def test_sixteen_bits_are_summed_in_float32(implementation, device, dtype):
+def test_sixteen_bits_are_summed_in_float32(kind, implementation, dtype):
     # 4096 numbers near 100 add up to six times the largest float16.
-    ours, _ = make_pair(4096, implementation, dtype=dtype, device=device)
-    x, dy = torch.randn(2, 3, 4096, generator=generator()).to(dtype).to(device)
+    ours, _ = make_pair(kind, 4096, implementation, dtype=dtype)
+    x, dy = (draw(3, 4096, seed=k, dtype=dtype) for k in range(2))
     x = 100 + 8 * x
-    exact = copy.deepcopy(ours).double()
-    assert_close(run(ours, x, dy), run(exact, x.double(), dy.double()), check_dtype=False)
-
-
-@each_implementation
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_autocast_on_cpu_keeps_the_dtype_as_torch_does(implementation, dtype):
-    ours, theirs = make_pair(8, implementation, dtype=dtype)
-    x = torch.randn(5, 8, generator=generator()).to(dtype)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert_close(ours(x), theirs(x))
+    results = []
+    for module, t, d in ((ours, x, dy), (copy.deepcopy(ours).double(), x.double(), dy.double())):
+        y = module(t.requires_grad_())
+        results.append([y, *torch.autograd.grad(y, [t, *module.parameters()], d)])
+    assert_close(*results, check_dtype=False)
 
 
 @cuda
 @each_implementation
-@pytest.mark.parametrize("input_dtype", FLOATS[:3], ids=str)
-@pytest.mark.parametrize("weight_dtype", FLOATS[:3], ids=str)
-def test_autocast_on_cuda_returns_float32_as_torch_does(implementation, input_dtype, weight_dtype):
-    ours, theirs = make_pair(8, implementation, dtype=weight_dtype, device="cuda")
-    x, dy = torch.randn(2, 5, 8, generator=generator()).cuda()
-    with torch.autocast("cuda", torch.float16):
-        y, gradients = run(ours, x.to(input_dtype), dy)
-        expected, expected_gradients = run(theirs, x.to(input_dtype), dy)
-    assert y.dtype == torch.float32
-    assert_close(y, expected)
-    assert_close(gradients, expected_gradients)
+@pytest.mark.parametrize("dtype", FLOATS[:3], ids=str)
+@each_weight_dtype
+def test_autocast_on_cuda_returns_float32_as_torch_does(implementation, dtype, weight_dtype):
+    ours, theirs = make_pair("layer", 8, implementation, dtype=weight_dtype, device="cuda")
+    x, dy = draw(2, 5, 8, dtype=torch.float32).cuda()
+    both = []
+    for module in (ours, theirs):
+        t = x.to(dtype).requires_grad_()
+        with torch.autocast("cuda", torch.float16):
+            y = module(t)
+            both.append([y, *torch.autograd.grad(y, (t, *module.parameters()), dy)])
+    assert both[0][0].dtype == torch.float32
+    assert_close(*both)
+
+
+@each_kind
+@each_implementation
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+def test_an_eps_of_none_is_torchs_in_every_dtype(kind, implementation, affine, dtype):
+    """Of inputs so small that an eps of another dtype gives another output and gradient."""
+    if kind == "layer":
+        with pytest.raises(ValueError, match="LayerNorm: eps must be finite and >= 0, got None"):
+            LayerNorm(8, None, affine, implementation=implementation)
+        return
+    size = torch.finfo(torch.float32 if dtype == torch.bfloat16 else dtype).eps ** 0.5
+    results = []
+    for module in (RMSNorm(8, None, affine, dtype=dtype, implementation=implementation),
+                   nn.RMSNorm(8, None, affine, dtype=dtype)):  # fmt: skip
+        x = (size * draw(5, 8)).to(dtype).requires_grad_()
+        y = module(x)
+        (y * y).sum().backward()
+        results.append((y.double(), size * x.grad.double()))
+    (y, dx), expected = results
+    assert 0.3 < y.square().mean() < 0.7  # eps is as large as the squares
+    close = {torch.bfloat16: 0.02, torch.float32: 1e-5}.get(dtype, 1e-12)
+    assert_close((y, dx), expected, rtol=close, atol=close)
 
 
 # Drop-in.
 
 
-def test_it_is_a_torch_layer_norm():
-    assert isinstance(LayerNorm(4), nn.LayerNorm)
-    assert LayerNorm(4).implementation == "fused"
-
-
-def test_arguments_have_torch_order():
-    arguments = ((3, 4), 1e-3, True, False, "cpu", torch.float64)
-    ours, theirs = LayerNorm(*arguments), nn.LayerNorm(*arguments)
+@each_kind
+def test_arguments_have_torchs_order(kind):
+    arguments = [(3, 4), 1e-3, True, *[False] * (kind == "layer"), "cpu", torch.float64]
+    ours, theirs = (module(*arguments) for module in KINDS[kind])
+    assert isinstance(ours, KINDS[kind][1])
     assert repr(ours) == repr(theirs)
-    assert ours.bias is None
+    assert ours.implementation == "fused"
     assert (ours.weight.dtype, ours.weight.shape) == (torch.float64, (3, 4))
+    assert ours.state_dict().keys() == theirs.state_dict().keys() == {"weight"}
+    assert "implementation='plain'" in repr(KINDS[kind][0](4, implementation="plain"))
 
 
+@each_kind
 @each_implementation
-def test_copies_and_pickles_compute_the_same(implementation):
-    module, _ = make_pair(4, implementation)
-    x = torch.randn(3, 4, generator=generator())
+def test_copies_and_pickles_compute_the_same(kind, implementation):
+    module, _ = make_pair(kind, 4, implementation)
+    x = draw(3, 4, dtype=torch.float32)
     for twin in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
         assert repr(twin) == repr(module)
         assert torch.equal(twin(x), module(x))
@@ -148,49 +158,55 @@ def test_copies_and_pickles_compute_the_same(implementation):
 
 # Mistakes.
 
+INTEGERS = torch.ones(3, 4, dtype=torch.long)
 MISTAKES = {
-    "wrong width": ({}, lambda: torch.ones(3, 5), "normalized_shape.*5"),
-    "scalar": ({}, lambda: torch.ones(()), "normalized_shape|at least 1 dim"),
-    "list": ({}, lambda: [1.0, 2.0, 3.0, 4.0], "must be (a )?Tensor.* list"),
-    "integers": (
-        {},
-        lambda: torch.ones(3, 4, dtype=torch.long),
-        "int64|mixed dtype|must hold floats|not impl",
-    ),
-    "integers without weight": (
-        {"elementwise_affine": False},
-        lambda: torch.ones(3, 4, dtype=torch.long),
-        "must hold floats|not implemented",
-    ),
-    "empty shape": ({"normalized_shape": ()}, lambda: torch.ones(3), "normalized_shape"),
+    "wrong width": ({}, torch.ones(3, 5), "normalized_shape.*5"),
+    "scalar": ({}, torch.ones(()), "normalized_shape|at least 1 dim"),
+    "list": ({}, [1.0, 2.0, 3.0, 4.0], "must be (a )?Tensor.* list"),
+    "integers": ({}, INTEGERS, "int64|mixed dtype|must hold floats|not impl"),
+    "no weight": ({"elementwise_affine": False}, INTEGERS, "must hold floats|not implemented"),
+    "empty shape": ({"normalized_shape": ()}, torch.ones(3), "normalized_shape"),
 }
 
 
+@each_kind
 @each_implementation
-@pytest.mark.parametrize("kind", ["LayerNorm", "RMSNorm"])
-@pytest.mark.parametrize(("options", "make_input", "match"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_raises_what_torch_raises(kind, implementation, options, make_input, match):
+@pytest.mark.parametrize(("options", "given", "match"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_raises_what_torch_raises(kind, implementation, options, given, match):
     options = {"normalized_shape": 4, **options}
-    expected = call(getattr(nn, kind)(**options), make_input())
-    module = {"LayerNorm": LayerNorm, "RMSNorm": RMSNorm}[kind](
-        **options, implementation=implementation
-    )
+    ours, theirs = KINDS[kind]
+    expected = call(theirs(**options), given)
     # PyTorch now says NotImplementedError or IndexError, where 2.7 said RuntimeError.
     with pytest.raises((expected, RuntimeError), match=match):
-        module(make_input())
+        ours(**options, implementation=implementation)(given)
 
 
-@pytest.mark.parametrize("normalized_shape", [0, (3, 0)], ids=str)
-def test_a_width_of_zero_is_refused_where_it_is_given(normalized_shape):
-    with pytest.raises(ValueError, match=r"at least one feature .* give the width of the layer"):
-        LayerNorm(normalized_shape)
+@each_kind
+@each_implementation
+@pytest.mark.parametrize(
+    ("residual", "error", "match"),
+    [
+        (torch.ones(3, 1), RuntimeError, r"residual must be .* \[3, 4\], got \[3, 1\]; try"),
+        ([[1.0] * 4] * 3, TypeError, "residual must be a Tensor, got list; try"),
+    ],
+    ids=["shape", "list"],
+)
+def test_a_wrong_residual_is_refused(kind, implementation, residual, error, match):
+    with pytest.raises(error, match=match):
+        KINDS[kind][0](4, implementation=implementation)(torch.ones(3, 4), residual)
 
 
-@pytest.mark.parametrize("normalized_shape", ["ab", 4.0, -4], ids=str)
-def test_a_wrong_normalized_shape_raises_what_torch_raises(normalized_shape):
-    expected = call(nn.LayerNorm, normalized_shape)
-    with pytest.raises(expected, match=r"size|iterable|dimension"):
-        LayerNorm(normalized_shape)
+@each_kind
+def test_a_wrong_constructor_argument_is_refused(kind):
+    ours, theirs = KINDS[kind]
+    for shape in (0, (3, 0)):
+        with pytest.raises(ValueError, match=r"Norm: .*at least one feature .* the width"):
+            ours(shape)
+    for shape in ("ab", 4.0, -4):
+        with pytest.raises(call(theirs, shape), match=r"size|iterable|dimension"):
+            ours(shape)
+    with pytest.raises(ValueError, match=r"Norm: .* plain, function, fused, compiled, got 'f'; "):
+        ours(4, implementation="f")
 
 
 def test_a_missing_torch_gives_one_clear_sentence():
@@ -202,37 +218,35 @@ def test_a_missing_torch_gives_one_clear_sentence():
     assert "During handling" not in result.stderr
 
 
-# torch.compile.
+# torch.compile, which itself uses what PyTorch deprecates.
 
-# PyTorch's compiler itself uses what PyTorch deprecates.
 compiles = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
-def assert_compiles(implementation, backend, device="cpu"):
-    torch.compiler.reset()
-    module, _ = make_pair((3, 4), implementation, device=device)
-    x, dy = torch.randn(2, 5, 3, 4, generator=generator()).to(device)
-    compiled = torch.compile(module, backend=backend, fullgraph=True)
-    assert_close(run(compiled, x, dy), run(module, x, dy))
-
-
 @compiles
+@each_kind
 @each_implementation
-@pytest.mark.parametrize("kind", [LayerNorm, RMSNorm])
 def test_torch_export_takes_it(kind, implementation):
-    module, x = kind(4, implementation=implementation), torch.randn(3, 4, generator=generator())
+    module, x = make_pair(kind, 4, implementation)[0], draw(3, 4, dtype=torch.float32)
     assert_close(torch.export.export(module, (x,)).module()(x), module(x))
 
 
 @pytest.mark.slow
 @compiles
-@pytest.mark.skipif(shutil.which("c++") is None, reason="inductor needs a C++ compiler")
-def test_inductor_compiles_it_on_cpu():
-    assert_compiles("function", "inductor")  # one of them: it takes seconds
-
-
-@cuda
-@compiles
-@each_implementation
-def test_inductor_compiles_it_on_cuda(implementation):
-    assert_compiles(implementation, "inductor", "cuda")
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=cuda)])
+@pytest.mark.parametrize(
+    ("kind", "implementation", "added"), [("layer", "function", False), ("rms", "fused", True)]
+)
+def test_inductor_compiles_it(device, kind, implementation, added):
+    if device == "cpu" and shutil.which("c++") is None:
+        pytest.skip("inductor needs a C++ compiler")
+    torch.compiler.reset()
+    module, _ = make_pair(kind, (3, 4), implementation, device=device)
+    compiled = torch.compile(module, fullgraph=True)
+    given = draw(1 + added, 5, 3, 4, dtype=torch.float32).to(device)
+    both = []
+    for f in (compiled, module):
+        outputs = f(*given)
+        loss = sum(y.sin().sum() for y in (outputs if added else (outputs,)))
+        both.append([outputs, *torch.autograd.grad(loss, list(module.parameters()))])
+    assert_close(*both)

@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from torch.autograd import forward_ad
 from torch.testing import assert_close
 
+from lnlab.experiments.convnet.run import Settings
+from lnlab.experiments.convnet.run import norm as convnet_norm
 from lnlib.nn import (
     LayerNorm,
     LayerNormGRU,
@@ -419,6 +421,7 @@ def test_weight_norm_is_that_of_the_equation():
 def test_weights_that_go_to_the_public_layout_and_back_keep_every_setting(form):
     module, settings = make(NETWORKS, "lstm", form, bias=True, implementation="plain")
     theirs = to_fastrnns(module)
+    assert "layers.1.directions.1.cell.layernorm_c.weight" in theirs
     names = ("batch_first", "dropout", "form", "eps", "gain", "bias_init", "recurrent_init")
     back = from_fastrnns(theirs, implementation="plain", **{name: settings[name] for name in names})
     assert repr(back) == repr(module)
@@ -427,3 +430,13 @@ def test_weights_that_go_to_the_public_layout_and_back_keep_every_setting(form):
     assert_close(back.eval()(x, hx), module.eval()(x, hx), rtol=EXACT, atol=EXACT)
     meta = from_fastrnns({name: t.to("meta", torch.float16) for name, t in theirs.items()})
     assert {(p.device.type, p.dtype) for p in meta.parameters()} == {("meta", torch.float16)}
+
+
+@pytest.mark.parametrize("momentum", [0.1, 0.35])
+def test_batch_norm_of_the_convolutional_network_takes_its_momentum(momentum):
+    module = convnet_norm(Settings(norm="batch", momentum=momentum), 3, 4)
+    x = torch.randn(8, 3, 4, 4) + 2
+    module(x)
+    assert_close(module.running_mean, momentum * x.mean((0, 2, 3)))
+    var = x.transpose(0, 1).reshape(3, -1).var(1)
+    assert_close(module.running_var, 1 - momentum + momentum * var)

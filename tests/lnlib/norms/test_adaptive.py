@@ -179,3 +179,21 @@ GATED = AdaptiveLayerNorm(H, C, dtype=torch.float64, gate=True)
 def test_a_mistake_is_told_with_what_came_and_what_to_do(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+def test_gradients_of_adaptive_layer_norm_and_dynamic_tanh_are_added_up_in_float64():
+    # In float32, 2**24 + 1 is 2**24: added up there, nothing is left of the ones.
+    numbers = np.array([2.0**24] + [1.0] * 64 + [-(2.0**24)], np.float32)
+    x = np.tile(np.array([1, -1], np.float32), (66, 1))  # normalized, it stays as it is
+    weight, condition = np.zeros((4, 1), np.float32), np.ones((1, 1), np.float32)
+    dy = np.stack([numbers, numbers], 1)
+    *_, dweight, dbias = lnlib.adaptive_layer_norm_backward(dy, x, condition, weight, eps=0)
+    np.testing.assert_array_equal(dbias, [64, -64, 64, 64])
+    np.testing.assert_array_equal(dweight[:, 0], [64, -64, 64, 64])
+    one = np.array(0, np.float32)  # tanh(0 x) is 0, and its slope 1
+    _, dalpha, _, dbias = lnlib.dynamic_tanh_backward(dy, np.ones_like(x), one)
+    np.testing.assert_array_equal(dbias, [64, 64])
+    assert dalpha == 128
+    big = np.array(50, np.float32)  # tanh is 1
+    dgain = lnlib.dynamic_tanh_backward(dy, np.ones_like(x), big)[2]
+    np.testing.assert_array_equal(dgain, [64, 64])

@@ -23,7 +23,7 @@ def path(request):
 @pytest.mark.parametrize(
     ("H", "sizes", "reverse", "missing"),
     [
-        *((5, SIZES["one"], False, ()), (33, SIZES["three"], True, ())),
+        *((1, SIZES["one"], False, ()), (33, SIZES["three"], True, ())),
         *((33, SIZES["seventeen"], False, (0,)), (5, LONG, True, (0, 1))),
         *((5, ENDING, False, (1,)), (33, ENDING, True, ())),
     ],

@@ -234,19 +234,3 @@ def test_one_tensor_of_another_dtype_gives_way_to_a_path_that_takes_it(built, mo
     inputs, h, weight, gain = given
     made = inputs @ x(5, 5).T
     assert_close(y, autograd.run(Spec("rnn"), made, [2] * 4, [h], weight, [(gain, None)])[0])
-
-
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # PyTorch's own use
-@each_kind
-def test_forward_mode_gives_the_derivative_along_a_direction(kind):
-    module = make(kind)
-    a, direction = x(4, 2, 3), x(8, 2, 3)[4:]
-    _, along = torch.func.jvp(lambda a: module(a)[0], (a,), (direction,))
-    with torch.autograd.forward_ad.dual_level():
-        dual = torch.autograd.forward_ad.make_dual(a, direction)
-        same = torch.autograd.forward_ad.unpack_dual(module(dual)[0]).tangent
-    with torch.no_grad():
-        step = 1e-6
-        expected = (module(a + step * direction)[0] - module(a - step * direction)[0]) / (2 * step)
-    assert_close(along, expected, rtol=1e-6, atol=1e-8)
-    assert_close(same, along)

@@ -132,24 +132,6 @@ def test_weights_of_the_public_layout_compute_what_they_did_there(prefix):
     assert (other(x, (h_0, c_0))[0] - expected).abs().max() > 0.1
 
 
-def test_our_weights_compute_the_same_in_the_public_layout():
-    ours = make("lstm", form="carried", num_layers=2, bidirectional=True)
-    exported = to_fastrnns(ours)
-    back = from_fastrnns(exported)
-    x, hx = draw(T, B, IN), start("lstm", 4)
-    assert_close(back(x, hx), ours(x, hx))
-    assert back.bias_l0.abs().sum() == 0 < ours.bias_l0.abs().sum()  # b moved into layernorm_i
-    theirs = PublicCell(IN, H).double()
-    prefix = "layers.0.directions.0.cell."
-    theirs.load_state_dict(
-        {n.removeprefix(prefix): p for n, p in exported.items() if n.startswith(prefix)}
-    )
-    one = make("lstm", form="carried")
-    one.load_state_dict({n: p for n, p in ours.state_dict().items() if n in one.state_dict()})
-    expected, _ = run_public(theirs, x, (hx[0][0], hx[1][0]))
-    assert_close(one(x, tuple(s[:1] for s in hx))[0], expected)
-
-
 def test_another_layout_is_refused():
     with pytest.raises(ValueError, match="got 'weight_ih_l0'; is it another cell"):
         from_fastrnns(nn.LSTM(IN, H).state_dict())
@@ -161,3 +143,6 @@ def test_another_layout_is_refused():
         from_fastrnns(weights)
     with pytest.raises(ValueError, match="got form 'per_gate'"):
         to_fastrnns(LayerNormLSTM(IN, H, form="per_gate"))
+    for form in ("paper", "carried"):
+        with pytest.raises(ValueError, match=f"got form '{form}' and bias=False"):
+            to_fastrnns(LayerNormLSTM(IN, H, form=form, bias=False))

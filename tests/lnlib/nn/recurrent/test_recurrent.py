@@ -107,3 +107,15 @@ def test_dropout_acts_between_layers_in_training_alone(kind):
     assert not torch.allclose(module.eval()(x)[0], module(2 * x)[0])
     with pytest.warns(UserWarning, match="num_layers=1"):
         KINDS[kind](IN, H, dropout=0.5)
+
+
+@pytest.mark.parametrize("one", [False, True], ids=["a batch", "one sequence"])
+def test_states_of_an_lstm_may_come_as_a_list(one):
+    module, cell = make("lstm"), randomize(CELLS["lstm"](3, H).double())
+    x, (h, c) = draw(T, B, 3), start("lstm")
+    if one:
+        x, h, c = x[:, 0], h[:, 0], c[:, 0]
+    assert_close(module(x, [h, c]), module(x, (h, c)))
+    assert_close(cell(x[0], [h[0], c[0]]), cell(x[0], (h[0], c[0])))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert_close(module(x, [h, c]), module(x, (h, c)))

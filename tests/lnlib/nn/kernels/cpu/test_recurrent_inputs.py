@@ -51,29 +51,21 @@ def results_and_grads(module, case, product, **more):
 
 @each_kind
 @pytest.mark.parametrize("reverse", [False, True], ids=["forwards", "backwards"])
-@pytest.mark.parametrize("features", [2, 37], ids=["narrow", "wide"])
+@pytest.mark.parametrize(
+    ("features", "missing"), [(2, ()), (2, (1,)), (37, (0,)), (37, (0, 1))], ids=str
+)
 @pytest.mark.parametrize("sizes", ["seventeen", "ending"])
 def test_inputs_made_in_the_loop_are_those_made_before_it(
-    built, monkeypatch, kind, options, reverse, features, sizes
+    built, monkeypatch, kind, options, reverse, features, missing, sizes
 ):
     monkeypatch.setattr(autograd_norms, "CHUNK", 20)
     monkeypatch.setattr(recurrent, "WORK", 1)
     torch.set_num_threads(2)
     sizes = SIZES[sizes] + [1] * (24 if sizes == "ending" else 0)  # more rows than are made at once
-    case, product = with_product(kind, options, sizes, 19, features)
+    case, product = with_product(kind, options, sizes, 19, features, missing)
     ours, theirs = (
         results_and_grads(module, case, product, eps=1e-3, reverse=reverse)
         for module in (recurrent, reference)
-    )
-    assert_close(ours, theirs, **EXACT)
-
-
-@each_kind
-@pytest.mark.parametrize("missing", [(0,), (1,), (0, 1)], ids=["gain", "bias", "both"])
-def test_norms_of_the_inputs_may_miss_a_gain_or_bias(built, kind, options, missing):
-    case, product = with_product(kind, options, [3] * 4, 9, 4, missing)
-    ours, theirs = (
-        results_and_grads(module, case, product, eps=1e-3) for module in (recurrent, reference)
     )
     assert_close(ours, theirs, **EXACT)
 

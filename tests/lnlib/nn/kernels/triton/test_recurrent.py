@@ -132,15 +132,6 @@ def test_results_may_be_changed_in_place_before_the_backward_pass():
     assert_close(slopes[recurrent], slopes[reference], **EXACT)
 
 
-@in_the_interpreter
-def test_last_states_can_be_cut_from_their_history_in_place():
-    outputs, h, c = Case(*LSTM, SHORT).run(recurrent)
-    before = outputs.detach().clone()
-    h.detach_().zero_()
-    c.detach_().zero_()
-    assert_close(outputs.detach(), before, rtol=0, atol=0)
-
-
 # PyTorch's own decorator is silent behind a sum.
 @in_the_interpreter
 @pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
@@ -177,16 +168,6 @@ def test_autocast_takes_the_products_short_and_returns_the_dtype_of_the_weights(
     assert all(t.dtype == torch.float32 for t in (*actual, *grads))
     difference = (actual[0] - expected[0]).abs().max().item()
     assert 1e-4 < difference < 8 * torch.finfo(torch.bfloat16).eps
-
-
-@in_the_interpreter
-def test_units_that_ended_hand_their_state_and_its_gradient_through():
-    case = Case(*LSTM, [2, 1, 1])
-    outputs, h, _ = case.run(recurrent)
-    assert_close(h[1], outputs[1], rtol=0, atol=0)
-    (slope,) = torch.autograd.grad(h[1].sum(), case.inputs)
-    assert slope[1].abs().sum() > 0
-    assert_close(slope[[0, 2, 3]], torch.zeros(3, slope.shape[1], dtype=torch.float64))
 
 
 @in_the_interpreter

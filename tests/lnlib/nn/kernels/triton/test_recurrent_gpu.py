@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 from torch.testing import assert_close
 
@@ -130,22 +129,3 @@ def test_gpu_modules_agree_on_packed_sequences_in_both_directions(kind):
         grads = [p.grad.clone() for p in module.parameters()]
         results[implementation] = [output.detach(), *grads]
     assert_close(results["cuda"], results["plain"], **EXACT)
-
-
-@needs_gpu
-def test_gpu_learns_as_the_plain_loop_does():
-    losses = {}
-    for implementation in ("plain", "cuda"):
-        torch.manual_seed(0)
-        module = LayerNormLSTM(4, 16, device="cuda", dtype=torch.float64)
-        module.implementation = implementation
-        read = nn.Linear(16, 4, device="cuda", dtype=torch.float64)
-        optimizer = torch.optim.SGD([*module.parameters(), *read.parameters()], 0.1)
-        x = torch.randn(21, 8, 4, device="cuda", dtype=torch.float64)
-        for _ in range(10):
-            loss = (read(module(x[:-1])[0]) - x[1:]).square().mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.setdefault(implementation, []).append(loss.detach())
-    assert_close(losses["cuda"], losses["plain"], rtol=1e-8, atol=1e-8)

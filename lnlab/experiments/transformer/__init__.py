@@ -143,11 +143,11 @@ def _skip_combination(run: dict[str, Any], runs: list[dict[str, Any]]) -> bool:
 
 SEEDS = range(3)
 RATES = (3e-4, 1e-3, 3e-3)
-_WHERE = {"place": ("pre", "post"), "norm": ("layer", "none"), "warm_up": (0, 60)}
-_KINDS = {"depth": (12,), "learning_rate": RATES, "warm_up": (60,)}
-_ALL = {"depth": (12,), "learning_rate": RATES, "warm_up": (0, 60)}
+_BOTH = {"place": ("pre", "post"), "norm": ("layer", "none"), "warm_up": (0, 60)}
+_AFTER_WARM_UP = {"depth": (12,), "learning_rate": RATES, "warm_up": (60,)}
+_TUNED = {"depth": (12,), "learning_rate": RATES, "warm_up": (0, 60)}
 # The model that the page runs; it is trained longer, and its learning rate decays to 0.
-PAGE = {
+WIDGET_MODEL = {
     "depth": (2,),
     "place": ("pre",),
     "initialization": ("normal",),
@@ -175,24 +175,24 @@ AT_INITIALIZATION = {
 # About five and a half hours on one otherwise idle thread.
 GRIDS = (
     Grid(range(10), AT_INITIALIZATION),
-    Grid(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (1e-3,)}),
-    Grid(SEEDS, PAGE),
-    Grid(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (3e-4, 3e-3)}),
+    Grid(SEEDS, {**_BOTH, "depth": (12,), "learning_rate": (1e-3,)}),
+    Grid(SEEDS, WIDGET_MODEL),
+    Grid(SEEDS, {**_BOTH, "depth": (12,), "learning_rate": (3e-4, 3e-3)}),
     Grid(
         SEEDS,
-        {**_WHERE, "depth": (12,), "learning_rate": RATES, "initialization": ("normal",)},
+        {**_BOTH, "depth": (12,), "learning_rate": RATES, "initialization": ("normal",)},
     ),
-    Grid(SEEDS, {**_KINDS, "place": ("pre",), "norm": ("rms", "tanh")}),
-    Grid(SEEDS, {**_KINDS, "place": ("pre",), "last_norm": False}),
-    Grid(SEEDS, {**_KINDS, "place": ("pre",), "qk_norm": "layer"}),
-    Grid(SEEDS, {**_KINDS, "place": ("sandwich",)}),
-    Grid(SEEDS, {**_WHERE, "depth": (6,), "learning_rate": RATES}),
-    Grid(SEEDS, {**_WHERE, "depth": (24,), "learning_rate": (3e-4, 1e-3)}),
-    Grid(SEEDS, {**_WHERE, "depth": (24,), "learning_rate": (3e-3,)}),
+    Grid(SEEDS, {**_AFTER_WARM_UP, "place": ("pre",), "norm": ("rms", "tanh")}),
+    Grid(SEEDS, {**_AFTER_WARM_UP, "place": ("pre",), "last_norm": False}),
+    Grid(SEEDS, {**_AFTER_WARM_UP, "place": ("pre",), "qk_norm": "layer"}),
+    Grid(SEEDS, {**_AFTER_WARM_UP, "place": ("sandwich",)}),
+    Grid(SEEDS, {**_BOTH, "depth": (6,), "learning_rate": RATES}),
+    Grid(SEEDS, {**_BOTH, "depth": (24,), "learning_rate": (3e-4, 1e-3)}),
+    Grid(SEEDS, {**_BOTH, "depth": (24,), "learning_rate": (3e-3,)}),
     # Other ways to scale what the blocks contribute, to be compared with pre- and post-norm.
-    Grid(SEEDS, {**_ALL, "place": ("mix_ln", "deepnorm", "ln_scaling", "layer_scale", "rezero")}),
-    Grid(SEEDS, {**_ALL, "place": ("sandwich",), "warm_up": (0,)}),
-    Grid(SEEDS, {**_ALL, "place": ("pre",), "residual_scaling": True}),
+    Grid(SEEDS, {**_TUNED, "place": ("mix_ln", "deepnorm", "ln_scaling", "layer_scale", "rezero")}),
+    Grid(SEEDS, {**_TUNED, "place": ("sandwich",), "warm_up": (0,)}),
+    Grid(SEEDS, {**_TUNED, "place": ("pre",), "residual_scaling": True}),
 )
 
 
@@ -210,10 +210,10 @@ GPT2 = (
     *_both_scalings(SEEDS, {**_TWELVE, "norm": ("layer",), "warm_up": (0, 60)}),
     _both_scalings(SEEDS, {**_DEEP, "place": ("pre",), "norm": ("layer", "none")})[1],
     *_both_scalings(SEEDS, {**_TWELVE, "norm": ("none",), "warm_up": (0, 60)}),
-    *_both_scalings(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (1e-3,)}),
-    *_both_scalings(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (3e-4,), "warm_up": (0,)}),
+    *_both_scalings(SEEDS, {**_BOTH, "depth": (12,), "learning_rate": (1e-3,)}),
+    *_both_scalings(SEEDS, {**_BOTH, "depth": (12,), "learning_rate": (3e-4,), "warm_up": (0,)}),
     *_both_scalings(SEEDS, {**_DEEP, "place": ("post",), "norm": ("layer",), "warm_up": (0, 60)}),
-    *_both_scalings(SEEDS, {**_WHERE, "depth": (6,), "learning_rate": (3e-3,), "warm_up": (0,)}),
+    *_both_scalings(SEEDS, {**_BOTH, "depth": (6,), "learning_rate": (3e-3,), "warm_up": (0,)}),
 )
 
 EXPERIMENT = Experiment(

@@ -11,9 +11,9 @@ import pytest
 from lnbook.chapters.pre_norm_post_norm import (
     ablation,
     claims,
+    first_gradients,
     residual_stream,
     runs,
-    start,
     stream,
     trained,
 )
@@ -100,8 +100,8 @@ def mean_of(rows, column):
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("initialization", STARTS)
 def test_the_first_gradient_is_drawn_by_block_and_by_depth(records, known, initialization, depth):
-    by_block, by_depth = start.draw_start(known, initialization, depth)
-    text = start.describe_start(known, initialization, depth)
+    by_block, by_depth = first_gradients.draw_first_gradients(known, initialization, depth)
+    text = first_gradients.describe_first_gradients(known, initialization, depth)
     wanted = []
     for kind in ("post", "pre"):
         cell = of(records, initialization, kind, depth, begun=True)
@@ -116,7 +116,7 @@ def test_the_first_gradient_is_drawn_by_block_and_by_depth(records, known, initi
     np.testing.assert_allclose(dotted.y, wanted_line)
     numbers = parsed(text.partition("update: ")[2])
     np.testing.assert_allclose(numbers, wanted, rtol=0.06)
-    shallow = start.draw_start(known, initialization, DEPTHS[0])
+    shallow = first_gradients.draw_first_gradients(known, initialization, DEPTHS[0])
     for figure, other in zip((by_block, by_depth), shallow, strict=True):
         check_inside(figure, but=("1/√depth",))
         assert figure.layout.yaxis.range == other.layout.yaxis.range  # the slider moves no axis

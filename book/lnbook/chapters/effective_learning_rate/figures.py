@@ -13,9 +13,9 @@ from lnbook.chapters.effective_learning_rate.same_step import (
 )
 from lnbook.chapters.effective_learning_rate.training import (
     FOUR_LENGTHS,
+    INITIAL_SCALES,
     OPTIMIZERS,
     RUN_NORMS,
-    STARTS,
     TRAINING,
     WeightGrowthRuns,
     against_drawn,
@@ -23,7 +23,28 @@ from lnbook.chapters.effective_learning_rate.training import (
 )
 
 __all__ = [
-    "CIRCLE", "FAMILIES", "FORMULAS", "FOUR_LENGTHS", "GAIN", "INPUTS", "OPTIMIZERS", "RUN_NORMS",
-    "SAME_STEP", "SCALED", "SCALES", "STARTS", "TRAINING", "UNITS", "WHOSE", "WeightGrowthRuns",
-    "against_drawn", "blocks", "cases", "gain", "glm", "recovered", "scaling", "step",
+    "CIRCLE",
+    "FAMILIES",
+    "FORMULAS",
+    "FOUR_LENGTHS",
+    "GAIN",
+    "INITIAL_SCALES",
+    "INPUTS",
+    "OPTIMIZERS",
+    "RUN_NORMS",
+    "SAME_STEP",
+    "SCALED",
+    "SCALES",
+    "TRAINING",
+    "UNITS",
+    "WHOSE",
+    "WeightGrowthRuns",
+    "against_drawn",
+    "blocks",
+    "cases",
+    "gain",
+    "glm",
+    "recovered",
+    "scaling",
+    "step",
 ]  # fmt: skip

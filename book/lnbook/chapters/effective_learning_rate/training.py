@@ -17,7 +17,7 @@ from lnlab.comparison import limits, limits_name
 
 RUN_NORMS = ("layer", "batch", "none")
 OPTIMIZERS = {"SGD": "sgd", "Adam": "adam"}
-STARTS = (0.25, 1.0, 4.0, 16.0)
+INITIAL_SCALES = (0.25, 1.0, 4.0, 16.0)
 _START_STYLES = {
     0.25: ("× 0.25", COLORS["third"], "dot"),
     1.0: ("× 1", COLORS["first"], "solid"),

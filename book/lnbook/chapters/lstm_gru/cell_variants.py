@@ -61,7 +61,7 @@ def outputs(H: int, gain: float, start: str, form: str) -> np.ndarray:
     return hs
 
 
-def apart(H: int, gain: float, start: str, form: str) -> np.ndarray:
+def output_difference(H: int, gain: float, start: str, form: str) -> np.ndarray:
     """Return the largest difference of a unit's output from the paper's, ``(50,)``."""
     return np.abs(outputs(H, gain, start, form) - outputs(H, gain, start, "paper")).max(axis=1)
 

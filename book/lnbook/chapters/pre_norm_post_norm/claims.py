@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lnbook.chapters.pre_norm_post_norm.first_gradients import last_gradients
 from lnbook.chapters.pre_norm_post_norm.runs import (
     DEPTHS,
     INITIALIZATIONS,
@@ -11,7 +12,6 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     RunKey,
     TransformerRuns,
 )
-from lnbook.chapters.pre_norm_post_norm.start import last_gradients
 from lnbook.chapters.pre_norm_post_norm.trained import stuck, trained_starts
 from lnbook.figures.plots import labels
 from lnbook.figures.table import Table
@@ -42,14 +42,14 @@ def longer(runs: TransformerRuns, initialization: str) -> np.ndarray:
 
 def growth(runs: TransformerRuns, initialization: str) -> np.ndarray:
     """Return p where the variance of pre-norm's stream grows as depth to the power p."""
-    var = np.square(runs.start(initialization, "pre", DEPTH, "deviation"))
+    var = np.square(runs.initial(initialization, "pre", DEPTH, "deviation"))
     half, whole = (var[:, depth] - var[:, 0] for depth in (DEPTH // 2, DEPTH))
     return np.log2(whole / half)
 
 
 def slope(runs: TransformerRuns, initialization: str, kind: str) -> np.ndarray:
     """Return the gradient's length in the first block by that in the last, at 12 blocks."""
-    result = runs.start(initialization, kind, DEPTH, "gradient")
+    result = runs.initial(initialization, kind, DEPTH, "gradient")
     return result[:, 0] / result[:, -1]
 
 

@@ -2,6 +2,7 @@
 
 from lnbook.chapters.pre_norm_post_norm.ablation import ABLATION, ABLATION_GROUPS, ablated_loss
 from lnbook.chapters.pre_norm_post_norm.claims import at_start, trained
+from lnbook.chapters.pre_norm_post_norm.first_gradients import FIRST_GRADIENTS
 from lnbook.chapters.pre_norm_post_norm.live import LIVE, recorded_run
 from lnbook.chapters.pre_norm_post_norm.residual_stream import residual_stream
 from lnbook.chapters.pre_norm_post_norm.runs import (
@@ -13,7 +14,6 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     RunKey,
     TransformerRuns,
 )
-from lnbook.chapters.pre_norm_post_norm.start import START
 from lnbook.chapters.pre_norm_post_norm.stream import STREAM
 from lnbook.chapters.pre_norm_post_norm.trained import (
     CURVE,
@@ -29,11 +29,11 @@ __all__ = [
     "ABLATION_GROUPS",
     "BIGRAM",
     "CURVE",
+    "FIRST_GRADIENTS",
     "INITIALIZATIONS",
     "LIVE",
     "LOSSES",
     "RATES",
-    "START",
     "STREAM",
     "UNIGRAM",
     "WARM_UPS",

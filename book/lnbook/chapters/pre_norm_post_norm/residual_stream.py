@@ -41,7 +41,7 @@ def residual_stream(runs: TransformerRuns) -> diagrams.Diagram:
 
 def state(runs: TransformerRuns, placement: str, initialization: str) -> State:
     """Return what is recorded of one place and initialization, means over the seeds."""
-    results = [runs.start(initialization, placement, DEPTH, n) for n in ("deviation", "gradient")]
+    results = [runs.initial(initialization, placement, DEPTH, n) for n in ("deviation", "gradient")]
     losses = {
         label: runs.loss(RunKey(initialization, placement, DEPTH, RATE, warm_up))
         for warm_up, label in MARKS.items()

@@ -1,4 +1,4 @@
-"""The recorded runs, as they start and as they end."""
+"""The recorded runs: measurements at initialization and after training."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class TransformerRuns:
         same = [c for c in self.trained.groups if c[:3] == cell[:3]]
         return (self.trained, same[0]) if same else None
 
-    def start(self, initialization: str, kind: str, depth: int, name: str) -> np.ndarray | None:
+    def initial(self, initialization: str, kind: str, depth: int, name: str) -> np.ndarray | None:
         """Return a measure of each block before the first update, or ``None`` if not recorded.
 
         Args:
@@ -147,7 +147,7 @@ class TransformerRuns:
         return self.trained.curves(cell, "val_nll")[:, -1] if self.has(cell) else None
 
     def grid(self, initialization: str, depth: int) -> dict[tuple[str, float, int], np.ndarray]:
-        """Return the losses of all cells of one start and depth, by kind, rate and warm-up."""
+        """Return the losses at one initialization and depth, by kind, rate and warm-up."""
         return {
             (c.kind, c.rate, c.warm_up): self.loss(c)
             for c in self.trained.groups
@@ -155,7 +155,7 @@ class TransformerRuns:
         }
 
     def kinds(self, initialization: str, depth: int) -> list[str]:
-        """Return the kinds of which some run of this start and depth has been trained."""
+        """Return the kinds of which some run of this initialization and depth has been trained."""
         known = {c.kind for c in self.trained.groups if c[0] == initialization and c[2] == depth}
         return [name for name in KINDS if name in known]
 

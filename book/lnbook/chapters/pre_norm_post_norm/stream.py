@@ -31,7 +31,7 @@ def at(
 ) -> np.ndarray | None:
     """Return a measure after each block, ``(seeds, 13)``; the share in percent."""
     if when == "start":
-        result = runs.start(initialization, kind, DEPTH, name)
+        result = runs.initial(initialization, kind, DEPTH, name)
     else:
         result = runs.end(RunKey(initialization, kind, DEPTH, RATE, WARM_UP), name)
     return result if result is None or name == "deviation" else 100 * result

@@ -20,15 +20,15 @@ STARTED = ("post", "pre")
 
 def last_gradients(runs: TransformerRuns, initialization: str, kind: str) -> np.ndarray:
     """Return the gradient's length in the last block, ``(seeds, depths)``, a depth a column."""
-    columns = [runs.start(initialization, kind, depth, "gradient") for depth in DEPTHS]
+    columns = [runs.initial(initialization, kind, depth, "gradient") for depth in DEPTHS]
     return np.array([result[:, -1] for result in columns]).T
 
 
-def draw_start(runs: TransformerRuns, initialization: str, depth: int) -> list[go.Figure]:
+def draw_first_gradients(runs: TransformerRuns, initialization: str, depth: int) -> list[go.Figure]:
     """Draw the gradient in each block, and in the last block over the depth."""
     blocks, last = go.Figure(), go.Figure()
     for kind in STARTED:
-        result = runs.start(initialization, kind, depth, "gradient")
+        result = runs.initial(initialization, kind, depth, "gradient")
         hover = "block %{x}: %{y:.3g}"
         band(blocks, np.arange(1, depth + 1), spread(result), KINDS[kind], hover, "lines+markers")
         values = last_gradients(runs, initialization, kind)
@@ -64,7 +64,9 @@ def draw_start(runs: TransformerRuns, initialization: str, depth: int) -> list[g
 def _range(runs: TransformerRuns, initialization: str) -> tuple[float, float, float, float]:
     """Return the ends of both panels' axes, the same at every depth."""
     results = [
-        runs.start(initialization, kind, depth, "gradient") for kind in STARTED for depth in DEPTHS
+        runs.initial(initialization, kind, depth, "gradient")
+        for kind in STARTED
+        for depth in DEPTHS
     ]
     lasts = [result[:, -1] for result in results]
     top = max(result.max() for result in results)
@@ -72,20 +74,20 @@ def _range(runs: TransformerRuns, initialization: str) -> tuple[float, float, fl
     return 0, 1.05 * top, 0.75 * low, 1.35 * high
 
 
-def describe_start(runs: TransformerRuns, initialization: str, depth: int) -> str:
+def describe_first_gradients(runs: TransformerRuns, initialization: str, depth: int) -> str:
     """Say how long the gradient is in the first and the last block, in both places."""
     texts = []
     for kind in STARTED:
-        result = runs.start(initialization, kind, depth, "gradient").mean(0)
+        result = runs.initial(initialization, kind, depth, "gradient").mean(0)
         texts.append(f"{KINDS[kind][0]} {result[0]:.2g} in the first block, {result[-1]:.2g} in the"
                     " last")  # fmt: skip
     name = INITIALIZATION_NAMES[initialization]
     return f"{name}, {depth} blocks, before the first update: {'; '.join(texts)}."
 
 
-START = Picture(
-    draw_start,
-    describe_start,
+FIRST_GRADIENTS = Picture(
+    draw_first_gradients,
+    describe_first_gradients,
     alt="Two panels with the norm of the gradient at initialization, in post-norm and in pre-norm. "
     "Left, in each block. Right, in the last block over the number of blocks, next to a dotted "
     "line that decreases as one over the square root of the depth. Bands: the range of ten seeds.",

@@ -1,9 +1,11 @@
 """Chapters as stored: the template kept, text outputs alone, a check behind every claim."""
 
 import ast
+import builtins
 import calendar
 import json
 import re
+import symtable
 import sys
 from pathlib import Path
 
@@ -249,6 +251,43 @@ def test_code_that_a_page_does_not_show_is_folded_in_jupyterlab_notebook_and_col
         assert hidden.get("source_hidden", False) == (solution or not shown), cell.source
         assert hidden.get("outputs_hidden", False) == solution, cell.source
         assert ("cellView" in cell.metadata) == ("source_hidden" in hidden)
+
+
+def used_and_defined(source):
+    """The names that a cell reads from other cells or builtins, and those that it defines."""
+    cell = symtable.symtable(source, "cell", "exec")
+    tables = [cell]
+    for table in tables:
+        tables += table.get_children()
+    used = {
+        symbol.get_name()
+        for table in tables
+        for symbol in table.get_symbols()
+        if symbol.is_referenced() and (table is cell or symbol.is_global())
+    }
+    defined = {
+        symbol.get_name()
+        for symbol in cell.get_symbols()
+        if symbol.is_assigned() or symbol.is_imported()
+    }
+    return used - defined, defined
+
+
+# pre_norm_post_norm still uses imports of a folded cell.
+@pytest.mark.parametrize(
+    "path", [p for p in CHAPTERS if p.stem != "pre_norm_post_norm"], ids=lambda path: path.stem
+)
+def test_visible_code_is_self_contained(path):
+    """A name comes from visible code, or a comment tells that a folded cell computed it."""
+    notebook = nbformat.read(path, as_version=4)
+    known = {*dir(builtins), "exercises"}  # which checks answers
+    for cell in code(notebook):
+        if {"hide-input", "remove-input", "remove-cell"} & set(cell.metadata.get("tags", [])):
+            continue
+        used, defined = used_and_defined(cell.source)
+        comments = " ".join(re.findall(r"#(.*)", cell.source))
+        known |= defined | set(re.findall(r"\w+", comments))
+        assert used - known == set(), cell.source
 
 
 def test_the_starter_fails_the_checker_and_the_solution_passes_it(lesson):

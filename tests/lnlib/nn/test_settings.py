@@ -16,26 +16,16 @@ from torch.testing import assert_close
 
 from lnlab.experiments.convnet.run import Settings
 from lnlab.experiments.convnet.run import norm as convnet_norm
-from lnlib.nn import (
-    LayerNorm,
-    LayerNormGRU,
-    LayerNormGRUCell,
-    LayerNormLSTM,
-    LayerNormLSTMCell,
-    LayerNormRNN,
-    LayerNormRNNCell,
-    from_fastrnns,
-    to_fastrnns,
-)
+from lnlib.nn import LayerNorm, from_fastrnns, to_fastrnns
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
 from lnlib.nn.kernels.cpu import recurrent
+from tests.cases.modules import CELLS
+from tests.cases.modules import KINDS as NETWORKS
 
 # Measured in float64: results 4e-15, slopes by central differences 3e-10 of the largest.
 EXACT, SLOPE, STEP = 1e-11, 1e-7, 1e-5
 B, T = 4, 3
 
-NETWORKS = {"lstm": LayerNormLSTM, "gru": LayerNormGRU, "rnn": LayerNormRNN}
-CELLS = {"lstm": LayerNormLSTMCell, "gru": LayerNormGRUCell, "rnn": LayerNormRNNCell}
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 # Each norm with the gates that it spans, and whether there is a bias b beside them.
 NORMS = {

@@ -22,12 +22,11 @@ from lnlib.nn import (
     LayerNormRNNCell,
     RMSNorm,
 )
-from tests.cases.modules import randomize
+from tests.cases.modules import CELLS, randomize
+from tests.cases.modules import KINDS as RECURRENT
 
 B, T, H = 4, 3, 5
 FAST = ("fused", "compiled", "function")
-RECURRENT = {"rnn": LayerNormRNN, "lstm": LayerNormLSTM, "gru": LayerNormGRU}
-CELLS = {"rnn": LayerNormRNNCell, "lstm": LayerNormLSTMCell, "gru": LayerNormGRUCell}
 NORMS = ("layer", "layer + residual", "rms", "rms + residual")
 CASES = [
     *[(name, how) for name in NORMS for how in FAST],

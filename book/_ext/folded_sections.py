@@ -1,7 +1,7 @@
-"""Sphinx extension: fold the sections with the quiz and the exercises of a chapter.
+"""Sphinx extension: fold the quiz, the exercises, the notes, and the topics of a chapter.
 
-They are a third of a page. The headings stay visible. ``page.js`` opens a fold for links into it
-and for printing.
+They are more than half of a page. A topic is a section of the third level, which most readers do
+not need. The headings stay visible. ``page.js`` opens a fold for links into it and for printing.
 """
 
 import json
@@ -11,23 +11,48 @@ from docutils import nodes
 from reading_time import measures
 
 ITEM_NAMES = {"quiz": ("questions", "question"), "exercises": ("exercises", "exercise")}
+NOTES = "Sources and details"
+TOPIC_LEVEL = 3
 
 
 def fold_sections(app, doctree, docname):
-    """Put the content of the two sections into ``<details>`` elements."""
+    """Put the content of these sections into ``<details>`` elements."""
     source = Path(app.srcdir, f"{docname}.ipynb")
     if app.builder.format != "html" or not source.exists():
         return
     counted = measures(json.loads(source.read_text("utf-8")))
     for section in list(doctree.findall(nodes.section)):
         name = next((name for name in section["ids"] if name in ITEM_NAMES), None)
-        if name is None or not (count := counted[ITEM_NAMES[name][0]]):
-            continue
-        plural, singular = ITEM_NAMES[name]
-        label = f"{count} {singular if count == 1 else plural}"
-        start = f'<details class="ln-part"><summary>{label}</summary>'
-        section.insert(1, nodes.raw("", start, format="html"))
-        section.append(nodes.raw("", "</details>", format="html"))
+        if name and (count := counted[ITEM_NAMES[name][0]]):
+            fold(section, f"{count} {ITEM_NAMES[name][count == 1]}")
+        elif "notes" in section["ids"]:
+            fold(section, NOTES)
+        elif counted["questions"] and level(section) == TOPIC_LEVEL:
+            fold(section)
+
+
+def level(section):
+    """Return the level of a section: 1 for the page."""
+    return 1 if not isinstance(section.parent, nodes.section) else 1 + level(section.parent)
+
+
+def fold(section, label=None):
+    """Fold a section under a label below its title, or under the title itself.
+
+    Args:
+        section: The section, whose first child is its title.
+        label: Text of the summary; ``None`` for the title of the section.
+    """
+    position = 1 if label else 0
+    kind = "ln-part" if label else "ln-part ln-topic"
+    section.insert(position, html(f'<details class="{kind}"><summary>{label or ""}'))
+    section.insert(position + (1 if label else 2), html("</summary>"))
+    section.append(html("</details>"))
+
+
+def html(text):
+    """Return a node that writes HTML as it is."""
+    return nodes.raw("", text, format="html")
 
 
 def setup(app):

@@ -19,6 +19,8 @@ EXCLUDED = (
     ".headerlink, .ln-where, .ln-quiz, .ln-numbers, .ln-controls, .solution, .copybtn, .hidden, "
     "script, style, svg, noscript, button, select, template, .ln-still, figure img, .linenos, .eqno"
 )
+# Of a section; that of a folded one is in the summary of the fold.
+HEADING = ":scope > :is(h1, h2, h3, h4, h5, h6), :scope > details > summary > h3"
 BLOCK_ELEMENTS = "p, li, td, th, tr, div, dt, dd, summary, pre, br, label, legend"
 SYMBOLS = {
     "cdot": "·",
@@ -79,7 +81,7 @@ def sections(source):
         element.decompose()
     results = []
     for section in reversed(article.select("section[id]")):  # the inner ones first
-        if heading := section.find(re.compile("^h[1-6]$"), recursive=False):
+        if heading := section.select_one(HEADING):
             title = one_line(heading.extract())
             results.append((section["id"], title, one_line(section)))
             section.decompose()

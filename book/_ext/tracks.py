@@ -35,6 +35,16 @@ def read_tracks(toc):
     return results
 
 
+def numbered(number, noun):
+    """Return a number with its noun.
+
+    Example:
+        >>> numbered(1, "exercise"), numbered(2, "exercise")
+        ('1 exercise', '2 exercises')
+    """
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def line_html(track, position, count, counted, button=SHOW_CODE):
     """Return the line of a chapter as HTML.
 
@@ -45,10 +55,14 @@ def line_html(track, position, count, counted, button=SHOW_CODE):
         counted: See :func:`reading_time.measures`.
         button: HTML of a button, if the page hides code.
     """
-    reading, working = minutes(counted)
+    reading, folded = minutes(counted)
     texts = [f"<b>{html.escape(track)}</b>", f"{position} of {count}", f"{reading} minutes"]
-    if working:
-        texts.append(f"{working} more for the {counted['exercises']} exercises")
+    if folded:
+        parts = [numbered(counted["topics"], "folded section")] * bool(counted["topics"])
+        parts += ["the quiz"] * bool(counted["questions"])
+        parts += [numbered(counted["exercises"], "exercise")] * bool(counted["exercises"])
+        listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+        texts.append(f"{folded} more for {listed}")
     return f'<p class="ln-where"><span>{" · ".join(texts)}</span> {button}</p>'
 
 
@@ -68,7 +82,7 @@ def add_line(app, pagename, templatename, context, doctree):
 
 
 class MinutesRole(SphinxRole):
-    """The minutes that a chapter takes without its exercises."""
+    """The minutes that a chapter takes without what is folded."""
 
     def run(self):
         """Insert the minutes, and note that the page depends on the chapter."""

@@ -18,7 +18,7 @@ from lnbook import show
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
 import notebooks  # noqa: E402
-from reading_time import FIGURES, measures, minutes  # noqa: E402
+from reading_time import CHALLENGES, FIGURES, measures, minutes  # noqa: E402
 from tracks import read_tracks  # noqa: E402
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
@@ -77,16 +77,48 @@ def test_everything_that_a_reader_moves_is_counted():
     shown = {name for name in show.__all__ if name[0].isupper()}
     assert shown - {"Picture", "Quiz", "Table"} == set(FIGURES)
     cells = [nbformat.v4.new_code_cell(f"{name}(x)") for name in FIGURES]
-    assert measures({"cells": cells})["explorers"] == len(FIGURES)
+    counted = measures({"cells": cells})
+    assert counted["explorers"] + counted["widgets"] == len(FIGURES)
 
 
-def test_minutes_count_words_explorers_questions_and_exercises():
-    few = {"words": 900, "explorers": 0, "questions": 0, "exercises": 0}
+@pytest.mark.parametrize(
+    ("call", "name"), [("Playground()", "playground"), ("TransformerWidget()", "transformer")]
+)
+def test_challenges_are_counted(call, name):
+    script = (ROOT / f"book/lnbook/widgets/{name}/challenges.js").read_text("utf-8")
+    number = len(re.findall(r"^    name: ", script, re.M))
+    counted = measures({"cells": [nbformat.v4.new_code_cell(call)]})
+    assert (counted["challenges"], counted["widgets"]) == (number, 0)
+    assert CHALLENGES[call] == number
+
+
+PACED = ("words", "code_lines", "formulas", "tables", "explorers", "widgets", "challenges",
+         "questions", "exercises", "topic_minutes")  # fmt: skip
+
+
+def test_minutes_count_everything_that_takes_time():
+    few = dict.fromkeys(PACED, 0) | {"words": 1000}
     assert minutes(few) == (5, 0)
-    assert minutes(few | {"words": 1800}) == (10, 0)
-    assert minutes(few | {"explorers": 9})[0] > 10
-    assert minutes(few | {"questions": 8})[0] > 5
-    assert minutes(few | {"exercises": 4}) == (5, 20)
+    assert minutes(few | {"words": 2000}) == (10, 0)
+    assert minutes(few | {"code_lines": 60})[0] == 10
+    for name in PACED[2:7]:
+        assert minutes(few | {name: 40})[0] > 10, name
+    assert minutes(few | {"questions": 8}) == (5, 5)
+    assert minutes(few | {"exercises": 4, "topic_minutes": 5}) == (5, 25)
+
+
+def test_what_a_page_folds_is_not_in_its_reading_time():
+    topic = "### A topic\n\nSome words.\n\n$$x$$\n"
+    page = f"# A title\n\n{topic}## Section\n\nOne two.\n\n{topic}## Next\n\nThree."
+    ends = ["## Quiz", "## Exercises\n\n```{exercise-start}\n```\nDo it.", "## Notes\n\nMore."]
+    plain = [nbformat.v4.new_markdown_cell(page), nbformat.v4.new_code_cell("x = 1\n\ny = 2")]
+    quiz = [*plain, *map(nbformat.v4.new_markdown_cell, ends), nbformat.v4.new_code_cell("z = 3")]
+    whole, folded = measures({"cells": plain}), measures({"cells": quiz})
+    assert (whole["words"], whole["formulas"], whole["topics"]) == (15, 2, 0)
+    assert (folded["words"], folded["formulas"], folded["topics"]) == (7, 0, 2)
+    assert whole["code_lines"] == folded["code_lines"] == 2
+    assert (folded["exercises"], whole["topic_minutes"]) == (1, 0)
+    assert folded["topic_minutes"] == pytest.approx(2 * (4 / 200 + 0.25))
 
 
 def test_only_text_is_stored_and_every_cell_ran_in_order(notebook):

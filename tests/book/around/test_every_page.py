@@ -70,21 +70,37 @@ def test_a_button_opens_all_folded_code_and_does_so_on_the_next_page(visit, buil
         assert not v.page.locator(".ln-show-code").first.is_visible()
 
 
-def test_quiz_and_exercises_are_folded_until_they_are_asked_for(browser, built_book):
+def test_quiz_exercises_and_notes_are_folded_until_they_are_asked_for(browser, built_book):
     page = browser.new_page()
     page.goto(f"{built_book.as_uri()}/introduction.html")
     parts = "() => [...document.querySelectorAll('details.ln-part')].map((part) => part.open)"
-    assert page.evaluate(parts) == [False, False]
+    assert page.evaluate(parts) == [False, False, False]
     labels = page.locator("details.ln-part > summary").all_inner_texts()
     assert labels == [f"{page.locator('.ln-question').count()} questions",
-                      f"{page.locator('.exercise').count()} exercises"]  # fmt: skip
+                      f"{page.locator('.exercise').count()} exercises",
+                      "Sources and details"]  # fmt: skip
     page.locator(".ln-question").first.wait_for(state="hidden")
     page.evaluate("location.hash = '#quiz'")
     page.locator(".ln-question").first.wait_for(state="visible")
-    assert page.evaluate(parts) == [True, False]
+    assert page.evaluate(parts) == [True, False, False]
     inside = page.locator(".exercise").last.get_attribute("id")
     page.goto(f"{built_book.as_uri()}/introduction.html#{inside}")
     page.reload()
     page.wait_for_function("() => document.querySelector('.ln-part .exercise').checkVisibility()")
-    assert page.evaluate(parts) == [False, True]
+    assert page.evaluate(parts) == [False, True, False]
+    page.close()
+
+
+def test_a_section_of_the_third_level_is_folded_under_its_heading(browser, built_book):
+    page = browser.new_page()
+    page.goto(f"{built_book.as_uri()}/rms_norm.html")
+    topic = page.locator("section:has(> details.ln-topic)").first
+    heading, text = topic.locator("summary > h3"), topic.locator("details > p").first
+    assert heading.is_visible()
+    assert not text.is_visible()
+    heading.click()
+    assert text.is_visible()
+    page.goto(f"{built_book.as_uri()}/rms_norm.html#{topic.get_attribute('id')}")
+    page.reload()
+    text.wait_for(state="visible")
     page.close()

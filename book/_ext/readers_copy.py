@@ -23,7 +23,7 @@ import unicodedata
 from importlib.metadata import version
 from pathlib import Path
 
-from reading_time import measures, minutes
+from reading_time import measures, minutes_text
 from setup_cell import CELL, DISTRIBUTIONS, FOLDED, setup_cell, sources_in_repository
 
 from lnbook.classroom import chapters
@@ -169,7 +169,7 @@ class Translator:
         text = EQUATION.sub(lambda m: f"\\tag{{{self.equations[m[1]]}}}\n$$", text)
         text = re.sub(r"\{eq\}`([\w-]+)`", lambda m: f"({self.equations[m[1]]})", text)
         text = re.sub(r"\{cite:([pt])\}`([^`]+)`", self.citation, text)
-        text = re.sub(r"\{minutes\}`(\w+)`", lambda m: f"{self.minutes(m[1])} min", text)
+        text = re.sub(r"\{minutes\}`(\w+)`", lambda m: self.minutes(m[1]), text)
         text = re.sub(r"\{term\}`([^`<]+?)(?: <[^>]*>)?`", r"\1", text)
         text = re.sub(r"\{doc\}`(\w+)`", self.page_link, text)
         text = SAME_PAGE_LINK.sub(
@@ -178,9 +178,9 @@ class Translator:
         return LINK.sub(self.link, text).strip()
 
     def minutes(self, name):
-        """Return the reading time of a chapter in minutes."""
+        """Return the reading time of a chapter, with its unit."""
         stored = json.loads((self.folder / f"{name}.ipynb").read_text("utf-8"))
-        return minutes(measures(stored))[0]
+        return minutes_text(measures(stored))
 
     def citation(self, match):
         """Return the authors and the year of a citation, linked to the paper."""

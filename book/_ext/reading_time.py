@@ -113,3 +113,9 @@ def minutes(counted):
     folded = sum(counted[name] * PACE[name] for name in ("questions", "exercises"))
     folded += counted["topic_minutes"]
     return tuple(max(5, 5 * round(m / 5)) if m else 0 for m in (time(counted), folded))
+
+
+def minutes_text(counted):
+    """Return the minutes for the main line and, after a plus sign, for what is folded."""
+    reading, folded = minutes(counted)
+    return f"{reading} + {folded} min" if folded else f"{reading} min"

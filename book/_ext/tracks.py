@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 from docutils import nodes
-from reading_time import measures, minutes
+from reading_time import measures, minutes, minutes_text
 from sphinx.util.docutils import SphinxRole
 
 SHOW_CODE = '<button type="button" class="ln-show-code" aria-pressed="false">Show all code</button>'
@@ -82,7 +82,7 @@ def add_line(app, pagename, templatename, context, doctree):
 
 
 class MinutesRole(SphinxRole):
-    """The minutes that a chapter takes without what is folded."""
+    """The minutes that a chapter takes, and those of what it folds."""
 
     def run(self):
         """Insert the minutes, and note that the page depends on the chapter."""
@@ -92,8 +92,8 @@ class MinutesRole(SphinxRole):
             message = self.inliner.reporter.error(text, line=self.lineno)
             return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
         self.env.note_dependency(str(source))
-        reading, _ = minutes(measures(json.loads(source.read_text("utf-8"))))
-        return [nodes.inline(self.rawtext, f"{reading} min", classes=["ln-minutes"])], []
+        text = minutes_text(measures(json.loads(source.read_text("utf-8"))))
+        return [nodes.inline(self.rawtext, text, classes=["ln-minutes"])], []
 
 
 def setup(app):

@@ -140,10 +140,22 @@
     setTimeout(() => sizes.disconnect(), SETTLED);
   }
   window.lnKeepInView = keepInView; // search/words.js, which only some pages load, needs it, too
+  /* Opens what a target is in, and the target itself if it is folded; tells whether it was shut. */
+  function openFolds(target) {
+    const own = target.querySelector(":scope > details.ln-part");
+    if (own) own.open = true;
+    let shut = false;
+    for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+      shut ||= !fold.open;
+      fold.open = true;
+    }
+    return shut;
+  }
   function goToPart() {
     const part = lnAddress.first(), values = lnAddress.read().get(part);
     const target = values?.size && document.getElementById(part);
     if (!target) return;
+    openFolds(target);
     keepInView(target, { behavior: "instant" });
   }
 
@@ -214,13 +226,7 @@
       if (!target) return;
       // Where a section was before it moved to another page, a link leads to it.
       if (target.matches(".ln-moved")) location.replace(target.nextElementSibling.href);
-      const own = target.querySelector(":scope > details.ln-part");
-      if (own) own.open = true;
-      for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
-        if (fold.open) continue;
-        fold.open = true;
-        target.scrollIntoView({ behavior: "instant" });
-      }
+      if (openFolds(target)) target.scrollIntoView({ behavior: "instant" });
     };
     addEventListener("hashchange", unfold);
     unfold();

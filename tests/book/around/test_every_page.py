@@ -103,4 +103,6 @@ def test_a_section_of_the_third_level_is_folded_under_its_heading(browser, built
     page.goto(f"{built_book.as_uri()}/rms_norm.html#{topic.get_attribute('id')}")
     page.reload()
     text.wait_for(state="visible")
+    page.goto(f"{built_book.as_uri()}/pre_norm_post_norm.html#explorer-4&kind=post-norm")
+    page.locator("#explorer-4").wait_for(state="visible")  # it is in a folded section
     page.close()

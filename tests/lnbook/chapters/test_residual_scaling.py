@@ -149,3 +149,8 @@ def test_the_map_of_the_losses_and_its_sentence_are_of_each_scheme():
     text = trained.describe(known)
     assert "no norm 2.25, post-norm 2.26, pre-norm 2.27" in text
     assert text.endswith("unigram entropy: post-norm in 3.")
+    title = "Lowest loss after 600 updates: "
+    assert trained.lowest_loss(known) == f"{title}no norm, 2.25 nats"
+    equal = _trained("deepnorm", 1e-4, 0, (2.246, 2.246))  # 2.25 after rounding
+    both = trained.ResidualSchemeRuns(records + equal)
+    assert trained.lowest_loss(both) == f"{title}no norm and DeepNorm, 2.25 nats"

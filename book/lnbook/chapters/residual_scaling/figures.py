@@ -7,6 +7,7 @@ from lnbook.chapters.residual_scaling.trained import (
     ORDER,
     TRAINED,
     ResidualSchemeRuns,
+    lowest_loss,
     stuck,
 )
 
@@ -18,6 +19,7 @@ __all__ = [
     "SCHEMES",
     "TRAINED",
     "ResidualSchemeRuns",
+    "lowest_loss",
     "output_shares",
     "profile",
     "stuck",

@@ -93,6 +93,18 @@ def describe(runs: ResidualSchemeRuns) -> str:
     )
 
 
+def lowest_loss(runs: ResidualSchemeRuns) -> str:
+    """Say which schemes have the lowest mean loss in nats, rounded to two digits, for a title.
+
+    Args:
+        runs: The runs.
+    """
+    best = {name: round(runs.best(key)[0], 2) for key, name in LABELS.items()}
+    lowest = min(best.values())
+    names = " and ".join(name for name, loss in best.items() if loss == lowest)
+    return f"Lowest loss after 600 updates: {names}, {lowest:.2f} nats"
+
+
 TRAINED = Picture(
     draw,
     describe,

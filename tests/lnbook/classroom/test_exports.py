@@ -71,9 +71,7 @@ def test_every_answer_has_a_feedback_and_one_is_right(moodle):
 
 
 def test_moodle_takes_a_number_for_right_where_the_page_does(moodle):
-    every = [
-        q for every_quiz in quizzes.quizzes().values() for q in every_quiz if q.kind == "number"
-    ]
+    every = [q for of in quizzes.quizzes().values() for q in of if q.kind == "number"]
     exported = [q for q in moodle if q.get("type") == "numerical"]
     for question, exported_question in zip(every, exported, strict=True):
         right = exported_question.find("answer[@fraction='100']")
@@ -90,13 +88,10 @@ def test_signs_of_a_text_survive_xml_and_html():
     quizzes._question(root, question)
     (element,) = ET.fromstring(ET.tostring(root))
     back = element.findtext("questiontext/text")
-    assert html.unescape(re.sub(r"</?(p|em|code)>", "", back)) == text.replace("`", "").replace(
-        "*not*", "not"
-    )
-    assert [a.findtext("text") for a in element.findall("answer")] == [
-        "&lt;b&gt;",
-        "<code>&lt;/p&gt;</code>",
-    ]
+    plain = text.replace("`", "").replace("*not*", "not")
+    assert html.unescape(re.sub(r"</?(p|em|code)>", "", back)) == plain
+    answers = [a.findtext("text") for a in element.findall("answer")]
+    assert answers == ["&lt;b&gt;", "<code>&lt;/p&gt;</code>"]
 
 
 def test_an_order_offers_the_orders_whose_misconception_the_book_names():
@@ -107,9 +102,6 @@ def test_an_order_offers_the_orders_whose_misconception_the_book_names():
     assert options["one → two → three"] == (True, "Count.")
     assert options["two → one → three"] == (False, "Two is more than one.")
     assert options["three → two → one"] == (False, "Count again.")
-
-
-# Markdown, read by a Markdown parser.
 
 
 @pytest.mark.parametrize(
@@ -169,9 +161,7 @@ def test_the_back_of_a_card_has_formulas_for_anki_and_no_mark_of_the_book():
     for back in backs.values():
         assert not re.search(r"\$|\{\w|`", back.replace(r"\mathbf{", "").replace(r"\mathbb{", ""))
         assert back.count(r"\(") == back.count(r"\)")
-        assert (
-            ET.fromstring(f"<p>{back}</p>") is not None
-        )  # every tag is closed, every sign written
+        ET.fromstring(f"<p>{back}</p>")  # every tag is closed, every sign written
     assert r"\(\lambda / \|W\|^2\)" in backs["effective-learning-rate"]
     assert "Ioffe and Szegedy (2015)" in backs["covariate-shift"]
     assert "(Zhang and Sennrich 2019)" in backs["rms-normalization"]

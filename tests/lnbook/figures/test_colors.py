@@ -30,25 +30,20 @@ def contrast(one, other):
 # What is left of red, green and blue without one kind of cone: Machado et al. (2009).
 EYES = {
     "all cones": np.eye(3),
-    "protanopia": np.array(
-        [
-            [0.152286, 1.052583, -0.204868],
-            [0.114503, 0.786281, 0.099216],
-            [-0.003882, -0.048116, 1.051998],
-        ]
-    ),
-    "deuteranopia": np.array(
-        [
-            [0.367322, 0.860646, -0.227968],
-            [0.280085, 0.672501, 0.047413],
-            [-0.011820, 0.042940, 0.968881],
-        ]
-    ),
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
 }
 
 
 def oklab(color, eyes="all cones"):
-    cones = np.clip(EYES[eyes] @ linear(color), 0, 1)
     lms = [
         [0.4122214708, 0.5363325363, 0.0514459929],
         [0.2119034982, 0.6806995451, 0.1073969566],
@@ -59,7 +54,7 @@ def oklab(color, eyes="all cones"):
         [1.9779984951, -2.4285922050, 0.4505937099],
         [0.0259040371, 0.7827717662, -0.8086757660],
     ]
-    return lab @ np.cbrt(lms @ cones)
+    return lab @ np.cbrt(lms @ np.clip(EYES[eyes] @ linear(color), 0, 1))  # fmt: skip
 
 
 def apart(one, other, eyes="all cones"):
@@ -67,27 +62,14 @@ def apart(one, other, eyes="all cones"):
     return np.linalg.norm(oklab(one, eyes) - oklab(other, eyes))
 
 
-@pytest.mark.parametrize("thing", COLORS)
 @pytest.mark.parametrize("theme", THEMES)
-def test_every_color_can_be_read_as_text_on_its_card(theme, thing):
-    things, card, _ = THEMES[theme]
-    assert contrast(things[thing], card) >= 4.5
-
-
-@pytest.mark.parametrize("thing", ["positive", "negative"])
-@pytest.mark.parametrize("theme", THEMES)
-def test_a_number_can_be_read_in_the_fullest_cell_of_a_heat_map(theme, thing):
+def test_colors_can_be_read_on_their_card_and_in_the_fullest_cell_of_a_heat_map(theme):
     things, card, number = THEMES[theme]
-    assert contrast(colors.mix(things[thing], card, colors.HEAT), number) >= 4.5
-
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_no_two_things_have_one_color(theme):
-    things = THEMES[theme][0]
-    close = {
-        pair for pair in itertools.combinations(things, 2) if apart(*map(things.get, pair)) < 0.035
-    }
-    assert not close
+    assert [name for name, color in things.items() if contrast(color, card) < 4.5] == []
+    for name in ("positive", "negative"):
+        assert contrast(colors.mix(things[name], card, colors.HEAT), number) >= 4.5
+    pairs = itertools.combinations(things, 2)
+    assert [pair for pair in pairs if apart(*map(things.get, pair)) < 0.035] == []
 
 
 #: What stands in one figure, and must be told apart where the eye is all that one has.
@@ -142,9 +124,6 @@ def test_looks_that_stand_together_have_colors_of_the_module_and_differ(rows):
         (a,), (b,) = (words(row, COLORS.values()) for row in (one, other))
         distance = min(apart(a, b, eyes) for eyes in EYES)
         assert distance >= 0.06 or words(one, STYLES) != words(other, STYLES), (one, other)
-
-
-# One module owns them.
 
 
 def test_a_dark_page_has_another_color_for_each_and_for_its_faded_form():

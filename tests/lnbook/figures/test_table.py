@@ -33,19 +33,13 @@ def test_several_verdicts_stand_each_under_what_is_judged():
         "Two.",
     )
     assert columns(table) == ["Claim", "Points", "Updates: fewer?"]
-    assert row(table, 0) == [
-        f"+7<br>{badge('fails', FAILS)}",
-        f"80%<br>{badge('holds', HOLDS)}",
-    ]
+    assert row(table, 0) == [f"+7<br>{badge('fails', FAILS)}", f"80%<br>{badge('holds', HOLDS)}"]
     assert row(table, 1) == ["not recorded", f"30%<br>{badge('mixed', OPEN)}"]
     assert 'data-column="Updates: fewer"' in table.to_html()  # before the cell, on a phone
     assert repr(table).splitlines()[1] == "claim   points        verdict          updates  fewer?"
 
 
 def test_verdicts_that_stand_before_their_numbers_stay_columns():
-    table = Table(
-        ["rate", "lower loss", "nats", "lower error", "points"],
-        [["0.1", HOLDS, "-0.2", OPEN, "+1"]],
-        "Before.",
-    )
+    names = ["rate", "lower loss", "nats", "lower error", "points"]
+    table = Table(names, [["0.1", HOLDS, "-0.2", OPEN, "+1"]], "Before.")
     assert columns(table) == [name.capitalize() for name in table.columns]

@@ -60,10 +60,6 @@ def test_a_book_gets_html_and_a_notebook_a_widget(make, monkeypatch):
     bare = make()._repr_mimebundle_()
     assert set(bare) == {"text/plain"}
     assert "pip install ipywidgets" in bare["text/plain"]
-
-
-@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
-def test_no_two_elements_share_an_id(make):
     ids = re.findall(r' id="([^"]*)"', "".join(make().to_html() for _ in range(3)))
     assert len(set(ids)) == len(ids)
 

@@ -37,18 +37,6 @@ STEPS = order(
 )
 
 
-# Judging.
-
-
-def test_choose_judges_each_option_by_its_own_explanation():
-    assert [MEANS.judge(i) for i in range(3)] == [
-        (False, "One mean over the table would mix examples."),  # its own "No." is dropped
-        (True, "One for each example, if x < 2 & y."),
-        (False, "That is batch norm."),
-    ]
-    assert MEANS.judge(None) is None
-
-
 @pytest.mark.parametrize(
     ("text", "right", "why"),
     [
@@ -64,11 +52,6 @@ def test_choose_judges_each_option_by_its_own_explanation():
 )
 def test_number_judges_within_its_tolerance_and_knows_the_wrong_ones(text, right, why):
     assert LAST.judge(text) == (right, why)
-
-
-@pytest.mark.parametrize("text", ["", "1/0", "1 2", "inf", "ms"])
-def test_what_is_no_number_is_not_judged(text):
-    assert LAST.judge(text) is None
 
 
 @pytest.mark.parametrize(
@@ -91,26 +74,21 @@ def test_what_is_no_number_is_not_judged(text):
         ("1,23,456", []),
         ("٣", []),
         ("nan", []),
+        ("inf", []),
+        ("1/0", []),
+        ("1 2", []),
+        ("", []),
     ],
 )
 def test_numbers_are_read_as_people_type_them(text, numbers_read):
     assert readings(text, "s") == numbers_read
 
 
-def test_order_judges_every_order():
-    assert STEPS.judge([0, 1, 2]) == (True, "1/4 < 1/2 < 1.")
-    assert STEPS.judge([2, 1, 0]) == (False, "You began with the largest.")
-    assert STEPS.judge([1, 0, 2]) == (False, "Compare two at a time.")
-
-
 @pytest.mark.parametrize("count", range(2, 8))
 def test_order_starts_with_no_item_in_its_place_and_the_same_at_every_build(count):
     for text in "abcdefgh":
-        starts = {
-            order(text, [f"item {i}" for i in range(count)], why=".", otherwise=".").start
-            for _ in range(3)
-        }
-        (start,) = starts
+        made = [order(text, [*map(str, range(count))], why=".", otherwise=".") for _ in range(2)]
+        (start,) = {one.start for one in made}
         assert sorted(start) == list(range(count))
         assert all(i != place for i, place in enumerate(start))
 
@@ -136,9 +114,8 @@ def test_html_of_a_number_says_the_answer_and_every_misconception_behind_one_sum
         "1.333? That is the ratio of the variances.1.17? Rounded too early."
         "Another number? Subtract the mean first."
     ]
-    (question,) = (a for tag, a, _ in page.elements if tag == "li")
-    assert (float(question["data-answer"]), float(question["data-within"])) == (1.155, 0.01)
-    assert question["data-unit"] == "ms"
+    wanted = {"data-answer": "1.155", "data-within": "0.01", "data-unit": "ms"}
+    assert len(page.find("li", **wanted)) == 1
 
 
 @pytest.mark.parametrize(
@@ -188,8 +165,7 @@ def test_a_question_has_the_same_key_until_it_changes():
         choose("Which one?", options, right="a"),
         choose("Which?", options, right="b"),
         choose("Which?", {"a": "First.", "c": "Second."}, right="a"),
-        number("Which?", 1, why=".", otherwise="."),
-        number("Which?", 2, why=".", otherwise="."),
+        *(number("Which?", answer, why=".", otherwise=".") for answer in (1, 2)),
         order("Which?", ["a", "b"], why=".", otherwise="."),
     ]
     assert keys(first) == keys(same)
@@ -250,6 +226,7 @@ def test_live_number_is_judged_and_no_number_gets_a_sentence():
 def test_live_order_is_moved_by_buttons_and_the_moved_item_stays_selected():
     page = Live(STEPS)
     (listed,) = page.find(ipywidgets.Select)
+    assert STEPS.judge([2, 1, 0]) == (False, "You began with the largest.")
     assert page.check() == "✗ Not yet. Compare two at a time."
     for place, item in enumerate(range(3)):
         listed.index = [value for _, value in listed.options].index(item)
@@ -264,13 +241,8 @@ def test_live_order_is_moved_by_buttons_and_the_moved_item_stays_selected():
 
 def test_the_nearest_wrong_number_explains():
     close = number("?", 0, within=1, why="0.", wrong={2: "Two.", 3: "Three."}, otherwise="Neither.")
-    assert [close.judge(x) for x in ("1", "2.4", "2.6", "4", "4.1")] == [
-        (True, "0."),
-        (False, "Two."),
-        (False, "Three."),
-        (False, "Three."),
-        (False, "Neither."),
-    ]
+    reasons = [close.judge(x)[1] for x in ("1", "2.4", "2.6", "4", "4.1")]
+    assert reasons == ["0.", "Two.", "Three.", "Three.", "Neither."]
 
 
 def test_long_texts_are_wrapped():

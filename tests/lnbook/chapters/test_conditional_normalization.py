@@ -10,12 +10,6 @@ from torch.nn import functional as F
 from lnbook.chapters.conditional_normalization import first_updates
 from lnbook.chapters.conditional_normalization.network import Network, initial
 
-STATES = list(
-    itertools.product(
-        first_updates.ZEROS.values(), first_updates.GATES.values(), first_updates.OFFSETS.values()
-    )
-)
-
 
 def of_pytorch(network, p, x, condition):
     """The same network, written with PyTorch's functions."""
@@ -67,19 +61,17 @@ def test_training_is_that_of_pytorchs_adam():
         optimizer.step()
 
 
-@pytest.mark.parametrize(("zero", "gate", "offset"), STATES)
-def test_the_condition_is_used_unless_two_factors_are_zero(zero, gate, offset):
+@pytest.mark.parametrize("offset", first_updates.OFFSETS.values())
+@pytest.mark.parametrize("gate", first_updates.GATES.values())
+@pytest.mark.parametrize("zero", first_updates.ZEROS.values())
+def test_the_condition_is_used_unless_two_factors_are_zero_and_lines_are_norms(zero, gate, offset):
     training = first_updates.train(zero, gate, offset)
     used = training.loss_with_other_condition > training.loss * 1.01
     assert used == (zero != "both" and (zero == "none" or not gate or bool(offset)))
     text = first_updates.describe(zero, gate, offset)
     assert used == ("of another class" in text)
     assert used or "never" in text
-
-
-@pytest.mark.parametrize(("zero", "gate", "offset"), STATES)
-def test_lines_are_the_norms_and_zeros_lie_in_their_band(zero, gate, offset):
-    training, figure = (f(zero, gate, offset) for f in (first_updates.train, first_updates.draw))
+    figure = first_updates.draw(zero, gate, offset)
     band, *lines = figure.data
     assert len(lines) == len(training.norms) == (5 if gate else 4)
     by_label = {label: name for name, (label, *_) in first_updates.PARTS.items()}

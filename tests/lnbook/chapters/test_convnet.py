@@ -1,11 +1,80 @@
-"""What is drawn and said is what was recorded."""
+"""Curves, sentences and tables, on synthetic records and those of the book."""
+
+import functools
+from statistics import fmean
 
 import numpy as np
 import pytest
 
-from lnbook.chapters.convnet import border, runs
+from lnbook.chapters.convnet import border, curves, runs, tables
 from lnlab import comparison
 from lnlab import records as record
+from lnlab.experiments.convnet.results import TASK
+from tests.cases import oracle, toy_records
+from tests.cases.drawn import check_band, lines
+from tests.cases.oracle import parsed
+
+CASES = ("better", "worse", "later")
+MAPS = {"norm": "none", "data": "mnist", "cut": 0, "maps": True}
+
+
+@functools.cache
+def records(case):
+    return [*toy_records.of_arms(case, "convnet")]
+
+
+@functools.cache
+def known(case):
+    maps = {"settings": MAPS | {"batch_size": 64, "epochs": 10}}
+    return runs.ConvnetRuns([*records(case), maps])
+
+
+def arm(case, name):
+    return oracle.arm(records(case), "convnet", name, "main")
+
+
+@pytest.mark.parametrize("axis", ["updates", "seconds"])
+@pytest.mark.parametrize("other", ["layer", "group"])
+@pytest.mark.parametrize("case", CASES)
+def test_curves_are_means_with_the_range_of_the_seeds_and_the_lowest_is_said(case, other, axis):
+    (figure,) = curves.draw_curves(known(case), TASK, other, axis)
+    text = curves.describe_curves(known(case), TASK, other, axis)
+    wanted, labels = [], []
+    for name, (label, *_) in curves.ARMS.items():
+        if name not in ("none", "batch", other):
+            assert label not in lines(figure)
+            continue
+        of = arm(case, name)
+        rows = [[100 * v for v in oracle.score(of[s])] for s in sorted(of)]
+        where = {"updates": oracle.updates, "seconds": oracle.seconds}[axis]
+        places = [fmean(column) for column in zip(*(where(of[s]) for s in of), strict=True)]
+        check_band(lines(figure)[label], places, rows)
+        means = [fmean(column) for column in zip(*rows, strict=True)]
+        best = means.index(min(means))
+        wanted += [means[best], places[best]]
+        labels.append(label)
+        assert figure.layout.yaxis.range[0] <= min(map(min, rows))
+    assert figure.layout.xaxis.range[1] >= max(wanted[1::2])
+    result = parsed(text)
+    np.testing.assert_allclose(result[::2], wanted[::2], atol=0.051)
+    np.testing.assert_allclose(result[1::2], wanted[1::2], atol=0.51)
+    assert [label in part for label, part in zip(labels, text.split("; "), strict=True)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_table_of_norms_has_rates_and_errors_at_the_end(case):
+    table = tables.norm_table(known(case), TASK)
+    for (name, label), row in zip(tables.LABELS.items(), table.rows, strict=True):
+        of = arm(case, name)
+        rate = next(iter(of.values()))["settings"]["learning_rate"]
+        assert row[:2] == [label, f"{rate:g}*"]  # of two
+        errors = [100 * fmean(oracle.numbers(run, "test_error")[-3:]) for run in of.values()]
+        assert parsed(row[-1]) == [pytest.approx(fmean(errors), abs=0.051)]
+
+
+def test_only_runs_of_the_usual_settings_are_compared():
+    default_runs = [run for run in records("better") if oracle.has_default_settings(run)]
+    assert known("better").compared == default_runs != records("better")
 
 
 @pytest.fixture(scope="module")

@@ -109,13 +109,10 @@ def test_eq_13_misses_something_under_layer_norm_alone(norm, family):
     assert (gap > 0.5) == (norm == "layer")
     text = matrix.describe_matrix(norm, family, "exact")
     assert (f"misses {gap:.0%}" in text) == (norm == "layer")
-
-
-def test_the_share_of_the_diagonal_blocks_is_theirs():
-    pair = [figures.matrix("layer", "gaussian", kind) for kind in ("exact", "paper")]
-    exact, paper = ([F[k : k + 6, k : k + 6] for k in (0, 6, 12)] for F in pair)
-    gap = np.linalg.norm(np.subtract(exact, paper)) / np.linalg.norm(exact)
-    assert matrix.relative_error("layer", "gaussian", diagonal_blocks=True) == pytest.approx(gap)
+    if (norm, family) == ("layer", "gaussian"):
+        exact, paper = ([F[k : k + 6, k : k + 6] for k in (0, 6, 12)] for F in (exact, paper))
+        gap = np.linalg.norm(np.subtract(exact, paper)) / np.linalg.norm(exact)
+        assert matrix.relative_error(norm, family, diagonal_blocks=True) == pytest.approx(gap)
 
 
 @pytest.mark.parametrize("kind", figures.MATRICES.values())

@@ -17,9 +17,6 @@ def y_of(figure):
     return [np.array(trace.y, dtype=float) for trace in figure.data]
 
 
-# Steps.
-
-
 @pytest.mark.parametrize("shift", [-6.0, 0.0, 2.5])
 @pytest.mark.parametrize("scale", [0.25, 1.0, 2.0])
 def test_the_last_step_is_layer_norm_whatever_shift_and_scale(shift, scale):
@@ -33,9 +30,6 @@ def test_the_last_step_is_layer_norm_whatever_shift_and_scale(shift, scale):
     )
 
 
-# Who computes what.
-
-
 @pytest.mark.parametrize("recipe", numerics.RECIPES, ids=lambda recipe: recipe.name)
 def test_every_recipe_can_be_set_with_the_switches(recipe):
     assert recipe.eps in figures.EPS
@@ -44,9 +38,6 @@ def test_every_recipe_can_be_set_with_the_switches(recipe):
         assert recipe.name in text
     text = figures.describe_variant("1, 0, 0, 0", "features", 1, "inside", 1e-3)
     assert not any(one.name in text for one in numerics.RECIPES)
-
-
-# Floats.
 
 
 def test_a_failure_is_infinite_and_nothing_to_measure_is_nan():
@@ -64,11 +55,3 @@ def test_the_curve_is_cut_only_where_it_cannot_be_drawn():
             assert shown == pytest.approx(expected, nan_ok=True)
     right = next(trace for trace in outputs.data if trace.name == "shifted")
     np.testing.assert_allclose(right.y, right.x, atol=1e-5)
-
-
-def test_the_table_of_recipes_says_formula_and_numbers():
-    rows = {row[0]: row[2:] for row in figures.recipes().rows}
-    assert rows["the paper"] == ["σ", "±1.00000", "1.7321"]
-    assert rows["Keras"] == ["√(σ²\u00a0+\u00a01e−3)", "±0.73996", "1.7275"]
-    assert rows["the Annotated Transformer"] == ["s\u00a0+\u00a01e−6", "±0.70709", "1.5000"]
-    assert rows["TensorFlow 1"][0] == "√(σ²\u00a0+\u00a01e−12), of the sample"

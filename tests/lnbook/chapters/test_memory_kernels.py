@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from lnbook.chapters.memory_kernels import compiled, figures
 
@@ -10,50 +11,27 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 WIDTH, TOKENS = 64, 24
 
 
-def counted(norm, way, dtype):
-    """The bytes per token that autograd saves."""
+@pytest.mark.parametrize("dtype", figures.DTYPES)
+def test_the_figure_has_the_bytes_that_autograd_saves(dtype):
     x = torch.randn(TOKENS, WIDTH).to(DTYPES[dtype]).requires_grad_()
-    gain, bias = nn.Parameter(torch.ones(WIDTH)), nn.Parameter(torch.zeros(WIDTH))
-    if way == "one kernel":  # with float32 gains a CPU keeps float32 statistics, as a GPU does
-        return compiled.saved_bytes(nn.LayerNorm(WIDTH), x) / TOKENS
-    if norm == "LayerNorm":
-        return compiled.saved_bytes(lambda x: compiled.layer_norm(x, gain, bias), x) / TOKENS
+    gain, bias = (nn.Parameter(torch.ones(WIDTH)) for _ in range(2))
     same = nn.Parameter(gain.to(x.dtype))
-    return compiled.saved_bytes(lambda x: compiled.rms_norm(x, same), x) / TOKENS
+    # With float32 gains a CPU keeps float32 statistics, as a GPU does.
+    norm, linear = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH).to(x.dtype)
 
+    def recomputed(x):
+        return checkpoint(lambda x: linear(norm(x)), x, use_reentrant=False)
 
-@pytest.mark.parametrize("dtype", figures.DTYPES)
-@pytest.mark.parametrize(
-    ("norm", "way"),
-    [("LayerNorm", "by hand"), ("RMSNorm", "by hand"), ("LayerNorm", "one kernel")],
-)
-def test_the_figure_has_the_bytes_that_autograd_saves(norm, way, dtype):
-    assert figures.bytes_per_token(norm, dtype, WIDTH)[way][0] == counted(norm, way, dtype)
+    def counted(function):
+        return compiled.saved_bytes(function, x) / TOKENS
 
-
-@pytest.mark.parametrize("dtype", figures.DTYPES)
-def test_a_linear_layer_keeps_the_output_of_the_norm(dtype):
-    norm, linear = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH).to(DTYPES[dtype])
-    x = torch.randn(TOKENS, WIDTH).to(DTYPES[dtype]).requires_grad_()
-    both = compiled.saved_bytes(lambda x: linear(norm(x)), x) / TOKENS
-    assert sum(figures.bytes_per_token("LayerNorm", dtype, WIDTH)["one kernel"]) == both
-
-
-def test_a_fused_rms_norm_keeps_its_input_and_one_statistic():
-    assert figures.bytes_per_token("RMSNorm", "bfloat16", WIDTH)["one kernel"][0] == 2 * WIDTH + 4
-
-
-def test_recomputing_a_norm_and_a_linear_layer_keeps_one_array():
-    norm, linear = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
-    x = torch.randn(TOKENS, WIDTH).requires_grad_()
-    one = compiled.saved_bytes(
-        lambda x: torch.utils.checkpoint.checkpoint(
-            lambda x: linear(norm(x)), x, use_reentrant=False
-        ),
-        x,
-    )
-    recompute = figures.WAYS[3]
-    assert sum(figures.bytes_per_token("LayerNorm", "float32", WIDTH)[recompute]) == one / TOKENS
+    layer, rms = (figures.bytes_per_token(name, dtype, WIDTH) for name in figures.NORMS)
+    assert layer["by hand"][0] == counted(lambda x: compiled.layer_norm(x, gain, bias))
+    assert rms["by hand"][0] == counted(lambda x: compiled.rms_norm(x, same))
+    assert layer["one kernel"][0] == counted(norm)
+    assert rms["one kernel"][0] == figures.DTYPES[dtype] * WIDTH + 4  # its input, one statistic
+    assert sum(layer["one kernel"]) == counted(lambda x: linear(norm(x)))
+    assert sum(layer[figures.WAYS[3]]) == counted(recomputed)
 
 
 @pytest.mark.parametrize(

@@ -69,16 +69,21 @@ def test_the_cloud_is_that_of_seed_0_at_the_point(records, runs, place):
         assert set(drawn) == {"examples", "average example"}
 
 
-def test_the_lines_are_the_means_of_the_seeds_and_the_cursor_is_at_the_point(records, runs):
+def test_lines_and_sentence_have_the_means_of_the_seeds_and_the_cursor_is_at_the_point(
+    records, runs
+):
     _, misses = noise.draw_statistics(runs, 1, ("batch", 2))
-    drawn = traces(misses)
-    for label, name in (
-        ("same example, other batch", "moves_2"),
-        ("batch mean", "miss_2"),
-        ("running mean", "kept_miss_2"),
+    drawn, text = traces(misses), noise.describe_statistics(runs, 2, ("batch", 2))
+    assert text.startswith("After 1 epoch:")
+    for label, name, said in (
+        ("same example, other batch", "moves_2", "change by"),
+        ("batch mean", "miss_2", "off by"),
+        ("running mean", "kept_miss_2", "running mean by"),
     ):
         mean = np.mean([of(records, "batch", seed, name) for seed in (0, 1)], axis=0)
         np.testing.assert_allclose(drawn[label].y, mean, atol=6e-4)
+        assert f"{said} {mean[2]:.2f}" in text
+    assert "change by 0.00" in noise.describe_statistics(runs, 0, ("layer", 2))
     assert misses.layout.shapes[0].x0 == EPOCHS[1]
     assert list(traces(noise.draw_statistics(runs, 1, ("layer", 1))[1])) == [
         "same example, other batch"
@@ -99,14 +104,10 @@ def test_the_mismatch_is_drawn_and_said_for_each_kind_of_statistics(records, run
         assert f"{label} {mean[-1]:.3f} nats and {100 * wrong[-1]:.2f}%" in text
 
 
-def points(epoch, nll, error):
-    return [{"epoch": epoch, "train_nll": n, "test_error": e} for n, e in zip(nll, error)]  # noqa: B905
-
-
 def test_the_race_draws_the_mean_of_the_seeds_in_a_band_from_low_to_high():
     results = [
-        {"layer": points(0.0, [2.3, 2.5], [0.9, 0.8])},
-        {"layer": points(1.0, [0.5, 0.7], [0.1, 0.2])},
+        {"layer": [{"epoch": epoch, "train_nll": a, "test_error": b} for a, b in seeds]}
+        for epoch, seeds in ((0.0, [(2.3, 0.9), (2.5, 0.8)]), (1.0, [(0.5, 0.1), (0.7, 0.2)]))
     ]
     nll, error = noise.draw_side_by_side(results, batch_size=4)
     drawn = traces(error)
@@ -118,15 +119,3 @@ def test_the_race_draws_the_mean_of_the_seeds_in_a_band_from_low_to_high():
     text = noise.describe_side_by_side(results, batch_size=4)
     assert text == "After 1 epoch, 2 seeds: layer norm 0.600 nats, 15.0% test error."
     assert "Press Start" in noise.describe_side_by_side([], batch_size=4)
-
-
-def test_the_sentence_says_the_means_at_the_point(records, runs):
-    text = noise.describe_statistics(runs, 2, ("batch", 1))
-    miss, running, moves = (
-        np.mean([of(records, "batch", seed, name)[2] for seed in (0, 1)])
-        for name in ("miss_1", "kept_miss_1", "moves_1")
-    )
-    assert text.startswith("After 1 epoch:")
-    for value in (f"off by {miss:.2f}", f"running mean by {running:.2f}", f"change by {moves:.2f}"):
-        assert value in text
-    assert "change by 0.00" in noise.describe_statistics(runs, 0, ("layer", 2))

@@ -1,9 +1,12 @@
-"""What is drawn and said is what was recorded."""
+"""Pre-norm and post-norm: figures, sentences and verdicts, on random records, computed again."""
 
 import base64
 import gzip
+import itertools
 import json
+import math
 import re
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -11,9 +14,11 @@ import pytest
 from lnbook.chapters.pre_norm_post_norm import (
     ablation,
     claims,
+    first_gradients,
     live,
     residual_stream,
     runs,
+    stream,
     trained,
 )
 from lnbook.diagrams import residual_streams
@@ -24,45 +29,334 @@ from lnlab.experiments.transformer.baselines import baselines
 from lnlab.experiments.transformer.live import short_run
 from lnlab.experiments.transformer.run import TransformerRun
 from lnlab.training import train
+from tests.cases.drawn import check_band, check_inside, lines
+from tests.cases.oracle import parsed
+from tests.cases.protocol import Answer, holm, key, outcome
+
+SEEDS = (2, 0, 1)
+DEPTHS = (2, 6, 12, 24)
+EPOCHS = (0.0, 0.25, 1.0, 3.0, 6.0)
+KINDS = {
+    "pre": {}, "post": {"place": "post"}, "sandwich": {"place": "sandwich"},
+    "none": {"norm": "none"}, "rms": {"norm": "rms"}, "tanh": {"norm": "tanh"},
+    "qk": {"qk_norm": "layer"}, "no last": {"last_norm": False},
+}  # fmt: skip
+LABELS = {"post": "post-norm", "pre": "pre-norm", "none": "no norm"}
+UNIGRAM, BIGRAM = 3.347, 2.482  # nats
+STARTS = ("xavier", "normal", "pytorch")
+
+
+def made(rng, initialization, kind, depth, seed, *, rate=1e-3, warm_up=0, begun=False, level=None):
+    settings = {
+        "initialization": initialization, "place": "pre", "norm": "layer", "depth": depth,
+        "learning_rate": rate, "warm_up": warm_up, "last_norm": True, "qk_norm": "none",
+        "updates_an_epoch": 1 if begun else 100, "ablate": False,
+    } | KINDS[kind]  # fmt: skip
+    epochs = (0.0, 1.0) if begun else EPOCHS
+    level = rng.uniform(2.2, 4.0) if level is None else level
+    curves = {"epoch": list(epochs),
+              "val_nll": list(np.sort(level + rng.uniform(0, 0.3, len(epochs)))[::-1])}  # fmt: skip
+    for k in range(depth + 1):
+        curves[f"deviation_{k}"] = list(rng.uniform(0.9, 1.1, len(epochs)) * math.sqrt(k + 1))
+        curves[f"mean_share_{k}"] = list(rng.uniform(0.001, 0.04, len(epochs)))
+        if k:
+            curves[f"gradient_{k}"] = list(rng.uniform(0.02, 1, len(epochs)))
+    return {"settings": settings, "seed": seed, "curves": curves}
+
+
+@pytest.fixture(scope="module")
+def records():
+    rng = np.random.default_rng(0)
+    results = [
+        made(rng, initialization, kind, depth, seed, begun=True)
+        for initialization, kind, depth, seed in itertools.product(
+            STARTS, ("pre", "post"), DEPTHS, range(10)
+        )
+    ]
+    for initialization, kind, rate, warm_up in itertools.product(
+        STARTS[:2], KINDS, (3e-4, 1e-3, 3e-3), (0, 60)
+    ):
+        levels = rng.choice([2.2, 2.4, 3.31, 4.5], size=3)
+        if rng.random() < 0.6:  # in most cells all seeds are alike
+            levels[:] = levels[0]
+        results += [made(rng, initialization, kind, 12, seed, rate=rate, warm_up=warm_up,
+                         level=level)
+                  for seed, level in zip(SEEDS, levels, strict=True)]  # fmt: skip
+    return results
+
+
+@pytest.fixture(scope="module")
+def known(records):
+    return runs.TransformerRuns(records)
+
+
+def of(records, initialization, kind, depth, *, begun=False, rate=1e-3, warm_up=0):
+    """The runs of a cell by seed."""
+    wanted = {"initialization": initialization, "depth": depth, "learning_rate": rate,
+              "warm_up": warm_up, "updates_an_epoch": 1 if begun else 100}  # fmt: skip
+    plain = {"place": "pre", "norm": "layer", "last_norm": True, "qk_norm": "none"}
+    wanted |= plain | KINDS[kind]
+    return sorted((r for r in records if all(r["settings"][k] == v for k, v in wanted.items())),
+                  key=lambda r: r["seed"])  # fmt: skip
+
+
+def blocks(cell, name, depth, first, at):
+    """A measure by seed and block."""
+    return [[r["curves"][f"{name}_{k}"][at] for k in range(first, depth + 1)] for r in cell]
+
+
+def mean_of(rows, column):
+    return fmean(row[column] for row in rows)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("initialization", STARTS)
+def test_the_first_gradient_is_drawn_by_block_and_by_depth(records, known, initialization, depth):
+    by_block, by_depth = first_gradients.draw_first_gradients(known, initialization, depth)
+    text = first_gradients.describe_first_gradients(known, initialization, depth)
+    wanted = []
+    for kind in ("post", "pre"):
+        cell = of(records, initialization, kind, depth, begun=True)
+        rows = blocks(cell, "gradient", depth, 1, 0)
+        check_band(lines(by_block)[LABELS[kind]], range(1, depth + 1), rows)
+        wanted += [mean_of(rows, 0), mean_of(rows, -1)]
+        lasts = [[r["curves"][f"gradient_{d}"][0] for r in
+                  of(records, initialization, kind, d, begun=True)] for d in DEPTHS]  # fmt: skip
+        check_band(lines(by_depth)[LABELS[kind]], DEPTHS, [*zip(*lasts, strict=True)])
+    dotted, *_ = lines(by_depth)["1/√depth"]
+    wanted_line = [fmean(lasts[0]) * math.sqrt(2 / d) for d in DEPTHS]
+    np.testing.assert_allclose(dotted.y, wanted_line)
+    numbers = parsed(text.partition("update: ")[2])
+    np.testing.assert_allclose(numbers, wanted, rtol=0.06)
+    shallow = first_gradients.draw_first_gradients(known, initialization, DEPTHS[0])
+    for figure, other in zip((by_block, by_depth), shallow, strict=True):
+        check_inside(figure, but=("1/√depth",))
+        assert figure.layout.yaxis.range == other.layout.yaxis.range  # the slider moves no axis
+
+
+@pytest.mark.parametrize("kind", ["pre", "sandwich", "none"])
+@pytest.mark.parametrize("initialization", STARTS[:2])
+def test_the_stream_is_drawn_before_and_after_and_said_behind_the_last_block(
+    records, known, initialization, kind
+):
+    figures = stream.draw_stream(known, kind, initialization)
+    text = stream.describe_stream(known, kind, initialization)
+    ends = {}
+    for figure, name, factor in zip(figures, ("deviation", "mean_share"), (1, 100), strict=True):
+        low, high = {"deviation": (0.02, 24), "mean_share": (0.04, 6)}[name]
+        begun = of(records, initialization, kind, 12, begun=True)
+        begun = begun or of(records, initialization, kind, 12, rate=3e-4)
+        after = of(records, initialization, kind, 12, warm_up=60)
+        for when, cell, at in (("before training", begun, 0), ("after training", after, -1)):
+            rows = [[factor * v for v in row] for row in blocks(cell, name, 12, 0, at)]
+            ends[when, name] = mean_of(rows, -1)
+            clipped = [[min(max(v, low), high) for v in row] for row in rows]
+            check_band(lines(figure)[when], range(13), clipped)
+        check_inside(figure)
+    wanted = [ends[when, name] for when in ("before training", "after training")
+              for name in ("deviation", "mean_share")]  # fmt: skip
+    np.testing.assert_allclose(parsed(text.partition("block: ")[2]), wanted, atol=0.0051)
+
+
+def within(values, margin):
+    """Differences that are below 0 where the mean is within a margin of 0."""
+    return [math.copysign(1, fmean(values)) * v - margin for v in values]
+
+
+def test_the_table_of_the_first_gradient_has_its_measures_and_their_labels(records, known):
+    table = claims.at_start(known)
+    means, answers = [], []
+    for name in STARTS:
+
+        def at(kind, depth, block, curve="gradient", name=name):
+            cell = of(records, name, kind, depth, begun=True)
+            return np.array([r["curves"][f"{curve}_{block}"][0] for r in cell])
+
+        squares = [at("pre", 12, k, "deviation") ** 2 for k in (0, 6, 12)]
+        deeper = {kind: at(kind, 24, 24) / at(kind, 2, 2) for kind in ("post", "pre")}
+        measures = [
+            deeper["post"],
+            deeper["pre"] * math.sqrt(24 / 2),
+            at("post", 12, 12) / at("pre", 12, 12),
+            np.log2((squares[2] - squares[0]) / (squares[1] - squares[0])),
+            at("post", 12, 12) / at("post", 12, 1),
+            at("pre", 12, 1) / at("pre", 12, 12),
+        ]
+        means.append([fmean(v) for v in measures])
+        logs = [np.log(v) for v in measures]
+        same, longer = {0, 1, 5}, {2, 4}
+        answers += [
+            Answer(
+                within(logs[k], math.log(1.1)) if k in same
+                else list(-logs[k]) if k in longer else within(measures[k] - 1, 0.25),
+                "", what=f"{name} {k}",
+            )
+            for k in range(6)
+        ]  # fmt: skip
+    p = holm(answers)
+    wanted = {one.what: outcome(one, p[key(one)]) for one in answers}
+    assert {"supported", "contradicted", "undecided"} == set(wanted.values())
+    assert "corrected for all 18" in table.caption
+    for k, (claim, *badges) in enumerate(table.rows):
+        reported = parsed(claim.rpartition("(")[2])
+        np.testing.assert_allclose(reported, [column[k] for column in means], atol=0.0051)
+        assert [badge[2:] for badge in badges] == [wanted[f"{name} {k}"] for name in STARTS]
+
+
+def test_the_table_of_training_says_in_how_many_seeds_a_claim_is_true(records, known):
+    def ends(name, kind, rate, warm_up):
+        cell = of(records, name, kind, 12, rate=rate, warm_up=warm_up)
+        return [r["curves"]["val_nll"][-1] for r in cell]
+
+    def is_stuck(loss):
+        return UNIGRAM - 0.05 < loss < 4.174
+
+    def reported(true):
+        return f"{sum(true)} of {len(true)} seeds"
+
+    table = claims.trained(known)
+    assert table.columns == ["Trained", "Xavier", "N(0, 0.02)"]
+    for column, name in enumerate(STARTS[:2], 1):
+        without, warm = (ends(name, "post", 1e-3, k) for k in (0, 60))
+        small = ends(name, "post", 3e-4, 0)
+        pre = [ends(name, "pre", 1e-3, k) for k in (0, 60)]
+        high = [ends(name, kind, 3e-3, k) for kind in ("post", "pre") for k in (0, 60)]
+        wanted = [
+            reported([is_stuck(a) and not is_stuck(b) for a, b in zip(without, warm, strict=True)]),
+            reported([not is_stuck(a) and a > b for a, b in zip(small, warm, strict=True)]),
+            reported([abs(a - b) < 0.05 for a, b in zip(*pre, strict=True)]),
+            reported([is_stuck(a) and is_stuck(b) and not is_stuck(c) and not is_stuck(d)
+                  for a, b, c, d in zip(*high, strict=True)]),
+        ]  # fmt: skip
+        assert [row[column] for row in table.rows] == wanted
+
+
+@pytest.mark.parametrize("initialization", STARTS[:2])
+def test_the_map_says_and_colors_the_mean_and_each_hover_has_its_range(
+    records, known, initialization
+):
+    names = {trained.short(kind): kind for kind in KINDS}
+    for warm_up, figure in zip((0, 60), trained.draw_losses(known, initialization, 12),
+                               strict=True):  # fmt: skip
+        heat = figure.data[0]
+        for name, z, texts, hovers in zip(heat.y, heat.z, heat.text, heat.customdata, strict=True):
+            for k, rate in enumerate((3e-4, 1e-3, 3e-3)):
+                cell = of(records, initialization, names[name], 12, rate=rate, warm_up=warm_up)
+                ends = [r["curves"]["val_nll"][-1] for r in cell]
+                if max(ends) >= 4.174:
+                    assert (texts[k], z[k]) == ("diverged", 0.4)
+                    continue
+                count = sum(v > UNIGRAM - 0.05 for v in ends)
+                if 0 < count < 3:
+                    assert texts[k] == f"{count} of 3<br>stuck"
+                else:
+                    assert float(texts[k]) == pytest.approx(fmean(ends), abs=0.0051)
+                assert z[k] == pytest.approx(fmean(ends) - BIGRAM)
+                wanted = [fmean(ends), 3, min(ends), max(ends)]
+                np.testing.assert_allclose(parsed(hovers[k]), wanted, atol=0.00051)
+
+
+def test_the_sentence_on_the_map_has_the_lowest_loss_and_names_what_failed(known):
+    text = trained.describe_losses(known, "xavier", 12)
+    maps = [figure.data[0] for figure in trained.draw_losses(known, "xavier", 12)]
+    cells = [(name, cell) for heat in maps
+             for name, row in zip(heat.y, heat.text, strict=True) for cell in row]  # fmt: skip
+    lowest = min(float(cell) for _, cell in cells if re.fullmatch(r"[\d.]+", cell))
+    assert f"the lowest loss is {lowest:.2f} nats" in text
+    for head, word in (("Stuck in some seeds", "stuck"), ("Diverged", "diverged")):
+        listed = re.search(rf"{head}: (.*?)\.( |$)", text)[1]
+        names = {part.partition(" at ")[0] for part in listed.split("; ")}
+        assert names == {name for name, cell in cells if word in cell}
+
+
+@pytest.mark.parametrize("initialization", STARTS[:2])
+@pytest.mark.parametrize("warm_up", [0, 60])
+def test_curves_of_training_are_means_with_the_range_of_the_seeds(
+    records, known, initialization, warm_up
+):
+    (figure,) = trained.draw_curves(known, 1e-3, warm_up, initialization)
+    text = trained.describe_curves(known, 1e-3, warm_up, initialization)
+    wanted = []
+    for kind, label in LABELS.items():
+        cell = of(records, initialization, kind, 12, warm_up=warm_up)
+        curves = [r["curves"]["val_nll"] for r in cell]
+        check_band(lines(figure)[label], [100 * e for e in EPOCHS],
+                   [[min(v, 4.4) for v in row] for row in curves])  # fmt: skip
+        wanted.append(mean_of(curves, -1))
+    assert [lines(figure)[f"{name}"][0].y for name in ("unigram", "bigram")] == [
+        (UNIGRAM, UNIGRAM), (BIGRAM, BIGRAM),
+    ]  # fmt: skip
+    reported = text.rpartition("warm-up: ")[2]
+    np.testing.assert_allclose(parsed(reported), wanted, atol=0.0051)
+
+
+@pytest.mark.parametrize("place", ["post", "pre", "sandwich", "none"])
+def test_the_picture_of_the_stream_has_the_means_of_the_seeds(records, known, place):
+    state = residual_stream.state(known, place, "xavier")
+    cell = of(records, "xavier", place, 12, begun=True)
+    cell = cell or of(records, "xavier", place, 12, rate=3e-4)
+    widths, bars = (blocks(cell, n, 12, f, 0) for n, f in (("deviation", 0), ("gradient", 1)))
+    np.testing.assert_allclose(state.widths, [fmean(c) for c in zip(*widths, strict=True)])
+    np.testing.assert_allclose(state.bars, [fmean(c) for c in zip(*bars, strict=True)])
+    losses = {}
+    for warm_up, label in ((0, "no warm-up"), (60, "warm-up")):
+        of_place = of(records, "xavier", place, 12, warm_up=warm_up)
+        losses[label] = fmean(r["curves"]["val_nll"][-1] for r in of_place)
+    assert state.marks == pytest.approx(losses)
+    stuck = state.description.count("stuck at the unigram entropy")
+    assert stuck == sum(value > UNIGRAM - 0.05 for value in losses.values())
+
+
+@pytest.mark.parametrize("group", ablation.ABLATION_GROUPS)
+def test_changed_norms_are_drawn_model_by_model_and_said_in_the_mean(group):
+    rng = np.random.default_rng(1)
+    names = ablation.ABLATION_GROUPS[group]
+    models = [
+        {"settings": {"ablate": True, "updates_an_epoch": 300}, "seed": seed,
+         "curves": {"epoch": [0, 1], "val_nll": [4.0, rng.uniform(1.5, 2)],
+                    **{f"nll_{n}": [9.0, rng.uniform(2, 60)] for n in names}}}
+        for seed in range(3)
+    ]  # fmt: skip
+    known = type("Known", (), {"model": models})
+    (figure,) = ablation.draw_ablation(known, group)
+    text = ablation.describe_ablation(known, group)
+    columns = {"as trained": [m["curves"]["val_nll"][-1] for m in models]}
+    columns |= {label: [m["curves"][f"nll_{n}"][-1] for m in models] for n, label in names.items()}
+    for trace, (label, values) in zip(figure.data, columns.items(), strict=True):
+        assert set(trace.y) == {label}
+        np.testing.assert_allclose(trace.x, values)
+    check_inside(figure)
+    first, *others = text.partition(" nats; ")[::2]
+    assert parsed(first) == [pytest.approx(fmean(columns["as trained"]), abs=0.0051)]
+    parts = others[0].rstrip(".")
+    for label, values in list(columns.items())[1:]:
+        reported = float(re.search(rf"{re.escape(label)} ([\d.]+)(?:, |$)", parts)[1])
+        assert reported == pytest.approx(fmean(values), rel=1e-3)
 
 
 @pytest.fixture(scope="module")
 def book():
-    """The records of the book, as files have them, and as the chapter reads them."""
-    records = record.read_all("transformer")
-    return records, runs.TransformerRuns(records)
+    return runs.TransformerRuns(record.read_all("transformer"))
 
 
-def settings(**changed):
-    """Settings of a run that need not have been."""
-    return {
+def toy(loss=2.0, **changed):
+    """A record that need not have been: gradient k in block k, std 10 + k after it."""
+    settings = {
         "initialization": "xavier", "place": "pre", "norm": "layer", "depth": 2,
         "learning_rate": 1e-3, "warm_up": 0, "last_norm": True, "qk_norm": "none",
         "updates_an_epoch": 100, "ablate": False,
     } | changed  # fmt: skip
-
-
-def made(seed=0, loss=2.0, depth=2, **changed):
-    """A record that need not have been: gradient k in block k, std 10 + k after it."""
     curves = {"epoch": [0, 6], "val_nll": [4.0, loss]}
-    for k in range(depth + 1):
+    for k in range(settings["depth"] + 1):
         curves |= {f"deviation_{k}": [10 + k, 20 + k], f"mean_share_{k}": [0.1 * k, 0.2]}
-        if k:
-            curves[f"gradient_{k}"] = [float(k), -1.0]
-    return {"settings": settings(depth=depth, **changed), "seed": seed, "curves": curves}
-
-
-def begun(**changed):
-    """A record of one update."""
-    one = made(**changed)
-    one["settings"]["updates_an_epoch"] = 1
-    return one
+        curves[f"gradient_{k}"] = [float(k), -1.0]
+    return {"settings": settings, "seed": 0, "curves": curves}
 
 
 def test_residual_scaling_is_another_initialization():
-    scaled = made(depth=12, loss=3.0, initialization="gpt2", residual_scaling=True)
-    default = made(depth=12, loss=2.0, initialization="gpt2", residual_scaling=False)
-    few = runs.TransformerRuns([begun(), scaled, default])
+    scaled = toy(depth=12, loss=3.0, initialization="gpt2", residual_scaling=True)
+    default = toy(depth=12, loss=2.0, initialization="gpt2", residual_scaling=False)
+    few = runs.TransformerRuns([toy(updates_an_epoch=1), scaled, default])
     assert few.loss(runs.RunKey("gpt2", "pre", 12)).tolist() == [2]
     assert few.loss(runs.RunKey("gpt2 scaled", "pre", 12)).tolist() == [3]
     names = ["GPT-2, no residual scaling", "GPT-2, residual scaling"]
@@ -77,11 +371,11 @@ def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
         ("pre", 3e-4): 2.0,  # no other place was trained at this rate
     }  # fmt: skip
     how = {"pre": {}, "post": {"place": "post"}, "none": {"norm": "none"}}
-    few = [made(depth=12, loss=loss, learning_rate=rate, **how[kind])
+    few = [toy(depth=12, loss=loss, learning_rate=rate, **how[kind])
            for (kind, rate), loss in ends.items()]  # fmt: skip
-    few += [made(depth=6, loss=2.2, warm_up=60), made(depth=24, loss=np.nan)]
-    few += [made(depth=24, loss=2.3, place="post")]
-    table = trained.at_best(runs.TransformerRuns([begun(), *few]))
+    few += [toy(depth=6, loss=2.2, warm_up=60), toy(depth=24, loss=np.nan)]
+    few += [toy(depth=24, loss=2.3, place="post")]
+    table = trained.at_best(runs.TransformerRuns([toy(updates_an_epoch=1), *few]))
     columns = ["Initialization", "blocks", "settings", "post-norm", "pre-norm", "no norm"]
     assert table.columns == columns
     assert table.rows == [
@@ -91,17 +385,9 @@ def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
     ]
 
 
-def test_every_ablation_that_is_recorded_is_shown_once(book):
+def test_every_ablation_that_is_recorded_is_shown_once():
     shown = [name for group in ablation.ABLATION_GROUPS.values() for name in group]
     assert sorted(shown) == sorted(ABLATIONS)
-    (figure,) = ablation.draw_ablation(book[1], "remove norms")
-    pages = [r for r in book[0] if r["settings"]["ablate"]]
-    removed = sorted(r["curves"]["nll_removed"][-1] for r in pages)
-    assert sorted(figure.data[1].x) == removed
-    assert len(removed) == 3
-
-
-# The residual stream.
 
 
 def shapes(place, widths=(1, 1, 2), bars=(1, 0.5), layout=residual_streams.WIDE):
@@ -109,10 +395,6 @@ def shapes(place, widths=(1, 1, 2), bars=(1, 0.5), layout=residual_streams.WIDE)
     return residual_streams._shape(
         layout, place, state, len(bars), residual_streams.Gauge("", 2, 3, {})
     )
-
-
-def norms(shape):
-    return [rect for rect in shape["rects"][:5]]
 
 
 @pytest.mark.parametrize(
@@ -124,48 +406,37 @@ def test_only_post_norm_and_the_last_norm_are_on_the_residual_stream(layout):
         low, size = (x, w) if layout.portrait else (y, h)
         return bool(opacity) and low < layout.stream < low + size
 
-    results = {
-        p: [on_stream(norm) for norm in norms(shapes(p, layout=layout))]
-        for p in residual_streams.PLACEMENTS
-    }
+    results = {place: [*map(on_stream, shapes(place, layout=layout)["rects"][:5])]
+               for place in residual_streams.PLACEMENTS}  # fmt: skip
     assert results["post"] == [True, False, True, False, False]
     assert results["pre"] == results["sandwich"] == [False, False, False, False, True]
     assert not any(results["none"])
 
 
 def test_the_stream_is_as_wide_as_its_std_and_bars_as_high_as_the_gradient():
-    numbers = np.array(re.findall(r"-?[\d.]+", shapes("pre")["outline"]), float).reshape(-1, 2)
-    assert np.ptp(numbers[numbers[:, 0] == numbers[:, 0].max()][:, 1]) == pytest.approx(
-        2 * residual_streams.WIDE.wide
-    )
-    assert np.ptp(numbers[numbers[:, 0] == numbers[:, 0].min()][:, 1]) == pytest.approx(
-        residual_streams.WIDE.wide
-    )
+    x, y = np.array(re.findall(r"-?[\d.]+", shapes("pre")["outline"]), float).reshape(-1, 2).T
+    assert np.ptp(y[x == x.max()]) == pytest.approx(2 * residual_streams.WIDE.wide)
+    assert np.ptp(y[x == x.min()]) == pytest.approx(residual_streams.WIDE.wide)
     lengths = [rect[3] for rect in shapes("pre", bars=(1, 0.1))["rects"][5:]]
     decades = np.log10(residual_streams.BARS[1] / residual_streams.BARS[0])
     assert lengths[0] - lengths[1] == pytest.approx(residual_streams.WIDE.high / decades, abs=0.1)
 
 
 def test_every_state_has_the_same_shapes_and_the_marks_are_on_the_gauge(book):
-    html = residual_stream.residual_stream(book[1]).to_html()
+    html = residual_stream.residual_stream(book).to_html()
     packed = re.search(r'class="ln-diagram-data">(.*?)</script>', html, re.S)[1]
     states = json.loads(gzip.decompress(base64.b64decode(packed)))
-    sizes = {
-        (len(re.findall(r"[\d.]+", shape["outline"])), *(len(shape[k]) for k in
-                                                       ("rects", "circles", "texts")))
-        for state in states.values() for shape in state["shapes"]
-    }  # fmt: skip
+    sizes = {(len(re.findall(r"[\d.]+", shape["outline"])), *map(len, (shape["rects"],
+              shape["circles"], shape["texts"])))
+             for state in states.values() for shape in state["shapes"]}  # fmt: skip
     assert len(sizes) == 1
     assert {name.split("|")[0] for name in states} == set(residual_streams.PLACEMENTS)
     left, right, _ = residual_streams.WIDE.gauge
     alone, warm = states["post|Xavier"]["shapes"][0]["circles"]
     assert left < warm[0] < alone[0] < right
-    loss = book[1].loss(runs.RunKey("xavier", "post", 12, 1e-3, 0)).mean()
+    loss = book.loss(runs.RunKey("xavier", "post", 12, 1e-3, 0)).mean()
     text = re.sub(r"<[^>]+>", "", states["post|Xavier"]["said"])
     assert f"{loss:.2f} without warm-up (stuck" in text
-
-
-# A short run.
 
 
 def test_a_short_run_ends_where_the_experiment_does():

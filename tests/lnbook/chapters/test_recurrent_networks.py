@@ -6,8 +6,6 @@ import pytest
 from lnbook.chapters.recurrent_networks import longer, network, padding, through_time
 from tests.cases.drawn import heights as lines
 
-# Forward and back.
-
 
 @pytest.mark.parametrize(
     ("form", "places"), [("plain", ""), ("paper", "s"), ("parts", "ih"), ("batch", "ih")]
@@ -38,9 +36,6 @@ def test_the_lines_are_the_runs_at_the_steps_shown():
     np.testing.assert_allclose(result, run.gradient[steps], rtol=three)
 
 
-# Padding.
-
-
 @pytest.mark.parametrize("value", [0.0, 10.0])
 def test_steps_after_the_end_of_a_sequence_have_no_state(value):
     counted = padding.padding_change("counted", value)
@@ -65,9 +60,6 @@ def test_the_table_and_the_bars_show_the_change_and_who_shares_a_mean():
     assert not lines(padding.draw_padding("left out", 1.0)[1])["padding"].any()
 
 
-# Longer than in training.
-
-
 @pytest.mark.parametrize("inputs", ["walk", "steady"])
 @pytest.mark.parametrize("trained", longer.LENGTHS_TRAINED)
 def test_statistics_end_where_training_does(trained, inputs):
@@ -88,9 +80,6 @@ def test_the_panels_show_the_running_deviation_and_what_comes_out():
     np.testing.assert_array_equal(lines(running)[name], run.running["shared"].round(3))
     np.testing.assert_array_equal(lines(size)[name], run.size["shared"].round(3))
     assert running.layout.shapes[0].x0 == 20.5
-
-
-# All of them.
 
 
 def test_sentences_have_the_numbers_that_are_drawn():

@@ -6,8 +6,6 @@ import torch
 
 from lnbook.chapters.rl_federated_private import shifted
 
-STATES = [(shift, batches) for shift in shifted.SHIFTS.values() for batches in ("many", "class")]
-
 
 def test_errors_are_those_of_a_plain_evaluation():
     pixels, labels = shifted.digits()
@@ -49,7 +47,8 @@ def test_only_statistics_of_the_test_batch_depend_on_what_shares_it():
     assert (one["batch"] > many["batch"] + 0.5).all()
 
 
-@pytest.mark.parametrize(("shift", "batches"), STATES)
+@pytest.mark.parametrize("batches", ["many", "class"])
+@pytest.mark.parametrize("shift", shifted.SHIFTS.values())
 def test_lines_and_sentence_state_the_measured_errors(shift, batches):
     result = shifted.errors(shift, batches)
     figure, text = shifted.draw(shift, batches), shifted.describe(shift, batches)

@@ -11,17 +11,12 @@ from lnbook.chapters.rms_norm import mean
 
 
 @pytest.mark.parametrize("shift", mean.MEANS)
-def test_outputs_are_those_of_pytorch_and_their_angle_is_the_arctangent_of_the_mean(shift):
+def test_bars_point_and_sentence_have_pytorchs_outputs_and_the_arctangent_of_the_mean(shift):
     layer, rms, angle = mean.outputs(shift)
     x = torch.from_numpy(mean.FEATURES + shift)
     np.testing.assert_allclose(layer, F.layer_norm(x, (8,), eps=0), atol=1e-12)
     np.testing.assert_allclose(rms, F.rms_norm(x, (8,), eps=0), atol=1e-12)
     assert angle == pytest.approx(np.degrees(np.arctan(shift)), abs=1e-5)
-
-
-@pytest.mark.parametrize("shift", mean.MEANS)
-def test_bars_point_and_sentence_state_the_same_numbers(shift):
-    layer, rms, angle = mean.outputs(shift)
     x, y, angles = mean.draw(shift)
     assert np.mean(x.data[0].y) == pytest.approx(shift, abs=1e-3)
     assert list(x.data[1].y) == [shift, shift]

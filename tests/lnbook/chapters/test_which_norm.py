@@ -18,21 +18,14 @@ RAW = json.loads((BOOK / "lnbook/chapters/which_norm/models.json").read_text("ut
 MODELS = [pytest.param(model, id=model.model) for model in models.MODELS]
 
 
-def test_every_choice_has_one_answer_to_each_aspect():
+def test_every_choice_has_one_answer_to_each_aspect_and_code_and_none_is_never_given():
     choices = list(chooser.every_choice())
     assert len(choices) == 2 * 5 * 2 * 3 * 2 * 3 * 3
     for chosen in choices:
         given = [line.aspect for line in chooser.answers(**chosen)]
         assert sorted(given) == sorted(chooser.ASPECTS), chosen
-
-
-def test_every_answer_is_given_to_someone():
-    choices = list(chooser.every_choice())
     for line in chooser.LINES:
         assert any(css_filter.shown(line.when, chosen) for chosen in choices), line
-
-
-def test_every_choice_has_code_and_all_code_is_shown_to_someone():
     results = {id(snippets.snippet(**chosen)) for chosen in chooser.every_choice()}
     assert results == {id(one) for one in snippets.SNIPPETS}
 

@@ -1,6 +1,8 @@
 """A class hands in, and nbgrader grades it: right answers as Jupyter runs them, wrong, hostile."""
 
+import codecs
 import csv
+import functools
 import io
 import json
 import os
@@ -36,9 +38,6 @@ def of(course, student):
     return {name: course["rows"][student, name] for name in submissions.NAMES}
 
 
-# Honest work.
-
-
 @pytest.mark.parametrize("name", submissions.NAMES)
 @pytest.mark.parametrize("student", ["Zoë Łuk", "_1+1", "moved"])
 def test_a_right_answer_that_runs_in_jupyter_gets_its_point(course, student, name):
@@ -57,28 +56,25 @@ def test_every_entry_of_the_folder_ends_in_rows_or_in_a_sentence(course):
     assert len(course["graded"].rows) == len(graded) * len(submissions.NAMES)
 
 
-# Wrong answers, and those of others.
-
-
-def test_a_known_misconception_is_named_in_row_and_feedback(course):
-    row = of(course, "wrong")["two-lines"]
-    assert row.misconception in exercises.find("two-lines").wrong
-    assert "H - 1" in row.misconception
-    assert (row.passed, row.points, row.feedback) == (0, 0, "")
-    page = course["folder"] / "feedback" / "wrong" / "homework" / "introduction.html"
-    assert f"Not yet: {row.misconception}" in page.read_text("utf-8")
-
-
-def test_any_other_wrong_answer_is_told_what_is_wrong_with_it(course):
-    rows = of(course, "wrong")
-    assert "ZeroDivisionError" in rows["rest-of-the-batch"].feedback
-    assert rows["rest-of-the-batch"].misconception == ""
-
-
-def test_knowing_the_inputs_of_the_class_by_heart_is_not_enough(course):
-    row = of(course, "wrong")["undo"]
-    assert row.passed == row.points == 0
-    assert row.feedback.startswith("right on the inputs of the check; for x ")
+@pytest.mark.parametrize(
+    ("name", "misconception", "feedback"),
+    [
+        ("two-lines", "H - 1", ""),
+        ("rest-of-the-batch", "", "ZeroDivisionError"),
+        ("undo", "", "right on the inputs of the check; for x "),  # which it knows by heart
+    ],
+)
+def test_a_wrong_answer_is_told_its_misconception_or_what_is_wrong(
+    course, name, misconception, feedback
+):
+    row = of(course, "wrong")[name]
+    assert (row.passed, row.points) == (0, 0)
+    assert misconception in row.misconception
+    assert bool(row.misconception) == bool(misconception)
+    assert feedback in row.feedback
+    if misconception:
+        page = course["folder"] / "feedback" / "wrong" / "homework" / "introduction.html"
+        assert f"Not yet: {row.misconception}" in page.read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", ["two-lines", "rest-of-the-batch"])
@@ -120,9 +116,6 @@ def test_what_cannot_be_graded_says_why_in_row_and_total(course, student, reason
     assert total.points == 0
 
 
-# Tables.
-
-
 def test_totals_are_the_sums_of_each_students_points(course):
     totals = {total.student: total for total in course["graded"].totals}
     assert totals.keys() == {row.student for row in course["graded"].rows}
@@ -135,14 +128,13 @@ def test_totals_are_the_sums_of_each_students_points(course):
     assert totals["wrong"].points == 1
 
 
-@pytest.mark.parametrize("name", ["grades.csv", "totals.csv"])
-def test_a_table_on_disk_begins_with_the_byte_order_mark_and_holds_every_row(course, name):
-    content = (course["folder"] / name).read_bytes()
-    assert content.startswith("\N{ZERO WIDTH NO-BREAK SPACE}Zoë"[:1].encode())
+@pytest.mark.parametrize(("name", "table"), [("grades.csv", "rows"), ("totals.csv", "totals")])
+def test_a_table_on_disk_begins_with_the_byte_order_mark_and_holds_every_row(course, name, table):
+    content, graded = (course["folder"] / name).read_bytes(), getattr(course["graded"], table)
+    assert content.startswith(codecs.BOM_UTF8)
     rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
-    graded = course["graded"].rows if name == "grades.csv" else course["graded"].totals
-    assert [row["student"] for row in rows] == [row.student for row in graded]
-    assert [float(row["points"]) for row in rows] == [row.points for row in graded]
+    wanted = [(row.student, row.points) for row in graded]
+    assert [(row["student"], float(row["points"])) for row in rows] == wanted
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "\t=", "\r\n=", " +", "|"])
@@ -151,8 +143,7 @@ def test_no_text_of_a_student_is_a_formula_or_further_cells(start):
         "a", "introduction", "two-units", feedback=f"{start}cmd()", error=f'x";{start}1;\n{start}2'
     )
     lines = table([given], ExerciseResult).decode("utf-8-sig").splitlines()
-    assert len(lines) == 2
-    (back,) = csv.DictReader(io.StringIO("\n".join(lines)))
+    (back,) = csv.DictReader(lines)
     assert back["feedback"].startswith("'")
     assert ";" not in lines[1]  # separates cells where a comma is the decimal sign
 
@@ -171,9 +162,6 @@ def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course,
             gradebook.db.commit()
     (total,) = [total for total in graded.totals if total.student == "wrong"]
     assert total.points == 1.5
-
-
-# Submissions as programs and people lay them out.
 
 
 @pytest.mark.parametrize(
@@ -207,17 +195,15 @@ def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, studen
     assert messages == []
 
 
-def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):
-    for age, name in (
-        (2, "older/introduction.ipynb"),
-        (1, "introduction-2.ipynb"),
-        (3, "introduction.ipynb"),
-    ):
+def test_of_several_notebooks_of_this_homework_the_newest_counts(tmp_path):
+    names = ("second/introduction.ipynb", "introduction-2.ipynb", "older/introduction.ipynb")
+    for name, age in zip(names, (0, 2, 3), strict=True):
         path = tmp_path / "ada" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}", "utf-8")
         os.utime(path, (1e9 - age, 1e9 - age))
-    ((submission,), _) = find_submissions(tmp_path, "homework", {"introduction": []})
+    find = functools.partial(find_submissions, tmp_path, "first", {"introduction": []})
+    ((submission,), _) = find(others=["second"])  # of another homework
     assert str(submission.notebooks["introduction"].path) == "introduction-2.ipynb"
 
 
@@ -272,9 +258,6 @@ def test_setup_and_tests_stand_where_they_belong_whatever_was_done(tmp_path, sou
     assert tests == [1, 1]
 
 
-# Checks as data.
-
-
 @pytest.mark.parametrize("name", exercises.names())
 def test_a_check_made_of_data_says_what_the_exercise_says(name):
     exercise = exercises.find(name, seed=3)
@@ -294,13 +277,3 @@ def test_a_check_made_of_data_says_what_the_exercise_says(name):
             assert checks.fault(whole, wrong) == text
             assert checks.fault(opened, wrong) == text
     assert "expected" not in opened
-
-
-def test_another_homework_of_the_course_is_not_taken_for_this_one(tmp_path):
-    path = tmp_path / "ada" / "second" / "introduction.ipynb"
-    path.parent.mkdir(parents=True)
-    path.write_text("{}", "utf-8")
-    ((submission,), _) = find_submissions(
-        tmp_path, "first", {"introduction": []}, others=["second"]
-    )
-    assert submission.notebooks == {}

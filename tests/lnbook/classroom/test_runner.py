@@ -18,8 +18,6 @@ from lnbook.classroom import homework, runner
 from lnbook.classroom.grade import Sandbox, grade
 from tests.cases import submissions
 
-# What runs again.
-
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
@@ -60,12 +58,6 @@ def make(folder, seed):
         homework.nbgrader.run = run
 
 
-def test_a_submission_that_has_run_does_not_run_again(two):
-    folder, ran = two
-    grade(folder / "submitted")
-    assert ran == []
-
-
 def replace_spaces(folder):
     path = folder / "submitted" / "ada.ipynb"
     path.write_text(path.read_text("utf-8").replace("mean, var", "mean,  var"), "utf-8")
@@ -78,18 +70,28 @@ def add_a_file(folder):
     (folder / "submitted" / "ada" / "helper.py").write_text("x = 1")
 
 
-@pytest.mark.slow
+def fail_for_want_of_a_package(folder):
+    path = folder / "executed" / "ada" / "homework" / "introduction.ipynb"
+    notebook = nbformat.read(path, 4)
+    notebook.cells[1].outputs = [nbformat.v4.new_output("error", ename="ModuleNotFoundError")]
+    nbformat.write(notebook, path)
+
+
+SLOW = pytest.mark.slow
+
+
 @pytest.mark.parametrize(
-    ("change", "where", "times"),
+    ("change", "sandbox", "times"),
     [
-        (lambda folder: make(folder, submissions.SEED + 1), Sandbox(), 2),
-        (replace_spaces, Sandbox(), 1),
-        (add_a_file, Sandbox(), 1),
-        (lambda folder: None, Sandbox(seconds=61), 2),
+        pytest.param(lambda folder: None, Sandbox(), 0, id="nothing"),
+        pytest.param(fail_for_want_of_a_package, Sandbox(), 1, id="package"),
+        pytest.param(lambda f: make(f, submissions.SEED + 1), Sandbox(), 2, id="seed", marks=SLOW),
+        pytest.param(replace_spaces, Sandbox(), 1, id="notebook", marks=SLOW),
+        pytest.param(add_a_file, Sandbox(), 1, id="file", marks=SLOW),
+        pytest.param(lambda folder: None, Sandbox(seconds=61), 2, id="limits", marks=SLOW),
     ],
-    ids=["seed", "notebook", "file", "limits"],
 )
-def test_a_submission_runs_again_when_what_its_grade_depends_on_has_changed(
+def test_a_submission_runs_again_only_when_what_its_grade_depends_on_has_changed(
     two, change, sandbox, times
 ):
     folder, ran = two
@@ -124,19 +126,6 @@ def test_a_student_without_a_notebook_has_no_points_of_an_earlier_one(two, monke
     graded = grade(folder / "submitted")
     assert {row.student: row.points for row in graded.rows} == {"ada": 0, "bob": 1}
     assert {total.student: total.points for total in graded.totals} == {"ada": 0, "bob": 1}
-
-
-def test_what_failed_for_want_of_a_package_runs_again(two):
-    folder, ran = two
-    path = folder / "executed" / "ada" / "homework" / "introduction.ipynb"
-    notebook = nbformat.read(path, 4)
-    notebook.cells[1].outputs = [nbformat.v4.new_output("error", ename="ModuleNotFoundError")]
-    nbformat.write(notebook, path)
-    grade(folder / "submitted")
-    assert len(ran) == 1
-
-
-# Where it runs.
 
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell and process groups")

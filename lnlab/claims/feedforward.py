@@ -18,7 +18,6 @@ from lnlab.claims.trained import (
     Value,
     arm_name,
     end,
-    epochs,
     final_metric_difference,
     no_plateau,
     run_groups,
@@ -28,7 +27,7 @@ from lnlab.claims.trained import (
 )
 from lnlab.comparison import WORSENS
 from lnlab.experiments._arms import Arm, paired
-from lnlab.experiments._task import LAYER, NO_NORM, curve
+from lnlab.experiments._task import LAYER, NO_NORM, curve, first_epochs
 from lnlab.experiments.convnet.results import NLL
 
 # Section 1, batch norm; section 3 and tutorials, loss landscape of a small network.
@@ -267,14 +266,9 @@ def equally_long(arms: Sequence[Arm]) -> tuple[Arm, ...]:
     """Return arms whose runs are all cut to the length of the shortest run."""
     shortest = _last_epoch(arms)
     return tuple(
-        arm._replace(runs={seed: _up_to(shortest, run) for seed, run in arm.runs.items()})
+        arm._replace(runs={seed: first_epochs(run, shortest) for seed, run in arm.runs.items()})
         for arm in arms
     )
-
-
-def _up_to(epoch: float, run: Record) -> Record:
-    count = int(np.count_nonzero(epochs(run) <= epoch))
-    return run | {"curves": {name: values[:count] for name, values in run["curves"].items()}}
 
 
 def one_by_one(records: Records) -> list[Finding]:

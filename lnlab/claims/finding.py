@@ -61,11 +61,14 @@ class Records:
         return [run for _, run in self._read[key] if settings.items() <= run["settings"].items()]
 
     def files(self, runs: Sequence[Record]) -> dict[str, str]:
-        """Return the SHA-256 of the files of some records, by file name."""
-        ids = {id(run) for run in runs}
+        """Return the SHA-256 of the files of some records, by file name.
+
+        A record may have been cut: it shares its provenance with the record that was read.
+        """
+        ids = {id(run["provenance"]) for run in runs}
         paths = [
             path for read in self._read.values() for path, run in read
-            if path.name and id(run) in ids
+            if path.name and id(run["provenance"]) in ids
         ]  # fmt: skip
         return {
             path.relative_to(self.where).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()

@@ -28,7 +28,14 @@ from lnlab.claims.trained import (
 )
 from lnlab.experiments._arms import Arm, arms
 from lnlab.experiments._curves import TARGETS, smoothed
-from lnlab.experiments._task import LAYER, MEASURING_SETTINGS, NO_NORM, TUNED_INIT, curve
+from lnlab.experiments._task import (
+    LAYER,
+    MEASURING_SETTINGS,
+    NO_NORM,
+    TUNED_INIT,
+    curve,
+    first_epochs,
+)
 from lnlab.experiments.attentive_reader.results import RELEASED_TASK
 from lnlab.experiments.order_embeddings import PAPER_RATE
 
@@ -134,7 +141,10 @@ def _compare_ratios(main: RunGroup, group: RunGroup) -> list[Finding]:
     if len(seeds) < 2:
         return []
     runs = tuple(arm.runs[seed] for arm in arms for seed in seeds)  # not cut, as in their files
-    arms = [_cut(arm, seeds, shortest) for arm in arms]
+    arms = [
+        arm._replace(runs={seed: first_epochs(arm.runs[seed], shortest) for seed in seeds})
+        for arm in arms
+    ]
     what = f"{name}, {group.name}, {shortest:g} epochs of both"
     reason = task.no_plateau(arms[0], arms[2])
     if reason:
@@ -154,17 +164,6 @@ def _compare_ratios(main: RunGroup, group: RunGroup) -> list[Finding]:
         )
         for target, d in zip(TARGETS, differences, strict=True)
     ]
-
-
-def _cut(arm: Arm, seeds: Sequence[int], epochs: float) -> Arm:
-    """Return an arm whose runs have only the first epochs."""
-    runs = {}
-    for seed in seeds:
-        run = arm.runs[seed]
-        points = int((curve(run, "epoch") <= epochs + 1e-6).sum())
-        curves = {k: v[:points] if isinstance(v, list) else v for k, v in run["curves"].items()}
-        runs[seed] = run | {"curves": curves}
-    return arm._replace(runs=runs)
 
 
 def _digits_by_pixel(records: Records) -> list[Finding]:
@@ -307,26 +306,27 @@ def reader_faster(records: Records) -> list[Finding]:
 def reader_error(*others: str) -> Evaluator:
     """Return an evaluator of the final validation error, compared with other arms.
 
-    An arm that the main group lacks counts as not recorded. With the settings of the public code,
-    the comparison counts, too. The NLL, and the error compared with a tuned initialization, are
-    secondary.
+    Each of them is compared in the first group that has it; one that no group has counts as not
+    recorded. With the settings of the public code, the comparison counts, too. The NLL, and the
+    error compared with a tuned initialization, are secondary, like all comparisons in a later
+    group.
     """
 
     def evaluate(records: Records) -> list[Finding]:
-        results = []
-        for group in run_groups(records, "attentive_reader", LAYER):
+        results, missing = [], list(others)
+        for group in (groups := run_groups(records, "attentive_reader", LAYER)):
             baselines = [other for other in others if group.has(other, LAYER)]
-            if not baselines:
-                continue
-            findings = [_reader_end(group, "error", plain) for plain in baselines]
-            findings += [_not_recorded(plain) for plain in others if plain not in baselines]
-            findings += secondary([_reader_end(group, "NLL", plain) for plain in baselines])
+            errors = {plain: _reader_end(group, "error", plain) for plain in baselines}
+            results += [x if plain in missing else secondary([x])[0] for plain, x in errors.items()]
+            results += secondary([_reader_end(group, "NLL", plain) for plain in baselines])
             if group.has(TUNED_INIT, LAYER) and NO_NORM in others:
-                findings += secondary([_reader_end(group, "error", TUNED_INIT)])
-            results += secondary(findings) if results else findings
+                results += secondary([_reader_end(group, "error", TUNED_INIT)])
+            missing = [plain for plain in missing if plain not in baselines]
+        if groups:
+            results += [_not_recorded(plain) for plain in missing]
         if NO_NORM in others:
             results += [_reader_end(group, "error", NO_NORM) for group in _public_code(records)]
-        return [finding for finding in results if finding.runs or finding.counts]
+        return results
 
     return evaluate
 

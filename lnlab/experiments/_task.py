@@ -61,6 +61,13 @@ def describe_non_default_config(changed: Mapping[str, Any]) -> str:
     return ", ".join(texts)
 
 
+def first_epochs(run: Record, epochs: float) -> Record:
+    """Return a run that is cut to its first epochs; its learning rate must be constant."""
+    count = int((curve(run, "epoch") <= epochs + 1e-6).sum())
+    curves = {k: v if isinstance(v, str) else v[:count] for k, v in run["curves"].items()}
+    return run | {"settings": run["settings"] | {"epochs": epochs}, "curves": curves}
+
+
 class Measure(NamedTuple):
     """A quantity of a run, evaluated where the run's score is lowest.
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from lnlab.experiments._arms import Record
 from lnlab.experiments._task import LAYER, NO_NORM, STARTS, Measure, Task, curve, lowest
-from lnlab.experiments.attentive_reader import HEURISTICS, LEVELED, RELEASED, Settings
+from lnlab.experiments.attentive_reader import EPOCHS_25, HEURISTICS, RELEASED, Settings
 
 SMALL_GAIN = "layer, gain 0.1"
 BATCH_LSTM, BATCH_EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
 
 TASK = Task(
-    lambda: Settings(**LEVELED),
+    lambda: Settings(**EPOCHS_25),
     lowest("val_error"),
     "error on validation",
     STARTS
@@ -41,7 +41,7 @@ _OPTIONS = {name: value for name, value in RELEASED.items() if name != "start"}
 #: The second protocol, that of the public code.
 RELEASED_TASK = dataclasses.replace(
     TASK,
-    settings=lambda: Settings(**LEVELED, **_OPTIONS),
+    settings=lambda: Settings(**EPOCHS_25, **_OPTIONS),
     arms={
         NO_NORM: {"norm": "none", "start": "orthogonal_tied"},
         LAYER: {"norm": "layer", "start": "orthogonal_tied", "gain": 1.0},

@@ -175,7 +175,7 @@ def heuristics(questions: Coded) -> dict[str, float]:
     return {name: 1 - count / len(questions.answer) for name, count in correct.items()}
 
 
-class Run(run.Run):
+class AttentiveReaderRun(run.Run):
     """Training of an attentive reader, with one seed.
 
     The order of the questions and the names of their entities depend only on the seed and the

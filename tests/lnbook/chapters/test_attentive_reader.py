@@ -17,7 +17,7 @@ def test_runs_with_the_settings_of_the_public_code_form_a_group():
         for arm in (figures.NO_NORM, figures.LAYER)
         if results.TASK.arms[arm].items() <= run["settings"].items()
     ]
-    result = figures.Runs(main + released, results.TASK, results.RELEASED_TASK)
+    result = figures.AttentiveReaderRuns(main + released, results.TASK, results.RELEASED_TASK)
     assert list(result.recorded()) == [figures.MAIN, runs.RELEASED_CODE]
     assert set(result.groups[runs.RELEASED_CODE]) == {figures.NO_NORM, figures.LAYER}
 

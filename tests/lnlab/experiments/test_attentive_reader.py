@@ -12,7 +12,7 @@ from lnlab.experiments.attentive_reader import Settings
 from lnlab.experiments.attentive_reader import model as models
 from lnlab.experiments.attentive_reader import run as reading
 from lnlab.experiments.attentive_reader.model import BatchNormLSTM, Texts
-from lnlab.experiments.attentive_reader.run import Run
+from lnlab.experiments.attentive_reader.run import AttentiveReaderRun
 from lnlab.training import train
 from lnlib import cells
 
@@ -186,8 +186,8 @@ def test_batch_norm_everywhere_is_in_attention_and_answer_too(double):
 
 
 def test_runs_of_one_seed_start_from_one_W_whatever_the_norm(cloze):
-    made = {n: Run(Settings(**SMALL, norm=n), cloze, seed=0).model for n in NORMS}
-    other = Run(Settings(**SMALL, norm="none"), cloze, seed=1).model
+    made = {n: AttentiveReaderRun(Settings(**SMALL, norm=n), cloze, seed=0).model for n in NORMS}
+    other = AttentiveReaderRun(Settings(**SMALL, norm="none"), cloze, seed=1).model
     for name, parameter in made["none"].named_parameters():
         if "bias" not in name:
             assert not torch.equal(parameter, other.get_parameter(name)), name
@@ -202,7 +202,9 @@ def test_runs_of_one_seed_start_from_one_W_whatever_the_norm(cloze):
 
 def test_a_chosen_start_has_orthogonal_squares_and_larger_input_weights(cloze):
     default, chosen = (
-        Run(Settings(**SMALL, norm="none", start=start), cloze).model.query.directions[0]
+        AttentiveReaderRun(
+            Settings(**SMALL, norm="none", start=start), cloze
+        ).model.query.directions[0]
         for start in ("usual", "chosen")
     )
     for square in chosen.weight_hh_l0.split(4):
@@ -269,7 +271,7 @@ def test_another_passage_brings_other_entities_and_hides_none_of_the_questions_o
 
 
 def test_an_epoch_takes_each_question_once_and_of_like_length_together(cloze):
-    run = Run(Settings(**SMALL), cloze, seed=3)
+    run = AttentiveReaderRun(Settings(**SMALL), cloze, seed=3)
     batches = run.order(0)
     assert len(batches) == run.updates_per_epoch == 43 // 6
     assert len({int(k) for rows in batches for k in rows}) == 42
@@ -279,7 +281,7 @@ def test_an_epoch_takes_each_question_once_and_of_like_length_together(cloze):
 
 
 def test_a_question_has_other_names_in_each_epoch(cloze, monkeypatch):
-    run = Run(Settings(**SMALL), cloze, seed=0)
+    run = AttentiveReaderRun(Settings(**SMALL), cloze, seed=0)
     monkeypatch.setattr(run, "order", lambda epoch: [np.arange(6)])  # the same questions
     first, again, other = (next(iter(run.batches(epoch))).answer.tolist() for epoch in (0, 0, 1))
     assert first == again != other
@@ -322,7 +324,9 @@ NON_DEFAULT = [
 
 def measured(cloze, **changes):
     *_, last = train(
-        Run(Settings(**SMALL | changes), cloze, seed=3), epochs=1, first_epoch_points=2
+        AttentiveReaderRun(Settings(**SMALL | changes), cloze, seed=3),
+        epochs=1,
+        first_epoch_points=2,
     )
     return {k: v for k, v in last.items() if k in ("val_nll", "batch_nll")}
 
@@ -345,7 +349,7 @@ def test_each_setting_that_is_not_the_default_gives_another_run(cloze):
 
 def test_errors_on_passages_longer_than_those_of_training_are_told_apart(cloze, monkeypatch):
     monkeypatch.setattr(reading, "EVAL_BATCH_SIZE", 5)  # of 12 questions
-    run = Run(Settings(**SMALL | {"longest": 15, "norm": "batch"}), cloze, seed=0)
+    run = AttentiveReaderRun(Settings(**SMALL | {"longest": 15, "norm": "batch"}), cloze, seed=0)
     assert run.longest == 15
     *_, last = train(run, epochs=1, first_epoch_points=1)
     split = run.splits["val"]
@@ -363,7 +367,7 @@ def test_errors_on_passages_longer_than_those_of_training_are_told_apart(cloze, 
 
 
 def test_pictures_keep_attention_answers_and_what_is_read(cloze):
-    run = Run(Settings(**SMALL), cloze, seed=0)
+    run = AttentiveReaderRun(Settings(**SMALL), cloze, seed=0)
     run.model.eval()
     with torch.inference_mode():
         results = run.measure()

@@ -10,14 +10,14 @@ import torch
 
 from lnlab.experiments.attentive_reader import NORMS, Settings
 from lnlab.experiments.attentive_reader import model as models
-from lnlab.experiments.attentive_reader.run import Run
+from lnlab.experiments.attentive_reader.run import AttentiveReaderRun
 from tests.lnlab.experiments.test_attentive_reader import OPTIONS, SMALL
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_options_of_the_public_code_leave_the_other_weights_as_they_are_drawn(norm, cloze):
     plain, released = (
-        Run(Settings(**SMALL, norm=norm, **given), cloze, seed=3).model.state_dict()
+        AttentiveReaderRun(Settings(**SMALL, norm=norm, **given), cloze, seed=3).model.state_dict()
         for given in ({}, OPTIONS | {"dropout": 0.5})
     )
     added = released.keys() - plain.keys()
@@ -30,7 +30,7 @@ def test_options_of_the_public_code_leave_the_other_weights_as_they_are_drawn(no
 
 def test_the_initialization_of_the_public_code_ties_matrices_of_one_shape(cloze):
     given = SMALL | {"norm": "layer", "start": "orthogonal_tied", "word_size": 4}
-    model = Run(Settings(**given, **OPTIONS), cloze, seed=1).model
+    model = AttentiveReaderRun(Settings(**given, **OPTIONS), cloze, seed=1).model
     square = model.W_dq.weight
     torch.testing.assert_close(square @ square.T, 0.05**2 * torch.eye(4))
     for encoder in (model.passage, model.query):
@@ -49,7 +49,7 @@ def test_the_initialization_of_the_public_code_ties_matrices_of_one_shape(cloze)
     ):
         largest = float(weights.detach().abs().max())
         assert 0.6 * math.sqrt(bound) < largest <= math.sqrt(bound)
-    other = Run(Settings(**given, **OPTIONS), cloze, seed=2).model
+    other = AttentiveReaderRun(Settings(**given, **OPTIONS), cloze, seed=2).model
     assert not torch.equal(other.W_dq.weight, square)
 
 
@@ -58,20 +58,20 @@ def test_dropout_leaves_the_mean_and_is_drawn_anew_for_each_batch_but_not_in_mea
     dropped = models.dropout(x, 0.75, torch.Generator().manual_seed(0))
     assert set(dropped.unique().tolist()) == {0.0, 4.0}
     assert 0.97 < dropped.mean() < 1.03
-    run = Run(Settings(**SMALL | {"dropout": 0.5}), cloze, seed=0)
+    run = AttentiveReaderRun(Settings(**SMALL | {"dropout": 0.5}), cloze, seed=0)
     one, two, *_ = run.batches(0)
     assert one.dropout_seed != two.dropout_seed
     assert [b.dropout_seed for b in run.batches(0)][:2] == [one.dropout_seed, two.dropout_seed]
     same, other = one, one._replace(dropout_seed=two.dropout_seed)
     assert run.loss(same) == run.loss(one) != run.loss(other)
-    plain = Run(Settings(**SMALL), cloze, seed=0)
+    plain = AttentiveReaderRun(Settings(**SMALL), cloze, seed=0)
     run.model.eval(), plain.model.eval()
     with torch.inference_mode():
         assert run.measure()["val_nll"] == plain.measure()["val_nll"]
 
 
 def test_both_word_vectors_and_the_vector_before_the_answer_are_dropped(cloze, monkeypatch):
-    run = Run(Settings(**SMALL | {"dropout": 0.5}), cloze, seed=0)
+    run = AttentiveReaderRun(Settings(**SMALL | {"dropout": 0.5}), cloze, seed=0)
     dropped = []
     plain = models.dropout
     monkeypatch.setattr(

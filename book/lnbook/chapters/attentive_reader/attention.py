@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.chapters.attentive_reader.runs import Runs
+from lnbook.chapters.attentive_reader.runs import AttentiveReaderRuns
 from lnbook.widgets.replay import base
 from lnbook.widgets.replay.attention import attends, questions
 from lnlab.claims.trained import TASKS
@@ -17,7 +17,7 @@ def with_attention(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[st
     """Return, for each network, the run that recorded its attention: the longest, first seed."""
     runs = sorted(records, key=lambda run: (-run["settings"]["epochs"], run["seed"]))
     task = TASKS["attentive_reader"]
-    arms = {name: task.arms[name] for name in Runs.STYLES}
+    arms = {name: task.arms[name] for name in AttentiveReaderRuns.STYLES}
     return base.select_runs(runs, arms, "attention")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from lnbook.chapters.attentive_reader.runs import LAYER, MAIN, Runs
+from lnbook.chapters.attentive_reader.runs import LAYER, MAIN, AttentiveReaderRuns
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.learning_curves import LearningCurves
 
@@ -20,13 +20,15 @@ RULES = {
 }
 
 
-def rule_errors(runs: Runs, split: str = "val", kind: str = MAIN) -> dict[str, float]:
+def rule_errors(
+    runs: AttentiveReaderRuns, split: str = "val", kind: str = MAIN
+) -> dict[str, float]:
     """Return the error of each rule that does not read, in percent."""
     curves = next(iter(runs.groups[kind][LAYER].runs.values()))["curves"]
     return {rule: 100 * curves[f"{split}_{name}_error"][0] for name, rule in RULES.items()}
 
 
-def _levels(runs: Runs, kind: str) -> Mapping[str, float]:
+def _levels(runs: AttentiveReaderRuns, kind: str) -> Mapping[str, float]:
     result = rule_errors(runs, kind=kind)
     return {RANDOM: result[RANDOM], "frequent name, not in question": result[NOT_IN_QUESTION]}
 
@@ -47,12 +49,12 @@ LEARNING_CURVES = LearningCurves(
 )
 
 
-def draw_errors(runs: Runs, kind: str | None = None) -> list[go.Figure]:
+def draw_errors(runs: AttentiveReaderRuns, kind: str | None = None) -> list[go.Figure]:
     """Draw the validation error of each network over its updates."""
     return LEARNING_CURVES.draw_curves(runs, "loss", "updates", kind)
 
 
-def describe_errors(runs: Runs, kind: str | None = None) -> str:
+def describe_errors(runs: AttentiveReaderRuns, kind: str | None = None) -> str:
     """Describe the validation error of each network at the end, and of the rules."""
     return LEARNING_CURVES.describe_curves(runs, "loss", "updates", kind)
 

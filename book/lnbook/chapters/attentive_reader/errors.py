@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from lnbook.chapters.attentive_reader.curves import rule_errors
-from lnbook.chapters.attentive_reader.runs import MAIN, Runs
+from lnbook.chapters.attentive_reader.runs import MAIN, AttentiveReaderRuns
 from lnbook.figures.run_groups import LAYER
 from lnbook.figures.table import Table
 
 
-def errors(runs: Runs, kind: str = MAIN) -> Table:
+def errors(runs: AttentiveReaderRuns, kind: str = MAIN) -> Table:
     """Return a table of validation and test errors at the epoch with the lowest validation error.
 
     Args:
         runs: The recorded runs.
-        kind: Which group of them, one of :attr:`Runs.GROUPS`.
+        kind: Which group of them, one of :attr:`AttentiveReaderRuns.GROUPS`.
     """
     rows = []
     for name, arm in runs.groups[kind].items():

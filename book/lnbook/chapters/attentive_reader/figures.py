@@ -15,7 +15,7 @@ from lnbook.chapters.attentive_reader.runs import (
     MAIN,
     RELEASED_CODE,
     SMALL_GAIN,
-    Runs,
+    AttentiveReaderRuns,
 )
 from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
 
@@ -30,7 +30,7 @@ __all__ = [
     "RELEASED_CODE",
     "SMALL_GAIN",
     "TUNED_INIT",
-    "Runs",
+    "AttentiveReaderRuns",
     "errors",
     "is_correct",
     "network",

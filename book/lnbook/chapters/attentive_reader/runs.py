@@ -16,7 +16,7 @@ SMALL_BATCHES, TWO_PASSAGES = "batches of 8 questions", "two passages per questi
 SHORT_PASSAGES, REPLAYED = "short training passages", "runs whose attention is shown"
 
 
-class Runs(run_groups.Runs):
+class AttentiveReaderRuns(run_groups.Runs):
     """The recorded runs of section 6.2.
 
     Args:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from lnbook.widgets import transformer
+from lnbook.widgets.transformer import TransformerWidget
 from lnlab import records
 from lnlab.experiments.transformer import ablation
 from lnlab.experiments.transformer.trained_transformer import TrainedTransformer
@@ -58,6 +59,17 @@ def in_every_position(reader, text, all_norms):
             yield network(reader.tokens(text)[None])[0, -1]
 
 
+def surprise(reader, text, written):
+    """How much each character that follows a text surprises, from PyTorch's logits alone."""
+    bits = []
+    for c, *_ in written:
+        z = reader.logits(text[-64:])[-1].numpy()
+        p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
+        bits.append(-np.log2(p[reader.characters.index(c)]))
+        text += c
+    return np.array(bits)
+
+
 LAST = """([tokens, all]) => all.map((norms) =>
   Array.from(model.read(tokens, norms).logits.slice(-model.characters.length)))"""
 
@@ -82,28 +94,33 @@ def test_the_text_that_is_written_is_pytorchs(scripts, reader, norms, temperatur
     written = scripts.evaluate(
         """([tokens, norms, how]) => {
           const next = model.writer(tokens, norms, how);
-          return Array.from({ length: 48 }, () => model.characters[next()]).join("");
+          return Array.from({ length: 48 }, next).map(
+            ({ token, bits }) => [model.characters[token], bits]);
         }""",
         [reader.tokens(text).tolist(), norms, {"temperature": temperature, "seed": 4}],
     )
-    expected = switched(reader, norms).write(text, 48, temperature=temperature, seed=4)
-    assert written == expected
+    changed = switched(reader, norms)
+    assert "".join(c for c, _ in written) == changed.write(
+        text, 48, temperature=temperature, seed=4
+    )
+    result = [bits for _, bits in written]
+    np.testing.assert_allclose(result, surprise(changed, text, written), atol=CLOSE)
 
 
 COST = """([all, norms]) => all.map((tokens) => {
-  const { nats, entropy } = lnEngine.costs(
+  const { bits, entropy } = lnEngine.costs(
     model.read(tokens, norms).logits, tokens, model.characters.length);
   const mean = (v) => v.reduce((a, b) => a + b) / v.length;
-  return [mean(nats), mean(entropy)];
+  return [Math.LN2 * mean(bits), mean(entropy)];
 })"""
 # What the model does after each challenge, on the sentence that the page starts with: how much the
 # loss rises, or what becomes of the entropy. Of other sentences the page says what it finds.
 EXPECTED = {
     "All RMS": "hardly", "Norm 1 off": "some", "Norm 3 off": "much", "All frozen": "some",
-    "Final norm off": "more", "All off": "much",
+    "Final norm off": "more",
 }  # fmt: skip
 LETTERS = dict(
-    zip(EXPECTED, ("rrrrr", "ollll", "lloll", "fffff", "llllo", "ooooo"), strict=True)
+    zip(EXPECTED, ("rrrrr", "ollll", "lloll", "fffff", "llllo"), strict=True)
 )  # the norms
 
 
@@ -172,12 +189,10 @@ def written(page, which=0):
     """What the model has written, once it has written all."""
     name = f"wrote-{which}"
     page.wait_for_function(
-        """(name) => { const p = document.querySelector(`[data-part="${name}"]`);
-        return p.textContent.length - p.firstChild.textContent.length === 100; }""",
+        """(name) => document.querySelector(`[data-part="${name}"]`).textContent.length === 100""",
         arg=name,
     )
-    text, before = part(page, name).evaluate("p => [p.textContent, p.firstChild.textContent]")
-    return text.removeprefix(before)
+    return part(page, name).text_content().replace("↵", "\n")
 
 
 def test_the_first_screen_of_a_phone_has_sentence_text_and_switches(run):
@@ -194,14 +209,19 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         for place in ("textarea", "[data-part='wrote-0']", "[data-part='recorded']"):
             box = page.locator(f".ln-transformer {place}").bounding_box()
             assert box["y"] + box["height"] <= 900, place
-        assert part(page, "loss").inner_text() == nats(reader, START)
+        off = switched(reader, "ooooo")
+        assert part(page, "loss").inner_text() == nats(off, START)
+        assert written(page) == off.write(START, 100, temperature=0.8, seed=1)
+        assert written(page, 1) == reader.write(START, 100, temperature=0.8, seed=1)
+        part(page, "again").click()
+        again = reader.write(START, 100, temperature=0.8, seed=2)
+        until(page, "wrote-1", again.replace("\n", "↵"))
+        part(page, "reset").click()
+        page.locator("[data-all='l']").click()
+        until(page, "loss", nats(reader, START))
         assert written(page) == reader.write(START, 100, temperature=0.8, seed=1)
         val = [one["curves"]["val_nll"][-1] for one in records.read_all("transformer", ablate=True)]
         assert f"{min(val):.2f} to {max(val):.2f}" in part(page, "recorded").inner_text()
-        part(page, "again").click()
-        again = reader.write(START, 100, temperature=0.8, seed=2)
-        until(page, "wrote-0", again)
-        part(page, "reset").click()
 
         # A switch, by keyboard: its norm is shown, the loss and the next character change.
         page.locator("[data-norm='4'][value='l']").focus()
@@ -214,7 +234,7 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         assert written(page) == off.write(START, 100, temperature=0.8, seed=1)
         page.wait_for_function(
             f"document.querySelector('[role=status].ln-transformer-status').textContent.includes("
-            f"'{nats(off, START)} nats')"
+            f"'{as_nats(off.loss(START) / np.log(2))} with norm 5 off')"
         )
 
         # Typing; what the model does not know is said.
@@ -289,9 +309,7 @@ def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, re
     """The table row by row; the next characters, with the line of all norms on."""
     text, norms = "Who is it?", "llolo"
     changed = switched(reader, norms)
-    with torch.no_grad():
-        costs = -changed.logits(text).log_softmax(-1)[:-1]
-        costs = costs.gather(1, changed.tokens(text)[1:, None]).flatten().tolist()
+    costs = surprise(changed, text[:1], text[1:])
     before, after = changed.inside(text)[look]
     with run(f"#run&norms={norms}&look={look}&text={text.replace(' ', '+')}") as page:
         until(page, "loss", nats(changed, text))
@@ -311,7 +329,7 @@ def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, re
               parseFloat(li.querySelector(name).style[["width", "left"][k]]))])"""
         )
     assert [h.strip() for h in head] == [
-        "character", "loss (nats)", "mean before", "std before", "mean after", "std after",
+        "character", "surprise (bits)", "mean before", "std before", "mean after", "std after",
     ]  # fmt: skip
     assert len(rows) == len(text)
     for t, (character, cost, *measures) in enumerate(rows):
@@ -339,6 +357,87 @@ def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, re
         assert wide == pytest.approx(100 * now[c], abs=1e-3)
         assert left == pytest.approx(100 * baseline[c], abs=1e-3)
     assert [wide for _, wide, _ in bars] == sorted((wide for _, wide, _ in bars), reverse=True)
+
+
+EDGES = [1, 2, 4, np.log2(65)]
+CHARACTERS = """[1, 0].map((k) => [...document.querySelectorAll(
+  `.ln-transformer [data-part="text-${k}"] [data-at]`)].map(
+  (e) => [e.textContent.replace("↵", "\\n"), e.dataset.level ?? null]))"""
+
+
+def readout(bits):
+    """A probability and its surprise, as the page writes them."""
+    p = "p < 0.001" if bits > 9.9 else f"p = {2**-bits:.{3 if bits > 3.3 else 2}f}"
+    return f"{p}, {bits:.1f} bits"
+
+
+@pytest.mark.parametrize("norms", ["ooooo", "llllo", "lloll"])
+def test_every_character_has_the_color_and_the_readout_of_its_surprise(run, reader, norms):
+    """Those that are read and those that are written, in both texts; by pointer and by keyboard."""
+    text = "My cat: who is it?"
+    with run(f"#run&norms={norms}&text={text.replace(' ', '+')}") as page:
+        both = [written(page, k) for k in (1, 0)]
+        texts = page.evaluate(CHARACTERS)
+        means = []
+        for k, network, wrote, shown in zip(
+            (1, 0), (reader, switched(reader, norms)), both, texts, strict=True
+        ):
+            assert "".join(c for c, _ in shown) == text + wrote
+            bits = surprise(network, text[0], text[1:] + wrote)
+            assert [level for _, level in shown] == [
+                None, *(str(level) for level in np.digitize(bits, EDGES))
+            ]  # fmt: skip
+            means.append([bits[: len(text) - 1].mean(), bits[len(text) - 1 :].mean()])
+            for at in (1, len(text) - 1, len(text), len(text) + 99):
+                page.locator(f"[data-part='text-{k}'] [data-at='{at}']").hover()
+                character = (text + wrote)[at]
+                character = {" ": "space", "\n": "new line"}.get(character, f"“{character}”")
+                points = part(page, "points").inner_text()
+                assert points.startswith(f"Character {at + 1}, {character}: "), at
+                assert readout(bits[at - 1]) in points, at
+            slider = part(page, f"text-{k}")
+            slider.focus()
+            for key, at in (("End", len(bits)), ("ArrowLeft", len(bits) - 1), ("Home", 0),
+                            ("ArrowRight", 1)):  # fmt: skip
+                page.keyboard.press(key)
+                value = slider.get_attribute("aria-valuetext")
+                assert slider.get_attribute("aria-valuenow") == str(at + 1)
+                assert readout(bits[at - 1]) in value if at else "not predicted" in value
+        numbers = re.findall(r"\d+(?:\.\d+)?", part(page, "verdict").inner_text().replace(
+            "norm 3", "").replace("norm 5", ""))  # fmt: skip
+        read, wrote = np.transpose(means)
+        assert numbers == [as_nats(mean) for mean in (*read, *wrote)]
+    # What a page without JavaScript shows of the sentence is colored alike.
+    still = TransformerWidget(text, norms=norms).to_html().partition("<noscript>")[2]
+    for (mean, _), shown, line in zip(means, texts, still.split("<br>")[1:], strict=True):
+        assert f"{mean:.3g} bits" in line
+        assert f": {text[0]}<span" in line
+        runs = re.findall(r'data-level="(\d)">([^<]*)<', line)
+        levels = [[c, level] for level, run in runs for c in run]
+        assert levels == shown[1 : len(text)], norms
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_characters_appear_one_by_one_unless_motion_is_unwelcome(run, motion):
+    """After the page was busy for two seconds, many are waiting to be shown."""
+    with run(reduced_motion=motion) as page:
+        written(page)
+        added = page.evaluate(
+            """() => new Promise((done) => {
+              const [part, again] = ["wrote-0", "again"].map(
+                (name) => document.querySelector(`.ln-transformer [data-part="${name}"]`));
+              const added = [];
+              new MutationObserver((records) => {
+                added.push(records.reduce((sum, r) => sum + r.addedNodes.length, 0));
+                if (part.childElementCount === 100) done(added);
+              }).observe(part, { childList: true });
+              again.click();
+              const end = performance.now() + 2000;
+              while (performance.now() < end);
+            })"""
+        )
+    assert sum(added) == 100
+    assert (max(added) == 1) == (motion == "no-preference")
 
 
 def test_the_slider_of_characters_says_which_of_how_many_is_chosen(run):

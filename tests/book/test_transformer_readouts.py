@@ -8,7 +8,7 @@ import pytest
 from lnbook.widgets import transformer
 from lnlab import records
 from lnlab.experiments.transformer.trained_transformer import TrainedTransformer
-from tests.book.test_transformer_page import as_nats, nats, rounded, switched
+from tests.book.test_transformer_page import as_nats, nats, rounded, surprise, switched
 from tests.cases.readouts import check_says, percent
 
 SCRIPTS = transformer.WEB, "lnTransformer"
@@ -45,7 +45,7 @@ SWITCHBOARD = """async ([weights, settings, colors]) => {
   document.body.append(root);
   const close = lnTransformer(root, { weights, settings, live: true });
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
-  const written = (k) => part(`wrote-${k}`).childNodes[1].data;
+  const written = (k) => part(`wrote-${k}`).textContent.replaceAll("↵", "\\n");
   const all = settings.norms === "lllll";
   while (written(0).length < 100 || (!all && written(1).length < 100)) await rest(10);
   await rest(50);
@@ -63,6 +63,11 @@ SWITCHBOARD = """async ([weights, settings, colors]) => {
 RECORDED = {
     "lllll": "val_nll", "rrrrr": "nll_rms", "fffff": "nll_frozen", "ooooo": "nll_removed",
     "ffffl": "nll_frozen_but_last", "ooool": "nll_but_last", "llllo": "nll_last",
+}  # fmt: skip
+NAMES = {
+    "rrrrr": "all norms RMS", "fffff": "all norms frozen", "ooooo": "all norms off",
+    "ffffl": "norms 1, 2, 3, and 4 frozen", "ooool": "norms 1, 2, 3, and 4 off",
+    "llllo": "norm 5 off", "llolo": "norms 3 and 5 off", "rflll": "your settings",
 }  # fmt: skip
 COLORS = {
     "transformer-zero": "#102030", "negative": "#f00408", "positive": "#0cf010", "kept": "#010203",
@@ -108,9 +113,17 @@ def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
     goes_on = changed.write(text, 100, temperature=0, seed=1)
     assert result["written"][0] == goes_on
     character = {" ": "space", "\n": "new line"}.get(likely, f"“{likely}”")
+    both = [changed] if norms == "lllll" else [reader, changed]
+    wrote = [one.write(text, 100, temperature=0, seed=1) for one in both]
+    own = [surprise(one, text, own).mean() for one, own in zip(both, wrote, strict=True)]
+    read = [one.loss(text) / np.log(2) for one in both]
+    means = [as_nats(bits) for bits in (*read, *own)]
+    name = [] if norms == "lllll" else [NAMES[norms]]
+    check_says(texts["verdict"], *means[: len(both)], *name, *means[len(both) :])
+    # The status repeats it.
     check_says(
-        texts["status"],
-        loss, *with_all_on, character, as_percent(p), " ".join(goes_on.split()),
+        texts["status"].removeprefix(f"Mean surprise. {texts['verdict']}"),
+        character, as_percent(p), *(" ".join(own.split()) for own in wrote),
     )  # fmt: skip
     before, after = changed.inside(text)[look]
     sizes = [float(x[5].std(correction=0)) for x in (before, after)]

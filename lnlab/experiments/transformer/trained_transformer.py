@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -91,6 +92,14 @@ class TrainedTransformer:
     def logits(self, text: str) -> Tensor:
         """Return the logits of the next character after each character, ``(T, characters)``."""
         return self.network(self.tokens(text)[None])[0]
+
+    def surprise(self, text: str) -> Tensor:
+        """Return −log2 p of each character except the first, in bits, ``(T - 1,)``.
+
+        Here p is the probability of the character given those before it.
+        """
+        log_p = self.logits(text)[:-1].log_softmax(-1)
+        return -log_p.gather(1, self.tokens(text)[1:, None])[:, 0] / math.log(2)
 
     def loss(self, text: str) -> float:
         """Return the mean loss of all characters except the first, in nats.

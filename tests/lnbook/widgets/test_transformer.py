@@ -8,6 +8,7 @@ import pytest
 from lnbook.widgets import transformer
 from lnbook.widgets.transformer import TransformerWidget
 from lnlab import records as record
+from lnlab.datasets import load
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +47,15 @@ def test_a_recorded_cost_is_that_of_the_setting_of_its_letters(records, letters)
     }[letters]  # fmt: skip
     expected = [one["curves"][name][-1] for one in records]
     assert result == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_page_without_javascript_leaves_out_what_the_model_cannot_read(records):
+    both = [transformer.still(records[0], "ooooo", text) for text in ("a <é> b 7", "a  b ")]
+    assert both[0] == both[1]
+    assert transformer.still(records[0], "ooooo", "é7") == ""
+
+
+@pytest.mark.needs_data("tiny_shakespeare")
+def test_the_sentence_at_the_start_is_not_in_the_training_text():
+    text = load("tiny_shakespeare")
+    assert transformer.SENTENCE[:13] not in text.train + text.val

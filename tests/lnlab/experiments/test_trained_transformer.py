@@ -81,11 +81,12 @@ def test_a_setting_that_was_recorded_is_the_recorded_ablation(reader, switches, 
     assert not torch.allclose(expected, reader.logits(TEXT)), "the model itself is not touched"
 
 
-def test_loss_entropy_and_next_characters_are_those_of_the_probabilities(reader):
+def test_loss_surprise_entropy_and_next_characters_are_those_of_the_probabilities(reader):
     p = np.exp(reader.logits(TEXT).numpy())
     p /= p.sum(1, keepdims=True)
     at = [reader.characters.index(c) for c in TEXT]
     cost = [-np.log(p[t, at[t + 1]]) for t in range(4)]
+    np.testing.assert_allclose(reader.surprise(TEXT), np.divide(cost, np.log(2)), atol=1e-12)
     assert reader.loss(TEXT) == pytest.approx(np.mean(cost), abs=1e-12)
     assert reader.entropy(TEXT) == pytest.approx(-(p * np.log(p)).sum(1).mean(), abs=1e-12)
     best = np.argsort(-p[-1])[:3]

@@ -1,5 +1,7 @@
 """A transformer that reads the reader's sentence in the page, a switch on each of its norms.
 
+Every character has the color of its surprise, next to that of the same model with all norms on.
+
 The model is one that ``lnlab.experiments.transformer`` has trained, with two blocks and 64
 features; its weights come in 8 bits. The arithmetic is JavaScript (``engine.js``), because a page
 has nothing else to compute with; a test holds it to PyTorch. The same files serve the built book
@@ -18,6 +20,8 @@ from __future__ import annotations
 
 import base64
 import functools
+import html
+import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,6 +36,9 @@ from lnlab import records
 __all__ = ["WEB", "TransformerWidget", "recorded", "weights"]
 
 SEEDS = range(3)
+SENTENCE = "To be, or not to be: that is the "  # Hamlet is not in the training text
+LEVELS = (1, 2, 4)  # bits, as in transformer.js; the last level begins above a uniform guess
+NORMS = {"l": "on", "r": "rms", "f": "frozen", "o": "off"}
 # From the letters of a setting, a norm each, to the measure of a record that has its loss.
 MEASURES = {
     "lllll": "val_nll",
@@ -51,7 +58,7 @@ class TransformerWidget:
     bring to life; with a kernel it is a widget that runs them.
 
     Args:
-        text: The sentence to start with. ``None``: the page's.
+        text: The sentence to start with.
         norms: A letter for each norm, in the order in which the stream meets them: ``l`` on, ``r``
             RMS, ``f`` frozen, ``o`` off.
         record: Of another run, with its weights. ``None``: the book's model.
@@ -67,14 +74,14 @@ class TransformerWidget:
 
     def __init__(
         self,
-        text: str | None = None,
+        text: str = SENTENCE,
         *,
-        norms: str = "lllll",
+        norms: str = "ooooo",
         record: Mapping[str, Any] | None = None,
     ) -> None:
-        self.options: dict[str, Any] = {"settings": {"norms": norms}}
-        if text is not None:
-            self.options["settings"]["text"] = text
+        self.settings = {"norms": norms, "text": text}
+        self.options: dict[str, Any] = {"settings": self.settings}
+        self.record = record
         if record is not None:
             self.options["weights"] = packed(record)
             count = len(self.options["weights"]["deviations"])
@@ -83,17 +90,18 @@ class TransformerWidget:
                     f"TransformerWidget: record must be of a model with 5 norms, got {count}; "
                     "train one of depth 2"
                 )
-        if len(norms) != 5 or not set(norms) <= set("lrfo"):
+        if len(norms) != 5 or not set(norms) <= NORMS.keys():
             raise ValueError(
                 f"TransformerWidget: norms must be five letters of l, r, f, and o, got {norms!r}"
             )
 
     def to_html(self) -> str:
         """Return one ``<div>``; ``transformer.js`` fills it."""
+        colored = still(self.record or _read(0), **self.settings)
         return WEB.html(
             "A transformer on your sentence",
             "Here a small transformer in the page reads what you type. It needs "
-            "JavaScript, but no internet connection.",
+            f"JavaScript, but no internet connection.{colored}",
             options=self.options,
         )
 
@@ -107,6 +115,41 @@ class TransformerWidget:
 
     def __repr__(self) -> str:
         return "TransformerWidget: a small transformer reads a sentence, with a switch on each norm"
+
+
+def still(record: Mapping[str, Any], norms: str, text: str) -> str:
+    """Return the sentence in HTML, twice, each character on the color of its surprise.
+
+    This is what a page without JavaScript shows.
+
+    Args:
+        record: Of a model with its weights.
+        norms: A letter for each norm of the second time; in the first all are on.
+        text: The sentence; what the model cannot read is left out.
+    """
+    from lnlab.experiments.transformer.reader import Reader  # it needs PyTorch
+
+    reader = Reader.of(record)
+    text = "".join(c for c in text if c in reader.characters)[-reader.model.length :]
+    if len(text) < 2:
+        return ""
+    uniform = np.log2(len(reader.characters))
+    lines = []
+    for name, letters in (("All norms on", "l" * 5), ("With the norms as set here", norms)):
+        bits = reader.switch(*(NORMS[letter] for letter in letters)).surprise(text).numpy()
+        levels = np.digitize(bits, [*LEVELS, uniform])
+        pairs = zip(levels, text[1:], strict=True)  # the first character is not predicted
+        colored = "".join(
+            f'<span data-level="{level}">{html.escape("".join(c for _, c in run))}</span>'
+            for level, run in itertools.groupby(pairs, lambda pair: pair[0])
+        )
+        first = html.escape(text[0])
+        lines.append(f"<br>{name}, {bits.mean():.3g} bits per character: {first}{colored}")
+    return (
+        " The darker the color, the larger the surprise of the model, −log<sub>2</sub> p. "
+        f"Underlined is what it found less probable than a uniform guess ({uniform:.2f} bits)."
+        + "".join(lines)
+    )
 
 
 def packed(record: Mapping[str, Any]) -> dict[str, Any]:

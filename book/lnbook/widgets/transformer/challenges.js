@@ -33,10 +33,4 @@ const LN_TRANSFORMER_CHALLENGES = [
       + "gives one character nearly all of the probability. The text still consists of words, but "
       + "it repeats itself. Where the model is wrong, it is overconfident, so the loss is large.",
   },
-  {
-    name: "All off", norms: "ooooo", asks: "loss",
-    what: "All five norms are removed.",
-    why: "Each block amplifies the output of the previous block, which is already too large. The "
-      + "weights are unchanged, but they were trained for normalized inputs.",
-  },
 ];

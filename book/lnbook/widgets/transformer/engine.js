@@ -138,12 +138,14 @@ const lnTransformerEngine = () => {
       return { logits, stream };
     }
 
-    /* A function that returns one token more each time. It sees the last `length` tokens. */
+    /* A function that returns one token more each time, and its surprise. It sees the last `length`
+       tokens. */
     writer(tokens, norms, { temperature, seed }) {
       const next = random(seed), V = this.characters.length, all = tokens.slice(-this.length);
       let reading = new Reading(this, norms), logits = reading.add(all).logits;
       return () => {
-        const token = draw(logits.subarray(logits.length - V), temperature, next);
+        const last = logits.subarray(logits.length - V), token = draw(last, temperature, next);
+        const bits = surprise(last, token);
         all.push(token);
         if (all.length <= this.length) ({ logits } = reading.add([token]));
         else {
@@ -151,7 +153,7 @@ const lnTransformerEngine = () => {
           reading = new Reading(this, norms);
           ({ logits } = reading.add(all));
         }
-        return token;
+        return { token, bits };
       };
     }
   }
@@ -230,18 +232,24 @@ const lnTransformerEngine = () => {
     return i;
   }
 
-  /* What each character but the first cost, in nats, and how unsure the model was: its entropy. */
+  /* -log2 of the probability of a token, at temperature 1. */
+  function surprise(logits, token) {
+    const top = Math.max(...logits);
+    let sum = 0;
+    for (const v of logits) sum += Math.exp(v - top);
+    return (Math.log(sum) + top - logits[token]) / Math.LN2;
+  }
+
+  /* The surprise of each character but the first, in bits, and the entropy of what the model
+     predicts after each character, in nats. */
   function costs(logits, tokens, V) {
-    const nats = [], entropy = [];
+    const bits = [], entropy = [];
     for (let t = 0; t < tokens.length; t++) {
-      const row = logits.subarray(t * V, (t + 1) * V), top = Math.max(...row);
-      let sum = 0, mean = 0;
-      for (const v of row) sum += Math.exp(v - top);
-      for (const v of row) mean += Math.exp(v - top) / sum * (v - top);
-      if (t + 1 < tokens.length) nats.push(Math.log(sum) + top - row[tokens[t + 1]]);
-      entropy.push(Math.log(sum) - mean);
+      const row = logits.subarray(t * V, (t + 1) * V);
+      if (t + 1 < tokens.length) bits.push(surprise(row, tokens[t + 1]));
+      entropy.push(chances(row).reduce((sum, p) => (p ? sum - p * Math.log(p) : sum), 0));
     }
-    return { nats, entropy };
+    return { bits, entropy };
   }
 
   return { Model, chances, costs, random };

@@ -5,15 +5,13 @@ const lnTransformer = (() => {
   const SPEAK = 900; // ms of rest before the status is said
   const SHOWN = 8; // next characters
   const SAVE = 250; // ms of rest before the address follows
-  const TEXT_INTERVAL = 80; // ms between two looks at what is written
+  const STEP = 30; // ms between two characters that are written
   const RULER = 8; // nats at its end
   const NORMS = ["1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 output"];
   const SWITCH = { l: "on", r: "RMS", f: "frozen", o: "off" };
   const HEATS = { 0: "0: most probable", 0.5: "0.5", 0.8: "0.8", 1: "1" };
-  const START = {
-    text: "To be, or not to be: that is the ", norms: "lllll", look: "2", at: "99", heat: "0.8",
-    seed: "1",
-  };
+  const LEVELS = [1, 2, 4]; // bits; the last level begins above a uniform guess
+  const START = { look: "2", at: "99", heat: "0.8", seed: "1" }; // text and norms come from the page
   const FORMS = {
     text: /^[^]{0,200}$/, norms: /^[lrfo]{5}$/, look: /^[0-4]$/, at: /^\d{1,2}$/,
     heat: /^(0|0\.5|0\.8|1)$/, seed: /^\d{1,6}$/,
@@ -50,6 +48,8 @@ const lnTransformer = (() => {
   const nats = (v) => (v < 9.995 ? v.toFixed(2) : v < 99.95 ? v.toFixed(1) : v.toFixed(0));
   const percent = (p) => (p >= 0.995 && p < 1 ? "> 99%" : p < 0.005 ? "< 1%" : `${Math.round(100 * p)}%`);
   const spoken = (c) => ({ " ": "space", "\n": "new line" })[c] ?? `“${c}”`;
+  const probability = (bits) => (bits > 9.9 ? "p < 0.001" : `p = ${(2 ** -bits).toFixed(bits > 3.3 ? 3 : 2)}`);
+  const sign = (c) => (c === "\n" ? "↵" : c);
   const listed = (names) => names.length < 2 ? names.join("")
     : `${names.slice(0, -1).join(", ")}${names.length > 2 ? "," : ""} and ${names.at(-1)}`;
 
@@ -79,23 +79,26 @@ const lnTransformer = (() => {
             <textarea data-part="text" rows="2" maxlength="64" spellcheck="false" autocomplete="off"
               autocapitalize="off"></textarea></label>
           <p class="ln-transformer-left-out" data-part="left-out" role="status" hidden></p>
-          <div class="ln-transformer-texts">
-            <section><p class="ln-transformer-name" data-part="whose">The model continues</p><p data-part="wrote-0" tabindex="0"
-              role="group" aria-label="What the model writes"><span></span>&#8203;</p></section>
-            <section data-part="beside"><p class="ln-transformer-name">All norms on</p><p data-part="wrote-1" tabindex="0"
-              role="group" aria-label="What the model writes with all norms on"><span></span>&#8203;</p></section>
-          </div>
+          <div class="ln-transformer-texts">${[1, 0].map((k) => `<section data-part="side-${k}">
+            <p class="ln-transformer-name" data-part="whose-${k}">All norms on</p>
+            <p data-part="text-${k}" data-side="${k}" tabindex="0" role="slider" aria-valuemin="1"><span
+              data-part="read-${k}"></span><span data-part="wrote-${k}"></span></p></section>`).join("")}</div>
+          <p class="ln-transformer-legend" data-part="legend"></p>
         </div>
         <div class="ln-transformer-norms">
           ${NORMS.map(row).join("")}
           <fieldset class="ln-transformer-row ln-transformer-all ln-segments"><legend>All five</legend>${Object.entries(SWITCH).map(
             ([key, text]) => `<button type="button" class="ln-button" data-all="${key}"
               aria-label="${text}, all five norms">${text}</button>`).join("")}</fieldset>
-          <p class="ln-transformer-score"><strong data-part="loss">–</strong> <span data-part="loss-says">nats
+          <p class="ln-transformer-score">Loss: <strong data-part="loss">–</strong> <span data-part="loss-says">nats
             per character on your sentence</span></p>
           <div class="ln-transformer-ruler" aria-hidden="true"><i class="ln-transformer-blind" data-part="blind"></i>
             <i class="ln-transformer-usual" data-part="usual"></i><i class="ln-transformer-now" data-part="now"></i></div>
           <p class="ln-transformer-recorded" data-part="recorded"></p>
+        </div>
+        <div class="ln-transformer-surprise">
+          <p class="ln-transformer-verdict" data-part="verdict"></p>
+          <p class="ln-transformer-points" data-part="points"></p>
         </div>
       </div>
       <div class="ln-transformer-bar">${pick("heat", HEATS, "Temperature")}
@@ -121,12 +124,16 @@ const lnTransformer = (() => {
           aria-label="The numbers behind the pictures"></div></details>
     </div>`));
 
+    const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
     // The model, in a Worker.
     const background = lnBackground(lnTransformerEngine, lnTransformerWorker, received);
     const { send } = background;
 
     let model = null, id = 0, waiting = false, owed = false, closed = false;
-    let view = null, wrote = ["", ""], done = false, soon = 0, challenge = null, pending = null;
+    let view = null, challenge = null, pending = null;
+    let wrote = [[], []], revealed = 0, revealing = 0; // yours, and that with all norms on
+    let pointed = null; // a character that was written
 
     /* The sentence as the model reads it, what was left out, and what was read as something else. */
     function sentence() {
@@ -163,19 +170,27 @@ const lnTransformer = (() => {
         waiting = false;
         if (owed) return request();
         view = { ...pending, ...m };
-        [wrote, done] = [["", ""], false];
+        [wrote, revealed, pointed] = [[[], []], 0, null];
         draw();
         root.dataset.ready = "yes";
         if (challenge?.predicted && view.norms === challenge.norms) finish();
         return;
       }
-      if (m.tokens) {
-        wrote[m.baseline ? 1 : 0] += m.tokens.map((t) => model.characters[t]).join("");
-        if (m.done && (m.baseline || allOn())) done = true;
-        soon ||= setTimeout(texts, done ? 0 : TEXT_INTERVAL); // not each few characters: others want to draw
-      }
+      wrote[m.baseline ? 1 : 0].push(...m.written);
+      revealing ||= setTimeout(reveal, STEP);
     }
     const allOn = () => view.norms === "lllll";
+    const sides = () => (allOn() ? [0] : [0, 1]);
+    function yours() {
+      const { norms } = view, changed = [...NORMS.keys()].filter((i) => norms[i] !== "l");
+      const kinds = new Set(changed.map((i) => norms[i]));
+      if (kinds.size > 1) return "your settings";
+      const which = changed.length % NORMS.length ? `norm${changed.length > 1 ? "s" : ""} ${
+        listed(changed.map((i) => i + 1))}` : "all norms";
+      return `${which} ${SWITCH[norms[changed[0] ?? 0]]}`;
+    }
+    const level = (bits) => [...LEVELS, uniform()].filter((edge) => bits >= edge).length;
+    const uniform = () => Math.log2(model.characters.length);
 
     // What is to be seen.
     let colors = null; // of this theme
@@ -203,21 +218,77 @@ const lnTransformer = (() => {
       if ($("left-out").textContent !== notes.join(" ")) $("left-out").textContent = notes.join(" ");
       $("left-out").hidden = !notes.length;
       texts();
+      legend();
+      verdict();
       cost();
       next(current, baseline);
       speak();
     }
+    /* Characters, each on the color of its surprise; the very first has none. */
+    const colored = (chars, bits, from) => chars.map((c, i) => `<span data-at="${from + i}"${
+      bits[i] === undefined ? "" : ` data-level="${level(bits[i])}"`}>${safe(sign(c))}</span>`).join("");
     function texts() {
-      soon = clearTimeout(soon);
-      const before = view.reading.empty ? "" : view.chars.slice(-14).join("");
+      const { chars, current, baseline, reading } = view;
+      $("side-1").hidden = allOn();
       for (const k of [0, 1]) {
-        const [first, rest] = $(`wrote-${k}`).childNodes;
-        if (first.textContent !== before) first.textContent = before;
-        if (rest.data !== wrote[k]) rest.data = wrote[k];
+        $(`wrote-${k}`).textContent = "";
+        $(`read-${k}`).innerHTML = reading.empty ? ""
+          : colored(chars, [undefined, ...(k ? baseline : current).bits], 0);
+        const name = k ? "all norms on" : yours();
+        $(`text-${k}`).setAttribute("aria-label", `Surprise of each character, ${name}`);
       }
-      if ($("beside").hidden !== allOn()) $("beside").hidden = allOn();
-      $("whose").textContent = allOn() ? "The model continues" : "The model continues, with your settings";
-      if (done) speak();
+      $("whose-0").textContent = `${yours()[0].toUpperCase()}${yours().slice(1)}`;
+      point();
+    }
+    /* One more character of each text, or all where motion is not wanted. */
+    function reveal() {
+      const written = Math.min(...sides().map((k) => wrote[k].length)), { length } = view.chars;
+      const next = calm.matches ? written : Math.min(written, revealed + 1);
+      for (const k of sides()) {
+        const fresh = wrote[k].slice(revealed, next);
+        $(`wrote-${k}`).insertAdjacentHTML("beforeend", colored(
+          fresh.map(({ token }) => model.characters[token]), fresh.map(({ bits }) => bits),
+          length + revealed));
+      }
+      revealed = next;
+      revealing = revealed < written ? setTimeout(reveal, STEP) : 0;
+      if (revealed === COUNT) {
+        verdict();
+        speak();
+      }
+    }
+    function legend() {
+      const edges = [0, ...LEVELS, uniform()].map((v) => v.toFixed(2).replace(".00", ""));
+      $("legend").innerHTML = `Surprise −log<sub>2</sub> p in bits: <span>${edges.map((edge, i) =>
+        `<span data-level="${i}">${edges[i + 1] ? `${edge}–${edges[i + 1]}` : `> ${edge}`}</span>`).join(" ")}</span>`;
+    }
+    /* The character that is looked at: of the sentence in both texts, else of one of them. */
+    function point() {
+      const { chars, current, baseline } = view, T = chars.length;
+      const at = pointed?.at ?? Math.min(T - 1, Number(state.at));
+      const of = (k) => (at < T ? (k ? baseline : current).bits[at - 1] : wrote[k][at - T].bits);
+      const says = (k) => (at ? `${probability(of(k))}, ${of(k).toFixed(1)} bits` : "the first, not predicted");
+      const character = spoken(at < T ? chars[at] : model.characters[wrote[pointed.side][at - T].token]);
+      for (const e of root.querySelectorAll(".ln-transformer-here")) e.classList.remove("ln-transformer-here");
+      const shown = pointed ? [pointed.side] : sides();
+      for (const k of shown) {
+        root.querySelector(`[data-part="text-${k}"] [data-at="${at}"]`)?.classList.add("ln-transformer-here");
+      }
+      for (const k of sides()) {
+        const ends = { valuenow: at + 1, valuemax: T + COUNT, valuetext: `${at + 1}, ${character}: ${says(k)}` };
+        for (const [name, value] of Object.entries(ends)) $(`text-${k}`).setAttribute(`aria-${name}`, value);
+      }
+      $("points").innerHTML = `Character ${at + 1}, <b>${safe(character)}</b>: ${at ? shown.toReversed().map((k) =>
+        `${says(k)} (${k ? "all norms on" : yours()})`).join("; ") : says(0)}. <span class="ln-transformer-note">Underlined: a surprise of more than ${
+        uniform().toFixed(2)} bits, that of a uniform guess.</span>`;
+    }
+    function verdict() {
+      const mean = (k) => nats(wrote[k].slice(0, COUNT).reduce((sum, { bits }) => sum + bits, 0) / COUNT);
+      const { current, baseline } = view, known = current.loss === current.loss;
+      const bits = [current, baseline].map(({ loss }) => nats(loss / Math.LN2));
+      $("verdict").innerHTML = `${known ? `<b>Your sentence: ${bits[1]} bits per character with all norms on${
+        allOn() ? "" : `, ${bits[0]} with ${yours()}`}.</b>` : ""} ${revealed < COUNT ? ""
+        : `${allOn() ? "What it writes itself" : "What they write themselves"}: ${listed(sides().toReversed().map(mean))}.`}`;
     }
     function cost() {
       const { current, baseline, norms } = view,
@@ -274,28 +345,33 @@ const lnTransformer = (() => {
         + "characters by 64 features, before and after the norm, described by the sentences below.");
       if ($("numbers").open) table();
     }
+    function look(at, side) {
+      pointed = at < view.chars.length ? null : { at, side };
+      if (pointed) return point();
+      state.at = String(at);
+      picture();
+      point();
+    }
     function table() {
       const { chars, current } = view, [b, a] = shown.map(({ stats }) => stats.rows);
       const f = (v) => v.toFixed(2).replace("-", "−");
       $("table").innerHTML = `<table><caption>The residual stream at norm ${NORMS[state.look]}</caption><thead><tr>${
-        ["character", "loss (nats)", "mean before", "std before", "mean after", "std after"]
+        ["character", "surprise (bits)", "mean before", "std before", "mean after", "std after"]
           .map((h) => `<th scope="col">${h}</th>`).join("")}</tr></thead><tbody>${
         chars.map((c, t) => `<tr><th scope="row">${safe(spoken(c))}</th><td>${
-          t ? f(current.nats[t - 1]) : "–"}</td>${[b[t].mean, b[t].std, a[t].mean, a[t].std]
+          t ? f(current.bits[t - 1]) : "–"}</td>${[b[t].mean, b[t].std, a[t].mean, a[t].std]
           .map((v) => `<td>${f(v)}</td>`).join("")}</tr>`).join("")}</tbody></table>`;
     }
     let quiet = 0;
     function speak() {
       clearTimeout(quiet);
       quiet = setTimeout(() => {
-        const { current, baseline } = view, k =
+        const { current } = view, k =
           current.chances.indexOf(Math.max(...current.chances));
-        const cost = current.loss === current.loss ?
-          `The loss on your sentence is ${nats(current.loss)} nats per `
-          + `character${allOn() ? "" : `; ${nats(baseline.loss)} with all norms on`}. ` : "";
-        const message = `${cost}The most probable next character is ${spoken(model.characters[k])}, ${
+        const message = `Mean surprise. ${$("verdict").textContent.trim()} The most probable next character is ${spoken(model.characters[k])}, ${
           percent(current.chances[k])}. `
-          + `The model continues: ${wrote[0].replace(/\s+/g, " ")}`;
+          + sides().toReversed().map((k) => `${k ? "All norms on" : "Your settings"}: ${wrote[k].map(
+            ({ token }) => model.characters[token]).join("").replace(/\s+/g, " ")}`).join(". ");
         if ($("status").textContent !== message) $("status").textContent = message;
       }, SPEAK);
     }
@@ -315,7 +391,7 @@ const lnTransformer = (() => {
       show();
       request();
     }
-    const chosen = () => Object.entries(state).filter(([key, value]) => value !== START[key]);
+    const chosen = () => Object.entries(state).filter(([key, value]) => value !== first[key]);
     function save() {
       if (addressed) lnAddress.save("run", chosen());
     }
@@ -381,9 +457,8 @@ const lnTransformer = (() => {
       const { part, norm } = target.dataset;
       if (part === "text") change({ text: target.value });
       else if (part === "at") {
-        state.at = target.value;
+        if (view) look(Number(target.value));
         save();
-        if (view) picture();
       } else if (norm !== undefined) {
         if (challenge) leave();
         const norms = [...state.norms];
@@ -411,13 +486,30 @@ const lnTransformer = (() => {
       for (const { room } of shown) {
         const row = Math.floor((y - room.top) / room.row);
         if (y >= room.top && y < room.bottom && String(row) !== state.at) {
-          state.at = String(row);
-          picture();
+          look(row);
         }
       }
     };
     $("canvas").addEventListener("pointermove", touch);
     $("canvas").addEventListener("pointerdown", touch);
+    const over = (event) => {
+      const at = event.target.dataset.at;
+      if (at !== undefined) look(Number(at), Number(event.target.closest("[data-side]").dataset.side));
+    };
+    for (const k of [0, 1]) {
+      $(`text-${k}`).addEventListener("pointerover", over);
+      $(`text-${k}`).addEventListener("pointerdown", over);
+      $(`text-${k}`).addEventListener("keydown", (event) => {
+        if (!view) return;
+        const last = view.chars.length + revealed - 1;
+        const now = Number($(`text-${k}`).getAttribute("aria-valuenow")) - 1;
+        const to = { ArrowLeft: now - 1, ArrowDown: now - 1, ArrowRight: now + 1, ArrowUp: now + 1,
+          Home: 0, End: last }[event.key];
+        if (to === undefined) return;
+        event.preventDefault();
+        look(Math.max(0, Math.min(last, to)), k);
+      });
+    }
     root.addEventListener("toggle", ({ target }) => {
       if (target.dataset.part === "numbers" && target.open && view) table();
     }, true);
@@ -454,7 +546,7 @@ const lnTransformer = (() => {
     });
     return () => { // a notebook takes its output away
       closed = true;
-      for (const timer of [quiet, soon, saving]) clearTimeout(timer);
+      for (const timer of [quiet, revealing, saving]) clearTimeout(timer);
       background.stop();
       themes.disconnect();
       room.disconnect();

@@ -1,5 +1,5 @@
-/* Reads and writes away from the page: first what is seen, then the texts, a few characters at a
-   time, until the next question comes. Runs in a Worker; where none starts, in the page itself. */
+/* Reads and writes away from the page: first what is seen, then the texts, by turns a few characters
+   of each, until the next question comes. Runs in a Worker; where none starts, in the page itself. */
 const lnTransformerWorker = (engine, post) => {
   "use strict";
   const SLICE = 15; // ms of writing between two looks at what else is asked
@@ -8,10 +8,10 @@ const lnTransformerWorker = (engine, post) => {
 
   function read(tokens, norms) {
     const V = model.characters.length, { logits, stream } = model.read(tokens, norms);
-    const { nats, entropy } = engine.costs(logits, tokens, V);
+    const { bits, entropy } = engine.costs(logits, tokens, V);
     const mean = (values) => (values.length ? values.reduce((a, b) => a + b) / values.length : NaN);
     return {
-      nats, loss: mean(nats), entropy: mean(entropy),
+      bits, loss: Math.LN2 * mean(bits), entropy: mean(entropy),
       chances: engine.chances(logits.subarray(logits.length - V)),
       stream: stream.map(({ before, after }) => (
         { before: Float32Array.from(before), after: Float32Array.from(after) })),
@@ -20,13 +20,13 @@ const lnTransformerWorker = (engine, post) => {
 
   function write(id, texts) {
     if (id !== latestId || !texts.length) return;
-    const [text, ...rest] = texts, end = performance.now() + SLICE, tokens = [];
+    const [text, ...rest] = texts, end = performance.now() + SLICE, written = [];
     do {
-      tokens.push(text.next());
+      written.push(text.next());
       text.left--;
     } while (text.left && performance.now() < end);
-    post({ id, baseline: text.baseline, tokens, done: !text.left });
-    const left = text.left ? texts : rest;
+    post({ id, baseline: text.baseline, written });
+    const left = text.left ? [...rest, text] : rest;
     setTimeout(() => write(id, left));
   }
 

@@ -189,7 +189,7 @@ def written(page, which=0):
     """What the model has written, once it has written all."""
     name = f"wrote-{which}"
     page.wait_for_function(
-        """(name) => document.querySelector(`[data-part="${name}"]`).textContent.length === 100""",
+        """(name) => document.querySelector(`[data-part="${name}"]`).textContent.length === 80""",
         arg=name,
     )
     return part(page, name).text_content().replace("↵", "\n")
@@ -211,15 +211,15 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
             assert box["y"] + box["height"] <= 900, place
         off = switched(reader, "ooooo")
         assert part(page, "loss").inner_text() == nats(off, START)
-        assert written(page) == off.write(START, 100, temperature=0.8, seed=1)
-        assert written(page, 1) == reader.write(START, 100, temperature=0.8, seed=1)
+        assert written(page) == off.write(START, 80, temperature=0.8, seed=1)
+        assert written(page, 1) == reader.write(START, 80, temperature=0.8, seed=1)
         part(page, "again").click()
-        again = reader.write(START, 100, temperature=0.8, seed=2)
+        again = reader.write(START, 80, temperature=0.8, seed=2)
         until(page, "wrote-1", again.replace("\n", "↵"))
         part(page, "reset").click()
         page.locator("[data-all='l']").click()
         until(page, "loss", nats(reader, START))
-        assert written(page) == reader.write(START, 100, temperature=0.8, seed=1)
+        assert written(page) == reader.write(START, 80, temperature=0.8, seed=1)
         val = [one["curves"]["val_nll"][-1] for one in records.read_all("transformer", ablate=True)]
         assert f"{min(val):.2f} to {max(val):.2f}" in part(page, "recorded").inner_text()
 
@@ -230,8 +230,8 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         off = switched(reader, "llllo")
         until(page, "loss", nats(off, START))
         assert part(page, "look").input_value() == "4"
-        assert written(page, 1) == reader.write(START, 100, temperature=0.8, seed=1)
-        assert written(page) == off.write(START, 100, temperature=0.8, seed=1)
+        assert written(page, 1) == reader.write(START, 80, temperature=0.8, seed=1)
+        assert written(page) == off.write(START, 80, temperature=0.8, seed=1)
         page.wait_for_function(
             f"document.querySelector('[role=status].ln-transformer-status').textContent.includes("
             f"'{as_nats(off.loss(START) / np.log(2))} with norm 5 off')"
@@ -388,7 +388,7 @@ def test_every_character_has_the_color_and_the_readout_of_its_surprise(run, read
                 None, *(str(level) for level in np.digitize(bits, EDGES))
             ]  # fmt: skip
             means.append([bits[: len(text) - 1].mean(), bits[len(text) - 1 :].mean()])
-            for at in (1, len(text) - 1, len(text), len(text) + 99):
+            for at in (1, len(text) - 1, len(text), len(text) + 79):
                 page.locator(f"[data-part='text-{k}'] [data-at='{at}']").hover()
                 character = (text + wrote)[at]
                 character = {" ": "space", "\n": "new line"}.get(character, f"“{character}”")
@@ -429,14 +429,14 @@ def test_characters_appear_one_by_one_unless_motion_is_unwelcome(run, motion):
               const added = [];
               new MutationObserver((records) => {
                 added.push(records.reduce((sum, r) => sum + r.addedNodes.length, 0));
-                if (part.childElementCount === 100) done(added);
+                if (part.childElementCount === 80) done(added);
               }).observe(part, { childList: true });
               again.click();
               const end = performance.now() + 2000;
               while (performance.now() < end);
             })"""
         )
-    assert sum(added) == 100
+    assert sum(added) == 80
     assert (max(added) == 1) == (motion == "no-preference")
 
 

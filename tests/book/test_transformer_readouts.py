@@ -47,7 +47,7 @@ SWITCHBOARD = """async ([weights, settings, colors]) => {
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const written = (k) => part(`wrote-${k}`).textContent.replaceAll("↵", "\\n");
   const all = settings.norms === "lllll";
-  while (written(0).length < 100 || (!all && written(1).length < 100)) await rest(10);
+  while (written(0).length < 80 || (!all && written(1).length < 80)) await rest(10);
   await rest(50);
   const texts = Object.fromEntries([...root.querySelectorAll("[data-part]")].map(
     (e) => [e.dataset.part, e.textContent.replace(/\\s+/g, " ").trim()]));
@@ -110,11 +110,11 @@ def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
         (name, as_percent(p)) for name, p in itertools.islice(following.items(), 8)
     ]
     likely, p = next(iter(following.items()))
-    goes_on = changed.write(text, 100, temperature=0, seed=1)
+    goes_on = changed.write(text, 80, temperature=0, seed=1)
     assert result["written"][0] == goes_on
     character = {" ": "space", "\n": "new line"}.get(likely, f"“{likely}”")
     both = [changed] if norms == "lllll" else [reader, changed]
-    wrote = [one.write(text, 100, temperature=0, seed=1) for one in both]
+    wrote = [one.write(text, 80, temperature=0, seed=1) for one in both]
     own = [surprise(one, text, own).mean() for one, own in zip(both, wrote, strict=True)]
     read = [one.loss(text) / np.log(2) for one in both]
     means = [as_nats(bits) for bits in (*read, *own)]

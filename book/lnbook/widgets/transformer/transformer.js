@@ -1,7 +1,7 @@
 /* Controls, state and address of the transformer whose norms can be switched off. */
 const lnTransformer = (() => {
   "use strict";
-  const COUNT = 100; // characters that are written
+  const COUNT = 80; // characters that are written
   const SPEAK = 900; // ms of rest before the status is said
   const SHOWN = 8; // next characters
   const SAVE = 250; // ms of rest before the address follows

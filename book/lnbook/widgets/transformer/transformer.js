@@ -222,7 +222,6 @@ const lnTransformer = (() => {
       verdict();
       cost();
       next(current, baseline);
-      speak();
     }
     /* Characters, each on the color of its surprise; the very first has none. */
     const colored = (chars, bits, from) => chars.map((c, i) => `<span data-at="${from + i}"${
@@ -273,8 +272,6 @@ const lnTransformer = (() => {
       const shown = pointed ? [pointed.side] : sides();
       for (const k of shown) {
         root.querySelector(`[data-part="text-${k}"] [data-at="${at}"]`)?.classList.add("ln-transformer-here");
-      }
-      for (const k of sides()) {
         const ends = { valuenow: at + 1, valuemax: T + COUNT, valuetext: `${at + 1}, ${character}: ${says(k)}` };
         for (const [name, value] of Object.entries(ends)) $(`text-${k}`).setAttribute(`aria-${name}`, value);
       }

@@ -33,7 +33,7 @@ class TrainedTransformer:
 
     Example:
         >>> from lnlab import records
-        >>> reader = Reader.of(records.read_all("transformer", ablate=True)[0])
+        >>> reader = TrainedTransformer.of(records.read_all("transformer", ablate=True)[0])
         >>> round(reader.loss("To be, or not to be"), 2)
         1.47
         >>> reader.switch("rms", "rms", "rms", "rms", "rms").write("To be, or not", 10)

@@ -127,15 +127,18 @@ def still(record: Mapping[str, Any], norms: str, text: str) -> str:
         norms: A letter for each norm of the second time; in the first all are on.
         text: The sentence; what the model cannot read is left out.
     """
-    from lnlab.experiments.transformer.reader import Reader  # it needs PyTorch
+    from lnlab.experiments.transformer.trained_transformer import (
+        TrainedTransformer,
+    )  # it needs PyTorch
 
-    reader = Reader.of(record)
+    reader = TrainedTransformer.of(record)
     text = "".join(c for c in text if c in reader.characters)[-reader.model.length :]
     if len(text) < 2:
         return ""
     uniform = np.log2(len(reader.characters))
     lines = []
-    for name, letters in (("All norms on", "l" * 5), ("With the norms as set here", norms)):
+    switched = f"All norms {NORMS[norms[0]]}" if len(set(norms)) == 1 else "As switched"
+    for name, letters in (("All norms on", "l" * 5), (switched, norms)):
         bits = reader.switch(*(NORMS[letter] for letter in letters)).surprise(text).numpy()
         levels = np.digitize(bits, [*LEVELS, uniform])
         pairs = zip(levels, text[1:], strict=True)  # the first character is not predicted

@@ -73,6 +73,7 @@ def covariance(model, X):
 def test_matrices_and_the_divergence_are_those_of_automatic_differentiation(norm, family, options):
     """Eqs. 8, 9 and 11; and 12 and 13, which are exact without layer norm."""
     model, X = make_glm(norm, family, **options), cases()
+    assert (model.eps, model.phi) == (options.get("eps", 0), options.get("phi", 1))
     theta = torch.from_numpy(model.theta)
     X_torch = torch.from_numpy(X)
     s = torch_natural(model, theta, X_torch)

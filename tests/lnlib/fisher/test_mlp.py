@@ -52,6 +52,7 @@ def matrix(model, X):
 def test_a_product_is_that_of_the_matrix_from_automatic_differentiation(normalized, eps):
     model, rng = make(normalized), np.random.default_rng(1)
     model = model if eps is None else MLP(model.layers, eps=eps)
+    assert eps is None or model.eps == eps
     X, v = rng.normal(size=(20, 7)), rng.normal(size=model.size)
     np.testing.assert_allclose(
         model.fisher_product(X, v), matrix(model, X) @ v, rtol=1e-10, atol=1e-13

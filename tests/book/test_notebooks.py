@@ -305,10 +305,7 @@ def used_and_defined(source):
     return used - defined, defined
 
 
-# pre_norm_post_norm still uses imports of a folded cell.
-@pytest.mark.parametrize(
-    "path", [p for p in CHAPTERS if p.stem != "pre_norm_post_norm"], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_visible_code_is_self_contained(path):
     """A name comes from visible code, or a comment tells that a folded cell computed it."""
     notebook = nbformat.read(path, as_version=4)

@@ -28,7 +28,7 @@ from lnlab.experiments import (
     order_embeddings,
     skip_thoughts,
 )
-from lnlab.experiments.attentive_reader.run import Run as ReaderRun
+from lnlab.experiments.attentive_reader.run import AttentiveReaderRun
 from lnlab.experiments.convnet.run import ConvnetRun
 from lnlab.experiments.draw.run import DrawRun
 from lnlab.experiments.handwriting.run import HandwritingRun
@@ -154,7 +154,7 @@ def _attentive_reader() -> list[dict[str, Any]]:
                  "0" * 64)  # fmt: skip
     calls = {}
     for norm in attentive_reader.NORMS:
-        calls[norm] = _update(ReaderRun(attentive_reader.Settings(norm=norm), data))
+        calls[norm] = _update(AttentiveReaderRun(attentive_reader.Settings(norm=norm), data))
     ms = medians(calls, SECONDS, min_calls=10)
     instead = ("torch.nn.LSTM, no norm", ms.pop("none"))
     return [row("attentive reader update", "99×32×64", norm, t, instead=instead)

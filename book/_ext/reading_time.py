@@ -25,7 +25,7 @@ WIDGETS = (
 )  # fmt: skip
 FIGURES = ("Explorer", *WIDGETS)
 # Widgets whose challenges ask for a prediction; a test counts the challenges.
-CHALLENGES = {"Playground()": 10, "TransformerWidget()": 6}
+CHALLENGES = {"Playground()": 10, "TransformerWidget()": 5}
 NOT_SHOWN = {"hide-input", "remove-input", "remove-cell"}
 #: From the title of a folded section to what it is called in counts.
 FOLDED = {"Quiz": "questions", "Exercises": "exercises", "Notes": "notes"}

@@ -35,16 +35,6 @@ def read_tracks(toc):
     return results
 
 
-def numbered(number, noun):
-    """Return a number with its noun.
-
-    Example:
-        >>> numbered(1, "exercise"), numbered(2, "exercise")
-        ('1 exercise', '2 exercises')
-    """
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
 def line_html(track, position, count, counted, button=SHOW_CODE):
     """Return the line of a chapter as HTML.
 
@@ -58,11 +48,7 @@ def line_html(track, position, count, counted, button=SHOW_CODE):
     reading, folded = minutes(counted)
     texts = [f"<b>{html.escape(track)}</b>", f"{position} of {count}", f"{reading} minutes"]
     if folded:
-        parts = [numbered(counted["topics"], "folded section")] * bool(counted["topics"])
-        parts += ["the quiz"] * bool(counted["questions"])
-        parts += [numbered(counted["exercises"], "exercise")] * bool(counted["exercises"])
-        listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
-        texts.append(f"{folded} more for {listed}")
+        texts.append(f"{folded} more for folded parts")  # with the button, on one line
     return f'<p class="ln-where"><span>{" · ".join(texts)}</span> {button}</p>'
 
 

@@ -60,7 +60,7 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
                 assert bold == [int(j) in others for j in nearest[k, point, sentence]]
                 loss = header["arms"][k]["losses"][point]
                 assert f"{loss:.2f} nats per word" in panels.nth(k).inner_text()
-                of_kind = panels.nth(k).locator("[data-part='alike']").inner_text()
+                of_kind = panels.nth(k).locator("[data-part='agreement']").inner_text()
                 check_says(of_kind, category["description"], shares[k], chance)
                 label = panels.nth(k).locator("canvas").get_attribute("aria-label")
                 check_says(

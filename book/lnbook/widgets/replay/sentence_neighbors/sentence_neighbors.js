@@ -40,7 +40,7 @@ const lnSentenceNeighbors = (() => {
         <div class="ln-sentence-neighbors-pick"><label><span>Sentence</span><select class="ln-select" data-part="sentence" autocomplete="off">${order.map((k) =>
           `<option value="${k}">${escape(data.texts[k])}</option>`).join("")}</select></label>
           <button type="button" class="ln-button" data-part="any">Random</button></div></div>
-      <fieldset class="ln-sentence-neighbors-marks ln-segments"><legend>Highlight</legend>${data.alike.map(({ name }, k) => `<label><input
+      <fieldset class="ln-sentence-neighbors-marks ln-segments"><legend>Highlight</legend>${data.categories.map(({ name }, k) => `<label><input
         type="radio" name="${mine}-mark" value="${k}" autocomplete="off"${k ? "" : " checked"}>
         <span>${name}</span></label>`).join("")}</fieldset>
       <div class="ln-sentence-neighbors-arms">${data.arms.map((arm) => `<figure class="ln-sentence-neighbors-arm ln-sentence-neighbors-${arm.line}"
@@ -50,7 +50,7 @@ const lnSentenceNeighbors = (() => {
         <div class="ln-sentence-neighbors-beside"><p class="ln-sentence-neighbors-nearest">Nearest neighbors of “<span data-part="to"></span>”</p>
         <ol>${Array.from({ length: data.count }, (_, k) =>
           `<li><button type="button" data-place="${k}"></button></li>`).join("")}</ol>
-        <p class="ln-sentence-neighbors-alike" data-part="alike"></p></div></figure>`).join("")}</div>
+        <p class="ln-sentence-neighbors-agreement" data-part="agreement"></p></div></figure>`).join("")}</div>
       <p class="ln-sentence-neighbors-keys">Lines connect the selected sentence with its ${data.count} nearest neighbors in all ${data.size}
         dimensions; the map is a projection to two. <b>Bold:</b> also a neighbor in another network. Click any point or sentence.</p>
       <p class="ln-sentence-neighbors-says" data-part="says"></p><p class="ln-sentence-neighbors-hush" role="status" data-part="status"></p>
@@ -134,7 +134,7 @@ const lnSentenceNeighbors = (() => {
           button.classList.toggle("ln-sentence-neighbors-shared", lists.some((list, otherArm) => otherArm !== arm && list.includes(neighbor)));
         });
         const share = percent(agreement[mark][point]);
-        $("alike", figure).textContent = `Of the neighbors of ${description}, ${share} are of this kind (chance level: ${percent(chance)}).`;
+        $("agreement", figure).textContent = `Of the neighbors of ${description}, ${share} are of this kind (chance level: ${percent(chance)}).`;
         figure.querySelector(".ln-sentence-neighbors-map").setAttribute("aria-label", `Map of ${data.texts.length} sentences, `
           + `${data.arms[arm].name.toLowerCase()}, ${percent(explained[point])} of the vectors’ variance; nearest neighbors of “${text}”: `
           + lists[arm].map((k) => `“${data.texts[k]}”`).join(", "));

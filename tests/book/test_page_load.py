@@ -32,9 +32,9 @@ LARGEST = {  # megabytes, of what the built book is made of
     "_static/scripts": 0.2,
     "_static/search": 1.21,
     "_static/vendor": 0.05,
-    "_static": 12.9,
+    "_static": 13.0,
     "_downloads": 3.0,  # the library's wheel, and all chapters with it
-    "": 23.3,
+    "": 23.4,
 }
 
 

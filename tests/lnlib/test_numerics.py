@@ -198,7 +198,7 @@ def test_without_eps_every_size_becomes_one():
     np.testing.assert_allclose(deviation_after(DEVIATIONS, eps=0), 1, rtol=1e-12)
 
 
-# The error of a deviation.
+# The error of a standard deviation.
 
 
 @pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 300), (np.float16, 10)])

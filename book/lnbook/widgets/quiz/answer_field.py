@@ -41,7 +41,7 @@ def answer_field(name: str, exercise: Exercise, starter: str) -> str:
     data = check_data(exercise)
     if data is None:
         return ""
-    data["label"] = f"Your answer: <code>{html.escape(_asked(starter))}</code> ="
+    data["label"] = f"Your answer: <code>{html.escape(_answer_label(starter))}</code> ="
     key = digest("field", name, data["answer"], data["absolute"], data["relative"])[:8]
     packed = base64.b64encode(json.dumps(data).encode()).decode()
     return (
@@ -125,11 +125,11 @@ def _short(tolerance: float) -> str:
     return f"{tolerance:g}".replace("e-0", "e-")
 
 
-def _asked(starter: str) -> str:
+def _answer_label(starter: str) -> str:
     """Return what a starter asks for: "factor", "[batch, layer]" or "rate(n, size)"."""
     *body, check = ast.parse(starter).body
-    asked = ast.unparse(check.value.args[1])
+    answer = ast.unparse(check.value.args[1])
     for part in body:
-        if isinstance(part, ast.FunctionDef) and part.name == asked:
-            return f"{asked}({', '.join(arg.arg for arg in part.args.args)})"
-    return asked
+        if isinstance(part, ast.FunctionDef) and part.name == answer:
+            return f"{answer}({', '.join(arg.arg for arg in part.args.args)})"
+    return answer

@@ -88,15 +88,15 @@ def answers(question):
     ``is_right`` is ``None`` for any other answer.
     """
     if isinstance(question, Choose):
-        return [(i == question.right, o, why) for i, (o, why) in enumerate(question.options)]
+        return [(i == question.answer, o, why) for i, (o, why) in enumerate(question.options)]
     if isinstance(question, Order):
-        known = {tuple(range(len(question.items))): question.why, **dict(question.wrong)}
+        known = {tuple(range(len(question.items))): question.why, **dict(question.misconceptions)}
         listed = [
             (k == 0, question.named(order), why) for k, (order, why) in enumerate(known.items())
         ]
-        return [*listed, (None, "Another order", question.otherwise)]
-    wrong = [(False, format_number(float(f"{v:.4g}")), why) for v, why in question.wrong]
-    return [(True, question.correct, question.why), *wrong, (None, "Another", question.otherwise)]
+        return [*listed, (None, "Another order", question.hint)]
+    wrong = [(False, format_number(float(f"{v:.4g}")), why) for v, why in question.misconceptions]
+    return [(True, question.correct, question.why), *wrong, (None, "Another", question.hint)]
 
 
 def question_html(question, source):

@@ -13,16 +13,18 @@ The exercises of a chapter are a dict ``EXERCISES`` in the module ``exercises`` 
                 (np.array([[1.0, 2.0], [3.0, 5.0]]),),
                 (rng.normal(size=(4, 6)),),
             ],
-            wrong={
+            misconceptions={
                 "these are the means of the columns; an example is a row.": lambda x: x.mean(axis=0)
             },
-            right="One mean an example, whatever else the batch holds.",
+            on_success="One mean an example, whatever else the batch holds.",
         ),
         "unbiased-at-four": Value(
             1.1547,
-            wrong={1.3333: "that is the ratio of the variances; the outputs change by its root."},
-            right="It is √(4/3).",
-            otherwise="compare the two deviations of the same four numbers.",
+            misconceptions={
+                1.3333: "that is the ratio of the variances; the outputs change by its root.",
+            },
+            on_success="It is √(4/3).",
+            hint="compare the two standard deviations of the same four numbers.",
         ),
     }
 
@@ -46,6 +48,7 @@ from typing import Any
 import numpy as np
 
 from lnbook import _feedback
+from lnbook._former_keywords import accept_former_keywords
 
 HERE = Path(__file__).parent
 
@@ -70,16 +73,16 @@ def check(name: str, answer: object, *, seed: int = 0) -> None:
         >>> check("two-units", ...)
         Not yet: the answer is still `...`; put yours in its place.
     """
-    text = fault(name, answer, seed=seed)
-    print(f"Right. {find(name).right}" if text is None else f"Not yet: {text}")
+    text = feedback(name, answer, seed=seed)
+    print(f"Right. {find(name).on_success}" if text is None else f"Not yet: {text}")
 
 
-def fault(name: str, answer: object, *, seed: int = 0) -> str | None:
+def feedback(name: str, answer: object, *, seed: int = 0) -> str | None:
     """Return what :func:`check` says is wrong with an answer, ``None`` if nothing is."""
     exercise = find(name, seed=seed)
     if _feedback.missing(answer):
         return "the answer is still `...`; put yours in its place."
-    return exercise.fault(answer)
+    return exercise.feedback(answer)
 
 
 def find(name: str, *, seed: int = 0) -> "Exercise":
@@ -120,9 +123,9 @@ class Function:
             stands for several results.
         cases: From a generator to tuples of arguments; a small one among them, since the smallest
             that fails is shown.
-        right: What the reader has now seen, in a sentence or two.
-        wrong: From what to say of a misconception to the function that has it. It may raise in
-            some of the cases, not in all.
+        on_success: What the reader has now seen, in a sentence or two.
+        misconceptions: From what to say of a misconception to the function that has it. It may
+            raise in some of the cases, not in all.
         tolerance: Relative and absolute. For an answer that simulates, a few standard errors.
         returns: Names of the results, if there are several.
         dtype: Whether the result must be of the reference's dtype.
@@ -131,8 +134,8 @@ class Function:
 
     reference: Callable
     cases: Callable[[np.random.Generator], Iterable[tuple]]
-    right: str
-    wrong: Mapping[str, Callable] = field(default_factory=dict)
+    on_success: str
+    misconceptions: Mapping[str, Callable] = field(default_factory=dict)
     tolerance: float = 1e-6
     returns: Sequence[str] = ()
     dtype: bool = False
@@ -145,7 +148,7 @@ class Function:
         list(self.cases(rng))
         return rng.bit_generator.state != np.random.default_rng(0).bit_generator.state
 
-    def fault(self, answer: object) -> str | None:
+    def feedback(self, answer: object) -> str | None:
         """Return what is wrong with the answer, ``None`` if nothing is."""
         if not callable(answer):
             return f"the answer must be a function, got {_feedback.kind(answer)}."
@@ -156,7 +159,7 @@ class Function:
                 f"yours takes {_feedback.signature(answer)}."
             )
         runs = self.run(answer)
-        for sentence, misconception in self.wrong.items():
+        for sentence, misconception in self.misconceptions.items():
             if self._same(runs, self.run(misconception)):
                 return sentence
         results = list(zip(cases, self.run(self.reference), runs, strict=True))
@@ -231,30 +234,30 @@ class Value:
 
     Args:
         answer: The right one.
-        right: What the reader has now seen, in a sentence or two.
-        wrong: From a wrong number (a tuple, for an array) to the misconception behind it. Of
-            several that an answer is within the tolerance of, the nearest explains it.
-        otherwise: What to look at, said of every other answer.
-        within: Absolute tolerance, for an answer that is measured or read off. ``None``: 0.01 for
+        on_success: What the reader has now seen, in a sentence or two.
+        misconceptions: From a wrong number (a tuple, for an array) to the misconception behind it.
+            Of several that an answer is within the tolerance of, the nearest explains it.
+        hint: What to look at, said of every other answer.
+        atol: Absolute tolerance, for an answer that is measured or read off. ``None``: 0.01 for
             whole numbers, else a thousandth of the smallest number.
     """
 
     answer: float | Sequence[Any] | np.ndarray
-    right: str
-    wrong: Mapping[Any, str] = field(default_factory=dict)
-    otherwise: str = "look at the question again."
-    within: float | None = None
+    on_success: str
+    misconceptions: Mapping[Any, str] = field(default_factory=dict)
+    hint: str = "look at the question again."
+    atol: float | None = None
 
     @property
     def tolerance(self) -> float:
         """How far off a number may be."""
-        if self.within is not None:
-            return self.within
+        if self.atol is not None:
+            return self.atol
         numbers = np.abs(np.asarray(self.answer, float))
         whole = np.array_equal(numbers, np.round(numbers))
         return 0.01 if whole else 1e-3 * float(numbers[numbers > 0].min())
 
-    def fault(self, answer: object) -> str | None:
+    def feedback(self, answer: object) -> str | None:
         """Return what is wrong with the answer, ``None`` if nothing is."""
         expected = np.asarray(self.answer, float)
         if problem := _feedback.unlike(expected, answer, "the answer"):
@@ -266,10 +269,10 @@ class Value:
 
         if off(self.answer) <= self.tolerance:
             return None
-        nearest = min(self.wrong, key=off, default=None)
+        nearest = min(self.misconceptions, key=off, default=None)
         if nearest is not None and off(nearest) <= self.tolerance:
-            return self.wrong[nearest]
-        return f"{_feedback.short(got)} is not it; {self.otherwise}"
+            return self.misconceptions[nearest]
+        return f"{_feedback.short(got)} is not it; {self.hint}"
 
 
 @dataclass(frozen=True)
@@ -278,21 +281,24 @@ class Measured:
 
     Args:
         results: What they are, in their order.
-        right: What the reader has now seen, in a sentence or two.
-        wrong: From what to say to the condition it is said under, a function of the numbers.
+        on_success: What the reader has now seen, in a sentence or two.
+        misconceptions: From what to say to the condition under which it is said, a function of
+            the numbers.
     """
 
     results: Sequence[str]
-    right: str
-    wrong: Mapping[str, Callable[..., bool]]
+    on_success: str
+    misconceptions: Mapping[str, Callable[..., bool]]
 
-    def fault(self, answer: object) -> str | None:
+    def feedback(self, answer: object) -> str | None:
         """Return what is wrong with the answer, ``None`` if nothing is."""
         expected = np.zeros(len(self.results))
         if problem := _feedback.unlike(expected, answer, f"the answer ({', '.join(self.results)})"):
             return problem
         got = _feedback.numbers(answer).tolist()
-        return next((sentence for sentence, applies in self.wrong.items() if applies(*got)), None)
+        return next(
+            (sentence for sentence, applies in self.misconceptions.items() if applies(*got)), None
+        )
 
 
 @dataclass(frozen=True)
@@ -301,27 +307,31 @@ class Text:
 
     Args:
         answer: The right one.
-        right: What the reader has now seen, in a sentence or two.
-        wrong: From a wrong answer to the misconception behind it.
-        otherwise: What to look at, said of every other answer.
+        on_success: What the reader has now seen, in a sentence or two.
+        misconceptions: From a wrong answer to the misconception behind it.
+        hint: What to look at, said of every other answer.
     """
 
     answer: str
-    right: str
-    wrong: Mapping[str, str] = field(default_factory=dict)
-    otherwise: str = "look at the question again."
+    on_success: str
+    misconceptions: Mapping[str, str] = field(default_factory=dict)
+    hint: str = "look at the question again."
 
-    def fault(self, answer: object) -> str | None:
+    def feedback(self, answer: object) -> str | None:
         """Return what is wrong with the answer, ``None`` if nothing is."""
         if not isinstance(answer, str):
             return f"the answer must be a text in quotation marks, got {_feedback.kind(answer)}."
-        for text, sentence in {self.answer: None, **self.wrong}.items():
+        for text, sentence in {self.answer: None, **self.misconceptions}.items():
             if answer.casefold().split() == text.casefold().split():
                 return sentence
-        return f"{answer!r} is not it; {self.otherwise}"
+        return f"{answer!r} is not it; {self.hint}"
 
 
 Exercise = Function | Value | Measured | Text
+for _kind in (Function, Value, Measured, Text):
+    _kind.__init__ = accept_former_keywords(
+        _kind.__init__, right="on_success", wrong="misconceptions", otherwise="hint", within="atol"
+    )
 
 
 def _takes(function: Callable, args: tuple) -> bool:

@@ -160,7 +160,7 @@ def test_a_key_in_a_live_widget_is_the_widgets_and_a_command_is_the_notebooks(pa
 def boxes():
     """Whatever the book shows in a notebook, in its box."""
     yield from (make().widget() for make, _ in SHOWN.values())
-    quiz = Quiz(number("How many?", 3, why="Counted.", otherwise="Count."), title="One")
+    quiz = Quiz(number("How many?", 3, why="Counted.", hint="Count."), title="One")
     controls = {"batch_size": slider("Batch size", [1, 2]), "scale": slider("Scale", [1, 2])}
     explorer = Explorer(figures.TWO_NORMS, controls, title="Two norms")
     table = NormTable([[1.0, 2], [3, 5]], title="Two examples")

@@ -38,7 +38,7 @@ NORM_TABLE = NormTable([[1.0]], title="T", start="none")
 def page(browser, tmp_path_factory):
     """A norm table, and for each reading of each case a question that has it for its answer."""
     entries = [
-        number(f"{text!r}, {i}?", answer, why="It is.", otherwise="It is not.")
+        number(f"{text!r}, {i}?", answer, why="It is.", hint="It is not.")
         for text, answers in CASES.items()
         for i, answer in enumerate(answers or [0])
     ]
@@ -111,6 +111,6 @@ def test_the_quiz_takes_each_number_that_it_may_be(page):
         [text for text, _ in entries],
     )
     for (text, answer), texts in zip(entries, result, strict=True):
-        judged = number("?", answer, why="It is.", otherwise="It is not.").judge(text)
+        judged = number("?", answer, why="It is.", hint="It is not.").judge(text)
         assert judged == ((True, "It is.") if CASES[text] else None), text
         assert texts.startswith("✓ Right." if CASES[text] else "Write a number"), (text, answer)

@@ -22,8 +22,8 @@ def exercise():
     return Function(
         centered,
         cases=lambda rng: [(rng.normal(size=(4, 6)),), (SMALL.copy(),)],
-        right="It is.",
-        wrong={"by columns.": lambda x: x - x.mean(axis=0)},
+        on_success="It is.",
+        misconceptions={"by columns.": lambda x: x - x.mean(axis=0)},
     )
 
 
@@ -67,8 +67,8 @@ def exercise():
     ids=lambda part: part[-25:] if isinstance(part, str) else "",
 )
 def test_a_function_hears_what_is_wrong(exercise, answer, message):
-    fault = exercise.fault(answer)
-    assert fault is None if message is None else message in fault
+    feedback = exercise.feedback(answer)
+    assert feedback is None if message is None else message in feedback
 
 
 def test_the_smallest_failing_case_is_shown_and_of_a_large_one_the_worst_number(exercise):
@@ -78,7 +78,7 @@ def test_the_smallest_failing_case_is_shown_and_of_a_large_one_the_worst_number(
         return y
 
     want = centered(np.random.default_rng(0).normal(size=(4, 6)))[3, 5]
-    assert exercise.fault(answer) == (
+    assert exercise.feedback(answer) == (
         "for x of shape (4, 6), 1 of 24 numbers of the result are wrong; the one furthest off, at "
         f"[3, 5], must be {want:.4g}, got {want + 5:.4g}."
     )
@@ -88,17 +88,17 @@ def test_a_misconception_may_raise_where_its_axes_do_not_fit(exercise):
     square = Function(
         centered,
         cases=lambda rng: [(rng.normal(size=(3, 3)),), (SMALL,)],
-        right="It is.",
-        wrong={"no keepdims.": lambda x: x - x.mean(axis=1)},
+        on_success="It is.",
+        misconceptions={"no keepdims.": lambda x: x - x.mean(axis=1)},
     )
-    assert square.fault(lambda x: x - x.mean(1)) == "no keepdims."
-    assert "could not be broadcast" in exercise.fault(lambda x: x - x.mean(1))
+    assert square.feedback(lambda x: x - x.mean(1)) == "no keepdims."
+    assert "could not be broadcast" in exercise.feedback(lambda x: x - x.mean(1))
     # An exception of another kind is not the same mistake.
-    assert "IndexError" in square.fault(lambda x: x - x.mean(1) if len(x) == 3 else x[9])
+    assert "IndexError" in square.feedback(lambda x: x - x.mean(1) if len(x) == 3 else x[9])
 
 
 def test_a_misconception_that_fits_some_cases_alone_is_not_said(exercise):
-    assert "by columns" not in exercise.fault(lambda x: x - x.mean(axis=0) if len(x) == 2 else x)
+    assert "by columns" not in exercise.feedback(lambda x: x - x.mean(axis=0) if len(x) == 2 else x)
 
 
 def test_writing_into_the_input_spoils_no_other_case_and_is_said(exercise):
@@ -109,38 +109,38 @@ def test_writing_into_the_input_spoils_no_other_case_and_is_said(exercise):
         return x
 
     text = "the function writes into its input x, which is the caller's; work on a copy, and "
-    assert exercise.fault(answer).startswith(text)
+    assert exercise.feedback(answer).startswith(text)
     checked = Function(centered, lambda rng: [(shared.copy(),)], "It is.")
-    assert checked.fault(answer).startswith(text)
-    assert exercise.fault(centered) is None
+    assert checked.feedback(answer).startswith(text)
+    assert exercise.feedback(centered) is None
 
 
 def test_several_results_are_told_apart_by_name():
     exercise = Function(
         lambda x: (x.mean(), x.var()),
         cases=lambda rng: [(np.array([1.0, 3.0, 8.0]),)],
-        right="It is.",
+        on_success="It is.",
         returns=("mean", "variance"),
-        wrong={"swapped.": lambda x: (x.var(), x.mean())},
+        misconceptions={"swapped.": lambda x: (x.var(), x.mean())},
     )
-    assert exercise.fault(lambda x: [x.mean(), x.var()]) is None
-    assert exercise.fault(lambda x: [x.var(), x.mean()]) == "swapped."
-    assert exercise.fault(lambda x: (x.mean(), x.std())) == (
+    assert exercise.feedback(lambda x: [x.mean(), x.var()]) is None
+    assert exercise.feedback(lambda x: [x.var(), x.mean()]) == "swapped."
+    assert exercise.feedback(lambda x: (x.mean(), x.std())) == (
         "for x = [1, 3, 8], variance must be 8.667, got 2.944."
     )
     text = "the function must return mean, variance; it returns "
-    assert exercise.fault(lambda x: x.mean()) == text + "one result."
-    assert exercise.fault(lambda x: (x.mean(), x.var(), 0)) == text + "3 results."
+    assert exercise.feedback(lambda x: x.mean()) == text + "one result."
+    assert exercise.feedback(lambda x: (x.mean(), x.var(), 0)) == text + "3 results."
 
 
 def test_a_text_or_a_truth_value_may_be_the_result():
     words = Function(lambda n: "odd" if n % 2 else "even", lambda rng: [(1,), (2,)], "It is.")
-    assert words.fault(lambda n: ("even", "odd")[n % 2]) is None
-    assert words.fault(lambda n: "odd") == "for n = 2, the result must be 'even', got 'odd'."
-    assert words.fault(lambda n: 3) == "for n = 1, the result must be 'odd', got the number 3."
+    assert words.feedback(lambda n: ("even", "odd")[n % 2]) is None
+    assert words.feedback(lambda n: "odd") == "for n = 2, the result must be 'even', got 'odd'."
+    assert words.feedback(lambda n: 3) == "for n = 1, the result must be 'odd', got the number 3."
     truth = Function(lambda n: n > 1, lambda rng: [(1,), (2,)], "It is.")
-    assert truth.fault(lambda n: n >= 2) is None
-    assert truth.fault(lambda n: True) == "for n = 1, the result must be False, got True."
+    assert truth.feedback(lambda n: n >= 2) is None
+    assert truth.feedback(lambda n: True) == "for n = 1, the result must be False, got True."
 
 
 def test_a_dtype_counts_where_the_exercise_says_so():
@@ -149,9 +149,9 @@ def test_a_dtype_counts_where_the_exercise_says_so():
 
     strict = Function(lambda x: 2 * x, case, "It is.", dtype=True)
     wide = Function(lambda x: 2 * x, case, "It is.")
-    assert wide.fault(lambda x: 2 * x.astype(float)) is None
-    assert strict.fault(lambda x: 2 * x) is None
-    assert strict.fault(lambda x: 2 * x.astype(float)) == (
+    assert wide.feedback(lambda x: 2 * x.astype(float)) is None
+    assert strict.feedback(lambda x: 2 * x) is None
+    assert strict.feedback(lambda x: 2 * x.astype(float)) == (
         "for x = [1, 1, 1], the result must be of dtype float32, got float64."
     )
 
@@ -160,16 +160,16 @@ def test_a_simulation_is_right_within_its_tolerance():
     exercise = Function(
         lambda n, rng: n**-0.5,
         cases=lambda rng: [(4, np.random.default_rng(1)), (16, np.random.default_rng(2))],
-        right="It is.",
+        on_success="It is.",
         tolerance=0.03,
-        wrong={"not the root.": lambda n, rng: 1 / n},
+        misconceptions={"not the root.": lambda n, rng: 1 / n},
     )
-    assert exercise.fault(lambda n, rng: rng.normal(size=(4000, n)).mean(1).std()) is None
-    assert exercise.fault(lambda n, rng: rng.normal(size=(4000, n)).mean(1).var()) == (
+    assert exercise.feedback(lambda n, rng: rng.normal(size=(4000, n)).mean(1).std()) is None
+    assert exercise.feedback(lambda n, rng: rng.normal(size=(4000, n)).mean(1).var()) == (
         "not the root."
     )
     text = "for n = 4, rng a random generator, the result must be 0.5, got 0."
-    assert exercise.fault(lambda n, rng: 0) == text
+    assert exercise.feedback(lambda n, rng: 0) == text
 
 
 @pytest.mark.parametrize(
@@ -190,9 +190,9 @@ def test_a_simulation_is_right_within_its_tolerance():
     ],
 )
 def test_a_number_hears_what_is_wrong(answer, message):
-    exercise = Value(1.1547, "It is.", {1.3333: "the variances."}, otherwise="think.")
-    fault = exercise.fault(answer)
-    assert fault is None if message is None else message in fault
+    exercise = Value(1.1547, "It is.", {1.3333: "the variances."}, hint="think.")
+    feedback = exercise.feedback(answer)
+    assert feedback is None if message is None else message in feedback
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_number_hears_what_is_wrong(answer, message):
 )
 def test_a_text_hears_what_is_wrong(answer, message):
     exercise = Text("layer norm", "It is.", {"batch norm": "it is not."})
-    assert exercise.fault(answer) == message
+    assert exercise.feedback(answer) == message
 
 
 def test_check_prints_one_paragraph_and_twice_the_same(capsys):

@@ -25,8 +25,8 @@ def misconceptions(kind):
 def pairs(exercise):
     """Wrong answer and what is said of it."""
     if isinstance(exercise, Function):
-        return [(wrong, sentence) for sentence, wrong in exercise.wrong.items()]
-    return list(exercise.wrong.items())
+        return [(wrong, sentence) for sentence, wrong in exercise.misconceptions.items()]
+    return list(exercise.misconceptions.items())
 
 
 def numeric(name):
@@ -57,7 +57,7 @@ def spoiled(reference, spoil):
 def test_the_answer_is_right(name):
     exercise = exercises.find(name)
     answer = exercise.reference if isinstance(exercise, Function) else exercise.answer
-    assert exercise.fault(answer) is None
+    assert exercise.feedback(answer) is None
 
 
 @pytest.mark.parametrize(("name", "wrong", "sentence"), misconceptions(Function | Value | Text))
@@ -65,7 +65,7 @@ def test_a_misconception_is_told_by_its_own_sentence(name, wrong, sentence):
     exercise = exercises.find(name)
     if isinstance(exercise, Value):
         wrong = np.broadcast_to(wrong, np.shape(exercise.answer))
-    assert exercise.fault(wrong) == sentence
+    assert exercise.feedback(wrong) == sentence
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_a_misconception_is_told_by_its_own_sentence(name, wrong, sentence):
     ids=["equal", "untrained", "swapped", "one"],
 )
 def test_two_losses_are_judged_by_how_they_differ(answer, message):
-    assert message in exercises.find("unseen").fault(answer)
-    assert exercises.find("unseen").fault([2.5, 0.3]) is None
-    assert exercises.find("unseen").fault([torch.tensor(0.9), torch.tensor(0.1)]) is None
+    assert message in exercises.find("unseen").feedback(answer)
+    assert exercises.find("unseen").feedback([2.5, 0.3]) is None
+    assert exercises.find("unseen").feedback([torch.tensor(0.9), torch.tensor(0.1)]) is None
 
 
 @pytest.mark.parametrize(
@@ -97,15 +97,15 @@ def test_two_losses_are_judged_by_how_they_differ(answer, message):
     ],
 )
 def test_fractions_of_the_residual_stream_say_what_was_measured_instead(pre, post, message):
-    fault = exercises.find("why-post-norm-stalls").fault([pre, post])
-    assert fault is message if message is None else message in fault
+    feedback = exercises.find("why-post-norm-stalls").feedback([pre, post])
+    assert feedback is message if message is None else message in feedback
 
 
 # How far off an answer may be.
 
 
 def test_every_exercise_knows_a_misconception():
-    assert [name for name in NAMES if not exercises.find(name).wrong] == []
+    assert [name for name in NAMES if not exercises.find(name).misconceptions] == []
 
 
 def far(a, b):
@@ -119,7 +119,7 @@ def far(a, b):
 def test_a_tolerance_is_less_than_half_the_way_to_a_misconception_and_a_twentieth(name):
     exercise = exercises.find(name)
     answer = np.abs(np.asarray(exercise.answer, float))
-    nearest = min(far(exercise.answer, wrong) for wrong in exercise.wrong)
+    nearest = min(far(exercise.answer, wrong) for wrong in exercise.misconceptions)
     assert 0 < exercise.tolerance < nearest / 2
     assert exercise.tolerance <= answer[answer > 0].min() / 20
 
@@ -131,10 +131,10 @@ def test_each_number_of_an_answer_may_be_off_by_the_tolerance_and_no_more(name):
     for unit in np.eye(answer.size).reshape(-1, *answer.shape):
         for sign in (-1, 1):
             moved = answer + sign * 0.9 * exercise.tolerance * unit
-            assert exercise.fault(moved) is None
-            assert exercise.fault(answer + sign * 1.1 * exercise.tolerance * unit)
+            assert exercise.feedback(moved) is None
+            assert exercise.feedback(answer + sign * 1.1 * exercise.tolerance * unit)
             if np.array_equal(answer, answer.round()):
-                assert exercise.fault(answer + sign * unit)
+                assert exercise.feedback(answer + sign * unit)
 
 
 @pytest.mark.parametrize("name", NUMERIC)
@@ -143,12 +143,12 @@ def test_a_result_may_be_off_by_rounding_and_no_more(name):
     assert exercise.tolerance <= 1e-5
     for sign in (-1, 1):
         near = sign * 0.5 * exercise.tolerance
-        assert exercise.fault(spoiled(exercise.reference, lambda y, near=near: y * (1 + near))) is (
-            None
-        )
+        assert exercise.feedback(
+            spoiled(exercise.reference, lambda y, near=near: y * (1 + near))
+        ) is (None)
         off = sign * 2.5e-5
         spoil = spoiled(exercise.reference, lambda y, off=off: y + off * (1 + np.abs(y)))
-        assert exercise.fault(spoil)
+        assert exercise.feedback(spoil)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_result_may_be_off_by_rounding_and_no_more(name):
 )
 def test_a_tolerance_follows_from_the_answer(answer, tolerance):
     assert Value(answer, "It is.").tolerance == tolerance
-    assert Value(answer, "It is.", within=0.3).tolerance == 0.3
+    assert Value(answer, "It is.", atol=0.3).tolerance == 0.3
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def test_a_tolerance_follows_from_the_answer(answer, tolerance):
 )
 def test_the_nearest_known_wrong_number_explains(answer, message):
     wrong = {10: "ten.", 8: "eight.", 9: "nine."}  # each within the tolerance of its neighbors
-    exercise = Value(4, "It is.", wrong, within=1.5, otherwise="far.")
-    assert exercise.fault(answer).endswith(message)
-    assert exercise.fault(5.4) is None
-    assert exercise.fault(6.4).endswith("is not it; far.")
-    pairs = Value((4, 0), "It is.", {(8, 0): "eight.", (9, 9): "nine."}, within=1.5)
-    assert pairs.fault((8.9, 1.2)) == "eight."
+    exercise = Value(4, "It is.", wrong, atol=1.5, hint="far.")
+    assert exercise.feedback(answer).endswith(message)
+    assert exercise.feedback(5.4) is None
+    assert exercise.feedback(6.4).endswith("is not it; far.")
+    pairs = Value((4, 0), "It is.", {(8, 0): "eight.", (9, 9): "nine."}, atol=1.5)
+    assert pairs.feedback((8.9, 1.2)) == "eight."

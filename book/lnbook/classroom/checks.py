@@ -50,8 +50,8 @@ def check(name: str, answer: object) -> None:
             "they were handed out"
         )
     with _quiet():
-        feedback = fault(described[name], answer)
-    print(described[name].get("right", LATER) if feedback is None else f"Not yet: {feedback}")
+        message = feedback(described[name], answer)
+    print(described[name].get("on_success", LATER) if message is None else f"Not yet: {message}")
 
 
 def mark(name: str, answer: object, sealed: str) -> None:
@@ -73,11 +73,11 @@ def mark(name: str, answer: object, sealed: str) -> None:
             tests.insert(0, shown)
     for number, described in enumerate(tests):
         with _quiet():
-            feedback = fault(described, answer)
-        if feedback is not None:
-            known = feedback in (sentence for _, sentence in described["wrong"])
+            message = feedback(described, answer)
+        if message is not None:
+            known = message in (sentence for _, sentence in described["misconceptions"])
             before = "right on the inputs of the check; " if number else ""
-            raise (Misconception if known else NotYet)(before + feedback)
+            raise (Misconception if known else NotYet)(before + message)
 
 
 class NotYet(AssertionError):
@@ -125,15 +125,16 @@ def describe(name: str, *, seed: int, key: bool) -> dict[str, Any]:
     exercise = exercises.find(name, seed=seed)
     described: dict[str, Any] = {
         "kind": type(exercise).__name__,
-        "right": f"Right. {exercise.right}",
+        "on_success": f"Right. {exercise.on_success}",
     }
     if isinstance(exercise, Function):
         described |= {
             "arguments": _arguments(exercise.reference),
             "cases": [pack(list(args)) for args in exercise._cases()],
             "expected": _runs(exercise, exercise.reference),
-            "wrong": [
-                [_runs(exercise, wrong), feedback] for feedback, wrong in exercise.wrong.items()
+            "misconceptions": [
+                [_runs(exercise, wrong), message]
+                for message, wrong in exercise.misconceptions.items()
             ],
             "returns": list(exercise.returns),
             "tolerance": exercise.tolerance,
@@ -141,17 +142,19 @@ def describe(name: str, *, seed: int, key: bool) -> dict[str, Any]:
         }
     elif isinstance(exercise, Measured):
         described["results"] = list(exercise.results)
-        described["wrong"] = [
-            [pack(condition), feedback] for feedback, condition in exercise.wrong.items()
+        described["misconceptions"] = [
+            [pack(condition), message] for message, condition in exercise.misconceptions.items()
         ]
         return described  # what is measured has no key
     else:
-        described["wrong"] = [[pack(wrong), feedback] for wrong, feedback in exercise.wrong.items()]
-        described |= {"expected": pack(exercise.answer), "otherwise": exercise.otherwise}
+        described["misconceptions"] = [
+            [pack(wrong), message] for wrong, message in exercise.misconceptions.items()
+        ]
+        described |= {"expected": pack(exercise.answer), "hint": exercise.hint}
         if isinstance(exercise, Value):
-            described |= {"shape": list(np.shape(exercise.answer)), "within": exercise.tolerance}
+            described |= {"shape": list(np.shape(exercise.answer)), "atol": exercise.tolerance}
     if not key:
-        for secret in ("expected", "right", "otherwise"):
+        for secret in ("expected", "on_success", "hint"):
             described.pop(secret, None)
     return described
 
@@ -174,7 +177,7 @@ def _runs(exercise: Function, function: Callable) -> list[dict]:
     ]
 
 
-def fault(described: dict, answer: object) -> str | None:
+def feedback(described: dict, answer: object) -> str | None:
     """Return what a described exercise says is wrong with an answer, ``None`` if nothing is.
 
     Without the right answer in it, only the answer's form and the misconceptions are looked at.
@@ -182,7 +185,7 @@ def fault(described: dict, answer: object) -> str | None:
     if _feedback.missing(answer):
         return "the answer is still `...`; put yours in its place."
     if "expected" in described or described["kind"] == "Measured":
-        return rebuild(described).fault(answer)
+        return rebuild(described).feedback(answer)
     return {"Function": _open_function, "Value": _open_value, "Text": _open_text}[
         described["kind"]
     ](described, answer)
@@ -191,8 +194,8 @@ def fault(described: dict, answer: object) -> str | None:
 def _open_function(described: dict, answer: Any) -> str | None:
     exercise = rebuild(described | {"expected": []})
     if not callable(answer):
-        return exercise.fault(answer)
-    return dataclasses.replace(exercise, reference=answer).fault(answer)
+        return exercise.feedback(answer)
+    return dataclasses.replace(exercise, reference=answer).feedback(answer)
 
 
 def _open_value(described: dict, answer: object) -> str | None:
@@ -200,41 +203,50 @@ def _open_value(described: dict, answer: object) -> str | None:
     if problem := _feedback.unlike(np.zeros(shape), answer, "the answer"):
         return problem
     got = _feedback.numbers(answer).reshape(shape)
-    off = [(np.abs(got - unpack(wrong)).max(), feedback) for wrong, feedback in described["wrong"]]
-    distance, feedback = min(off, default=(np.inf, None))
-    return feedback if distance <= described["within"] else None
+    off = [
+        (np.abs(got - unpack(wrong)).max(), message)
+        for wrong, message in described["misconceptions"]
+    ]
+    distance, message = min(off, default=(np.inf, None))
+    return message if distance <= described["atol"] else None
 
 
 def _open_text(described: dict, answer: object) -> str | None:
     if not isinstance(answer, str):
-        return rebuild(described | {"expected": "", "otherwise": ""}).fault(answer)
+        return rebuild(described | {"expected": "", "hint": ""}).feedback(answer)
     tokens = answer.casefold().split()
-    known = {tuple(wrong.casefold().split()): feedback for wrong, feedback in described["wrong"]}
+    known = {
+        tuple(wrong.casefold().split()): message for wrong, message in described["misconceptions"]
+    }
     return known.get(tuple(tokens))
 
 
 def rebuild(described: dict) -> Exercise:
     """Return the exercise of a description: its functions give back what was stored."""
-    kind, right = described["kind"], described.get("right", "")
+    kind, on_success = described["kind"], described.get("on_success", "")
     if kind == "Function":
         names = described["arguments"]
         return Function(
             Replay(names, described["expected"]),
             cases=lambda rng: [tuple(unpack(args)) for args in described["cases"]],
-            right=right,
-            wrong={feedback: Replay(names, runs) for runs, feedback in described["wrong"]},
+            on_success=on_success,
+            misconceptions={
+                message: Replay(names, runs) for runs, message in described["misconceptions"]
+            },
             tolerance=described["tolerance"],
             returns=described["returns"],
             dtype=described["dtype"],
         )
     if kind == "Measured":
-        wrong = {feedback: unpack(condition) for condition, feedback in described["wrong"]}
-        return Measured(described["results"], right, wrong)
-    wrong = {unpack(answer): feedback for answer, feedback in described["wrong"]}
-    answer, otherwise = unpack(described["expected"]), described["otherwise"]
+        misconceptions = {
+            message: unpack(condition) for condition, message in described["misconceptions"]
+        }
+        return Measured(described["results"], on_success, misconceptions)
+    misconceptions = {unpack(answer): message for answer, message in described["misconceptions"]}
+    answer, hint = unpack(described["expected"]), described["hint"]
     if kind == "Text":
-        return Text(answer, right, wrong, otherwise)
-    return Value(answer, right, wrong, otherwise, described["within"])
+        return Text(answer, on_success, misconceptions, hint)
+    return Value(answer, on_success, misconceptions, hint, described["atol"])
 
 
 class Replay:

@@ -125,8 +125,8 @@ def check_distinguishes(name: str, seed: int) -> None:
     """
     exercise = exercises.find(name, seed=seed)
     if isinstance(exercise, Function):
-        for sentence, wrong in exercise.wrong.items():
-            if exercise.fault(wrong) != sentence:
+        for sentence, wrong in exercise.misconceptions.items():
+            if exercise.feedback(wrong) != sentence:
                 raise ValueError(
                     f"seed must draw inputs for {name!r} that tell every misconception, got "
                     f"{seed}, which hides: {sentence} Choose another"

@@ -68,7 +68,7 @@ def _question(root: ET.Element, question: Choose | Number | Order) -> None:
     if isinstance(question, Number):
         for value, right, why in _numbers(question):
             answer = _answer(element, value, right, why, "moodle_auto_format")
-            ET.SubElement(answer, "tolerance").text = repr(question.within)
+            ET.SubElement(answer, "tolerance").text = repr(question.atol)
         ET.SubElement(element, "unitgradingtype").text = "0"
         ET.SubElement(element, "showunits").text = "3"  # none is asked for
         return
@@ -87,17 +87,17 @@ def _answer(parent: ET.Element, text: str, right: bool, why: str, form: str) -> 
 
 def _numbers(question: Number) -> Iterable[tuple[str, bool, str]]:
     yield repr(question.answer), True, question.why
-    yield from ((repr(value), False, why) for value, why in question.wrong)
-    yield "*", False, question.otherwise  # any other number
+    yield from ((repr(value), False, why) for value, why in question.misconceptions)
+    yield "*", False, question.hint  # any other number
 
 
 def _options(question: Choose | Order) -> list[tuple[str, bool, str]]:
     if isinstance(question, Choose):
-        return [(o, i == question.right, why) for i, (o, why) in enumerate(question.options)]
+        return [(o, i == question.answer, why) for i, (o, why) in enumerate(question.options)]
     right = tuple(range(len(question.items)))
-    known = {right: question.why, **dict(question.wrong)}
+    known = {right: question.why, **dict(question.misconceptions)}
     for order in (question.start, right[::-1], right[1:] + right[:1]):
-        known.setdefault(order, question.otherwise)
+        known.setdefault(order, question.hint)
     return [(question.named(order), order == right, why) for order, why in known.items()]
 
 

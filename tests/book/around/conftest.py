@@ -50,7 +50,7 @@ Explorer(
     alt="Two bars.",
 )"""
 QUIZ = """Quiz(
-    choose("Is 2 even?", {"Yes": "Twice 1.", "No": "You *counted* to 3."}, right="Yes"),
+    choose("Is 2 even?", {"Yes": "Twice 1.", "No": "You *counted* to 3."}, answer="Yes"),
 )"""
 PLAN = """# Teach
 

@@ -123,10 +123,10 @@ def test_a_link_brings_the_state_of_a_figure_that_computes_in_the_page(visit, bu
 
 # A page of a few lines, without the book.
 QUIZ = """Quiz(
-    choose("Is 2 even?", {"Yes": "Twice 1.", "No": "You *counted* to 3."}, right="Yes"),
-    number("Half of 1?", 0.5, why="1/2.", otherwise="Divide.", wrong={2: "You doubled."}),
-    order("Smallest first.", ["1", "2", "3"], why="Count.", otherwise="Look again.",
-          wrong={("3", "2", "1"): "You began at the end."}),
+    choose("Is 2 even?", {"Yes": "Twice 1.", "No": "You *counted* to 3."}, answer="Yes"),
+    number("Half of 1?", 0.5, why="1/2.", hint="Divide.", misconceptions={2: "You doubled."}),
+    order("Smallest first.", ["1", "2", "3"], why="Count.", hint="Look again.",
+          misconceptions={("3", "2", "1"): "You began at the end."}),
 )"""
 PLAN = """# Teach
 

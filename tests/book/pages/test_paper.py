@@ -35,10 +35,10 @@ def test_answers_stand_at_the_end_of_a_printed_chapter(visit, built_book):
         assert end.locator("li").count() == v.page.locator(".ln-question").count() > 0
         assert end.locator(".solution").count() == v.page.locator(".exercise").count() > 0
         assert (
-            article.locator("[data-right]").filter(visible=True).count()
+            article.locator("[data-correct]").filter(visible=True).count()
             == end.locator("li").count()
         )
-        assert v.page.locator(".ln-question [data-right]").filter(visible=True).count() == 0
+        assert v.page.locator(".ln-question [data-correct]").filter(visible=True).count() == 0
         hidden = article.locator("details:not(.above-input, .ln-numbers, .ln-answer)")
         assert all(one.get_attribute("open") is not None for one in hidden.all())
         v.page.evaluate("dispatchEvent(new Event('afterprint'))")

@@ -32,23 +32,23 @@ MEANS = choose(
         "100, which is rather a long option, so that on a phone it takes two lines or more": "That "
         "is *batch norm*.",
     },
-    right="`32`",
+    answer="`32`",
 )
 LAST = number(
     "What is the last output, in `ms`?",
     1.155,
-    within=0.01,
+    atol=0.01,
     why="The deviation divides by H.",
-    wrong={1.333: "That is the ratio of the variances.", 1.17: "Rounded too early."},
-    otherwise="Subtract the mean first.",
+    misconceptions={1.333: "That is the ratio of the variances.", 1.17: "Rounded too early."},
+    hint="Subtract the mean first.",
     unit="ms",
 )
 STEPS = order(
     "Smallest first.",
     ["`1/4`", "*a half*", "1"],
     why="1/4 < 1/2 < 1.",
-    wrong={("1", "*a half*", "`1/4`"): "You began with the largest."},
-    otherwise="Compare two at a time.",
+    misconceptions={("1", "*a half*", "`1/4`"): "You began with the largest."},
+    hint="Compare two at a time.",
 )
 KEPT = "Your answers stay in this browser and are not sent anywhere."
 LOST = (

@@ -175,22 +175,24 @@ def typed(value):
 
 def expected(exercise, answer):
     """The beginning of what a page says: what Python says, but for its own last sentence."""
-    fault = exercise.fault(answer)
-    if fault is None:
-        return f"✓ Right. {plain_text(exercise.right).replace('`', '')}"
-    if isinstance(exercise, Value) and fault.endswith(f"is not it; {exercise.otherwise}"):
-        fault = f"{exercise.otherwise} Hint 1 may help."
-    known = exercise.wrong.values() if isinstance(exercise, Value) else exercise.wrong
-    if isinstance(exercise, Function) and fault not in known:
-        fault = "for "
-    return f"✗ Not yet: {plain_text(fault).replace('`', '')}"
+    feedback = exercise.feedback(answer)
+    if feedback is None:
+        return f"✓ Right. {plain_text(exercise.on_success).replace('`', '')}"
+    if isinstance(exercise, Value) and feedback.endswith(f"is not it; {exercise.hint}"):
+        feedback = f"{exercise.hint} Hint 1 may help."
+    known = (
+        exercise.misconceptions.values() if isinstance(exercise, Value) else exercise.misconceptions
+    )
+    if isinstance(exercise, Function) and feedback not in known:
+        feedback = "for "
+    return f"✗ Not yet: {plain_text(feedback).replace('`', '')}"
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_page_judges_numbers_as_the_exercise_does(page, name):
     exercise = exercises.find(name)
     right = np.asarray(exercise.answer, float)
-    answers = [right, *(np.broadcast_to(wrong, right.shape) for wrong in exercise.wrong)]
+    answers = [right, *(np.broadcast_to(wrong, right.shape) for wrong in exercise.misconceptions)]
     answers += [-right, 2 * right, right / 2, 10 * right, right + 1, right**2, 0 * right]
     answers += [right.ravel()[::-1].reshape(right.shape), np.full(right.shape, 1e9)]
     for unit in np.eye(right.size).reshape(-1, *right.shape):
@@ -198,7 +200,7 @@ def test_a_page_judges_numbers_as_the_exercise_does(page, name):
     texts = answer(page, name, [typed(value) for value in answers])
     for value, text in zip(answers, texts, strict=True):
         assert text == expected(exercise, value), value
-    rights = [text.startswith("✓") for text in texts[1 : 1 + len(exercise.wrong)]]
+    rights = [text.startswith("✓") for text in texts[1 : 1 + len(exercise.misconceptions)]]
     assert not any(rights)
     assert texts[0].startswith("✓")
 

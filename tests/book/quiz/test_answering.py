@@ -49,10 +49,14 @@ def test_a_form_takes_the_place_of_the_answers_and_explains_each_option(page):
 CLOSE = number(
     "Near which?",
     0,
-    within=1,
+    atol=1,
     why="Zero.",
-    wrong={3: "Three.", 2: "Two.", 2.6: "Most of three."},  # each within the others' tolerance
-    otherwise="Neither.",
+    misconceptions={
+        3: "Three.",
+        2: "Two.",
+        2.6: "Most of three.",
+    },  # each within the others' tolerance
+    hint="Neither.",
 )
 
 
@@ -91,8 +95,8 @@ def test_a_text_that_is_no_number_gets_a_sentence_and_does_not_count(page):
 
 
 def test_a_phone_offers_digits_and_a_minus_where_one_may_be_needed(reader, write):
-    cold = number("How cold?", 3, why=".", otherwise=".", wrong={-3: "The sign."})
-    below = number("How far below?", -3, why=".", otherwise=".", wrong={3: "The sign."})
+    cold = number("How cold?", 3, why=".", hint=".", misconceptions={-3: "The sign."})
+    below = number("How far below?", -3, why=".", hint=".", misconceptions={3: "The sign."})
     with reader() as page:
         page.goto(write(Quiz(LAST, cold, below)))
         modes = page.get_by_role("textbox").evaluate_all("es => es.map(e => e.inputMode)")
@@ -137,9 +141,9 @@ def test_an_item_is_moved_by_keys_keeps_the_focus_and_says_where_it_is(page):
 def test_what_authors_and_readers_write_is_text(reader, write):
     evil = "<img src=x onerror=alert(1)>"
     quiz = Quiz(
-        choose(evil, {evil: evil, "b": "."}, right="b"),
-        order(evil + "?", [evil, "b"], why=evil, otherwise=evil),
-        number(evil + "!", 1, why=evil, otherwise=evil, unit=evil),
+        choose(evil, {evil: evil, "b": "."}, answer="b"),
+        order(evil + "?", [evil, "b"], why=evil, hint=evil),
+        number(evil + "!", 1, why=evil, hint=evil, unit=evil),
         title=evil,
     )
     with reader() as page:

@@ -58,7 +58,7 @@ def test_axe_finds_nothing(reader, write, violations, theme, plain):
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without"])
 def test_a_phone_scrolls_down_only_and_fingers_find_every_target(reader, write, script):
-    long = choose("Which? " + "m" * 80, {"n" * 80: "o" * 80, "b": "."}, right="b")
+    long = choose("Which? " + "m" * 80, {"n" * 80: "o" * 80, "b": "."}, answer="b")
     with reader(viewport=PHONE, java_script_enabled=script) as page:
         page.goto(write(Quiz(MEANS, LAST, STEPS, long)))
         for i in (0, 3) if script else ():

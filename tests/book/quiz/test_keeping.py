@@ -89,8 +89,8 @@ def test_a_changed_question_forgets_and_its_neighbors_do_not(reader, write):
         page.goto(write(Quiz(MEANS, LAST, STEPS)))
         answer_all(page)
         options = dict(MEANS.options) | {"`32`": "In other words."}
-        reworded = choose(MEANS.text, options, right="`32`")
-        moved = number(LAST.text, 2, why=".", otherwise=".", unit="ms")
+        reworded = choose(MEANS.text, options, answer="`32`")
+        moved = number(LAST.text, 2, why=".", hint=".", unit="ms")
         write(Quiz(reworded, moved, STEPS))
         reload(page)
         assert [feedback(page, i) for i in range(3)] == [

@@ -76,14 +76,14 @@ def test_moodle_takes_a_number_for_right_where_the_page_does(moodle):
     for question, exported_question in zip(every, exported, strict=True):
         right = exported_question.find("answer[@fraction='100']")
         answer, tolerance = float(right.findtext("text")), float(right.findtext("tolerance"))
-        for away in (0, 0.99 * question.within, -0.99 * question.within, 1.01 * question.within):
+        for away in (0, 0.99 * question.atol, -0.99 * question.atol, 1.01 * question.atol):
             judged = question.judge(repr(question.answer + away))
             assert judged[0] == (abs(question.answer + away - answer) <= tolerance), question.text
 
 
 def test_signs_of_a_text_survive_xml_and_html():
     text = 'Is `a < b && "c"` *not* 2*3*4 > x_1, or ]]> and é?'
-    question = choose(text, {"<b>": "& so.", "`</p>`": "Or *so*."}, right="<b>")
+    question = choose(text, {"<b>": "& so.", "`</p>`": "Or *so*."}, answer="<b>")
     root = ET.Element("quiz")
     quizzes._question(root, question)
     (element,) = ET.fromstring(ET.tostring(root))
@@ -97,7 +97,7 @@ def test_signs_of_a_text_survive_xml_and_html():
 def test_an_order_offers_the_orders_whose_misconception_the_book_names():
     items = ["one", "two", "three"]
     wrong = {("two", "one", "three"): "Two is more than one."}
-    question = order("Least first.", items, why="Count.", otherwise="Count again.", wrong=wrong)
+    question = order("Least first.", items, why="Count.", hint="Count again.", misconceptions=wrong)
     options = {option: (right, why) for option, right, why in quizzes._options(question)}
     assert options["one → two → three"] == (True, "Count.")
     assert options["two → one → three"] == (False, "Two is more than one.")

@@ -265,15 +265,19 @@ def test_a_check_made_of_data_says_what_the_exercise_says(name):
         json.loads(json.dumps(checks.describe(name, seed=3, key=key))) for key in (True, False)
     )
     if isinstance(exercise, exercises.Measured):
-        assert checks.fault(opened, (2.0, 2.0)) == exercise.fault((2.0, 2.0))
+        assert checks.feedback(opened, (2.0, 2.0)) == exercise.feedback((2.0, 2.0))
         return
     function = isinstance(exercise, exercises.Function)
     right = exercise.reference if function else exercise.answer
-    assert checks.fault(whole, right) is None
-    assert checks.fault(opened, right) is None
-    known = [(w, s) for s, w in exercise.wrong.items()] if function else exercise.wrong.items()
+    assert checks.feedback(whole, right) is None
+    assert checks.feedback(opened, right) is None
+    known = (
+        [(w, s) for s, w in exercise.misconceptions.items()]
+        if function
+        else exercise.misconceptions.items()
+    )
     for wrong, text in known:
-        if exercise.fault(wrong) == text:
-            assert checks.fault(whole, wrong) == text
-            assert checks.fault(opened, wrong) == text
+        if exercise.feedback(wrong) == text:
+            assert checks.feedback(whole, wrong) == text
+            assert checks.feedback(opened, wrong) == text
     assert "expected" not in opened

@@ -78,7 +78,7 @@ def test_what_students_get_holds_no_answer_that_could_be_copied(everything):
             hidden = checks.describe(name, seed=11 + homework.OTHER, key=True)
             assert every[name]["cases"] != hidden["cases"]
         else:
-            revealed = {"expected", "right", "otherwise"} & every[name].keys()
+            revealed = {"expected", "on_success", "hint"} & every[name].keys()
             assert not revealed or "results" in every[name], name
 
 
@@ -116,17 +116,17 @@ def test_a_solution_stands_on_the_cell_above_alone_and_passes_with_another_seed(
     names = {}
     exec(homework.setup([task]), names)
     exec(task.starter, names)
-    assert exercises.fault(name, eval(task.answer, names), seed=5)
+    assert exercises.feedback(name, eval(task.answer, names), seed=5)
     for one in homework.select([name]):  # with what it stands on, if that is another exercise
         exec(one.solution, names)
-    assert exercises.fault(name, eval(task.answer, names), seed=5) is None
+    assert exercises.feedback(name, eval(task.answer, names), seed=5) is None
 
 
 @pytest.mark.parametrize("name", DRAWN)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_any_seed_tells_right_from_every_misconception(name, seed):
     exercise = exercises.find(name, seed=seed)
-    assert exercise.fault(exercise.reference) is None
+    assert exercise.feedback(exercise.reference) is None
     homework.check_distinguishes(name, seed)
 
 

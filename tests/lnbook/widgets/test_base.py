@@ -40,7 +40,7 @@ MADE = {
     "caption_ranking": CaptionRanking,
     "norm_table": lambda: NormTable([[1.0, 2.0]], title="Type here"),
     "playground": Playground,
-    "quiz": lambda: Quiz(choose("Which?", {"a": "No.", "b": "Yes."}, right="b")),
+    "quiz": lambda: Quiz(choose("Which?", {"a": "No.", "b": "Yes."}, answer="b")),
     "sphere": Sphere,
     "transformer": TransformerWidget,
 }

@@ -17,23 +17,23 @@ MEANS = choose(
         "`32`": "Yes: one for each example, if x < 2 & y.",
         "100": "That is batch norm.",
     },
-    right="`32`",
+    answer="`32`",
 )
 LAST = number(
     "What is the *last* output?",
     1.155,
-    within=0.01,
+    atol=0.01,
     why="Yes: the deviation divides by H.",
-    wrong={1.333: "That is the ratio of the variances.", 1.17: "Rounded too early."},
-    otherwise="Subtract the mean first.",
+    misconceptions={1.333: "That is the ratio of the variances.", 1.17: "Rounded too early."},
+    hint="Subtract the mean first.",
     unit="ms",
 )
 STEPS = order(
     "Smallest first.",
     ["`1/4`", "*a half*", "1"],
     why="1/4 < 1/2 < 1.",
-    wrong={("1", "*a half*", "`1/4`"): "You began with the largest."},
-    otherwise="Compare two at a time.",
+    misconceptions={("1", "*a half*", "`1/4`"): "You began with the largest."},
+    hint="Compare two at a time.",
 )
 
 
@@ -87,7 +87,7 @@ def test_numbers_are_read_as_people_type_them(text, numbers_read):
 @pytest.mark.parametrize("count", range(2, 8))
 def test_order_starts_with_no_item_in_its_place_and_the_same_at_every_build(count):
     for text in "abcdefgh":
-        made = [order(text, [*map(str, range(count))], why=".", otherwise=".") for _ in range(2)]
+        made = [order(text, [*map(str, range(count))], why=".", hint=".") for _ in range(2)]
         (start,) = {one.start for one in made}
         assert sorted(start) == list(range(count))
         assert all(i != place for i, place in enumerate(start))
@@ -104,7 +104,7 @@ def test_html_holds_every_option_with_its_explanation_and_one_is_right():
         "32✓ Right. One for each example, if x < 2 & y.",
         "100✗ Not yet. That is batch norm.",
     ]
-    assert page.texts("span", "data-right") == ["One for each example, if x < 2 & y."]
+    assert page.texts("span", "data-correct") == ["One for each example, if x < 2 & y."]
 
 
 def test_html_of_a_number_says_the_answer_and_every_misconception_behind_one_summary():
@@ -114,7 +114,7 @@ def test_html_of_a_number_says_the_answer_and_every_misconception_behind_one_sum
         "1.333? That is the ratio of the variances.1.17? Rounded too early."
         "Another number? Subtract the mean first."
     ]
-    wanted = {"data-answer": "1.155", "data-within": "0.01", "data-unit": "ms"}
+    wanted = {"data-answer": "1.155", "data-atol": "0.01", "data-unit": "ms"}
     assert len(page.find("li", **wanted)) == 1
 
 
@@ -137,7 +137,7 @@ def test_html_escapes_what_the_author_wrote():
     source = Quiz(MEANS, title="<b>&").to_html()
     assert "How many <em>means</em> has <code>x[:32]</code>?" in source
     assert "<b>&" in Page(source).texts("p")
-    question = number('<i>"', 1, why="<u>", otherwise="<s>", unit='"<', wrong={2: "<q>"})
+    question = number('<i>"', 1, why="<u>", hint="<s>", unit='"<', misconceptions={2: "<q>"})
     assert not re.search("<[isuq]>", Quiz(question).to_html())
 
 
@@ -159,14 +159,14 @@ def keys(*questions):
 
 def test_a_question_has_the_same_key_until_it_changes():
     options = {"a": "First.", "b": "Second."}
-    first = choose("Which?", options, right="a")
-    same = choose("Which?", options | {"b": "Second, in other words."}, right="a")
+    first = choose("Which?", options, answer="a")
+    same = choose("Which?", options | {"b": "Second, in other words."}, answer="a")
     others = [
-        choose("Which one?", options, right="a"),
-        choose("Which?", options, right="b"),
-        choose("Which?", {"a": "First.", "c": "Second."}, right="a"),
-        *(number("Which?", answer, why=".", otherwise=".") for answer in (1, 2)),
-        order("Which?", ["a", "b"], why=".", otherwise="."),
+        choose("Which one?", options, answer="a"),
+        choose("Which?", options, answer="b"),
+        choose("Which?", {"a": "First.", "c": "Second."}, answer="a"),
+        *(number("Which?", answer, why=".", hint=".") for answer in (1, 2)),
+        order("Which?", ["a", "b"], why=".", hint="."),
     ]
     assert keys(first) == keys(same)
     assert len({*keys(first), *(keys(other)[0] for other in others)}) == 7
@@ -240,13 +240,15 @@ def test_live_order_is_moved_by_buttons_and_the_moved_item_stays_selected():
 
 
 def test_the_nearest_wrong_number_explains():
-    close = number("?", 0, within=1, why="0.", wrong={2: "Two.", 3: "Three."}, otherwise="Neither.")
+    close = number(
+        "?", 0, atol=1, why="0.", misconceptions={2: "Two.", 3: "Three."}, hint="Neither."
+    )
     reasons = [close.judge(x)[1] for x in ("1", "2.4", "2.6", "4", "4.1")]
     assert reasons == ["0.", "Two.", "Three.", "Three.", "Neither."]
 
 
 def test_long_texts_are_wrapped():
-    long = choose("word " * 40, {"a": "word " * 40, "b": "."}, right="a")
+    long = choose("word " * 40, {"a": "word " * 40, "b": "."}, answer="a")
     lines = repr(Quiz(long, title="Long")).splitlines()
     assert lines[0] == "Long (1 question)"
     assert max(map(len, lines)) <= texts.LINE_WIDTH

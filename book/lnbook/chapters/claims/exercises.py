@@ -53,9 +53,9 @@ EXERCISES = {
     "share-of-updates": Function(
         share,
         cases=_share_cases,
-        right="This ratio can be compared between tasks. It is infinite if the other run is never "
-        "as low, so that this does not count as a tie.",
-        wrong={
+        on_success="This ratio can be compared between tasks. It is infinite if the other run is "
+        "never as low, so that this does not count as a tie.",
+        misconceptions={
             "this is when the other run is at its own best; the target is the plain run's best.": (
                 lambda plain, other: (np.argmin(other) + 1) / (np.argmin(plain) + 1)
             ),
@@ -70,8 +70,8 @@ EXERCISES = {
     "effective-smoothness": Function(
         smoothness,
         cases=_smoothness_cases,
-        right="For a quadratic function along an axis this is its curvature.",
-        wrong={
+        on_success="For a quadratic function along an axis this is its curvature.",
+        misconceptions={
             "divide the change by the norm of the step: the rate times the norm of the gradient.": (
                 lambda gradient, others, rates: _changes(gradient, others).max()
             ),

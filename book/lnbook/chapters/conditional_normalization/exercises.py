@@ -71,7 +71,7 @@ EXERCISES = {
     "adaln-zero-block": Function(
         adaln_zero,
         cases=_blocks,
-        wrong={
+        misconceptions={
             "the normalized input is multiplied by `scale`; multiply by `1 + scale`, so that a "
             "scale of 0 changes nothing.": _without_one,
             "the gate is missing. Multiply the output of the sublayer by it.": _without_gate,
@@ -83,11 +83,11 @@ EXERCISES = {
             "shift and scale are swapped. The first third of the rows is the shift.": _scale_first,
             "the input of the sublayer is not normalized.": _without_norm,
         },
-        right="With `weight` and `bias` at 0 the block returns `x`, whatever the sublayer is.",
+        on_success="With `weight` and `bias` at 0 the block returns `x`, whatever the sublayer is.",
     ),
     "zeros-in-both-layers": Value(
         3,
-        wrong={
+        misconceptions={
             4: "the bias of the last layer gets the gradient of the gate, which is not 0.",
             2: "look at the bias of the first layer again: its gradient passes through the "
             "weight of the last layer, which is 0.",
@@ -96,7 +96,8 @@ EXERCISES = {
             0: "Adam takes no step where the gradient is exactly 0. Look at the gradients "
             "one by one.",
         },
-        right="Only the bias of the last layer learns, and it is the same for every condition.",
-        otherwise="count the parameters, not their entries: two weights and two biases.",
+        on_success="Only the bias of the last layer learns, and it is the same for every "
+        "condition.",
+        hint="count the parameters, not their entries: two weights and two biases.",
     ),
 }

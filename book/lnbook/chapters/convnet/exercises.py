@@ -55,7 +55,7 @@ EXERCISES = {
         _border_activity,
         cases=_maps,
         returns=("border", "interior"),
-        wrong={
+        misconceptions={
             "the border, the outermost ring, is the first of the two numbers.": lambda a: (
                 _border_activity(a)[::-1]
             ),
@@ -67,12 +67,12 @@ EXERCISES = {
                 a.mean(0)[~_ring(a.shape[-1])].mean(),
             ),
         },
-        right="These are the two numbers under each map.",
+        on_success="These are the two numbers under each map.",
     ),
     "layer-norm-over-channels": Function(
         _channel_norm,
         cases=_batches,
-        wrong={
+        misconceptions={
             "`lnlib.layer_norm` normalizes over the last axis, here a row of the image; move the "
             "channels there first.": lambda x: lnlib.layer_norm(x),
             "the channels have to be moved back to their axis.": (
@@ -80,12 +80,13 @@ EXERCISES = {
             ),
             "rows and columns of the image are swapped.": _turned,
         },
-        right="Each position now has its own mean and standard deviation, including the border.",
+        on_success="Each position now has its own mean and standard deviation, including the "
+        "border.",
     ),
     "batch-norm-per-unit": Function(
         _per_unit,
         cases=_per_unit_cases,
-        wrong={
+        misconceptions={
             "`nn.BatchNorm2d` pools the positions of a channel; here each position has statistics "
             "of its own: axis 0.": lambda x: (
                 (x - x.mean((0, 2, 3), keepdims=True))
@@ -99,7 +100,7 @@ EXERCISES = {
                 (x - x.mean(0)) / (x.var(0) + 1e-5)
             ),
         },
-        right="Now every unit has standard deviation 1, at the border as well. This norm needs a "
-        "batch, and a unit that never changes has output 0.",
+        on_success="Now every unit has standard deviation 1, at the border as well. This norm "
+        "needs a batch, and a unit that never changes has output 0.",
     ),
 }

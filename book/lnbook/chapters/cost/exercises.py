@@ -64,21 +64,21 @@ def _ring_cases(rng):
 EXERCISES = {
     "operations-of-rms-norm": Value(
         64 * (4 * 1000 + 3),
-        right="There are four operations per number, and three per example: eps, root, and "
+        on_success="There are four operations per number, and three per example: eps, root, and "
         "reciprocal.",
-        wrong={
+        misconceptions={
             64 * (7 * 1000 + 3): "that is layer norm; RMS norm does not subtract a mean and has "
             "no bias.",
             64 * 4 * 1000: "add `eps`, root, and reciprocal for each example.",
             64 * (5 * 1000 + 3): "RMS norm has no bias.",
             4 * 1000 + 3: "that is for one example; there are 64.",
         },
-        otherwise="square, mean, factor, gain: which of them is done for each number?",
+        hint="square, mean, factor, gain: which of them is done for each number?",
     ),
     "least-time": Function(
         _least_time,
         cases=_least_cases,
-        wrong={
+        misconceptions={
             "both run at the same time: the longer time counts, not the sum.": (
                 lambda flops, bytes_moved, flops_a_second, bytes_a_second: (
                     flops / flops_a_second + bytes_moved / bytes_a_second
@@ -98,38 +98,39 @@ EXERCISES = {
                 )
             ),
         },
-        right="This is the roofline: norms are on its slope, wide products under its flat top.",
+        on_success="This is the roofline: norms are on its slope, wide products under its flat "
+        "top.",
     ),
     "width-of-a-tenth": Value(
         800,
-        right="At larger widths the norm takes even less; with tensor cores this width is far "
+        on_success="At larger widths the norm takes even less; with tensor cores this width is far "
         "larger.",
-        wrong={
+        misconceptions={
             80: "at this width the norm takes as long as the product.",
             200: "a float32 number has 4 bytes, and there are two arrays.",
             400: "the norm reads x and writes y: two arrays.",
             1600: "the product needs 2 H operations per output, H products and H sums.",
             8: "the norm takes a *tenth* of the time of the product, not ten times as long.",
         },
-        otherwise="set 8 N H / (bytes per second) to a tenth of 2 N H² / (operations per second).",
+        hint="set 8 N H / (bytes per second) to a tenth of 2 N H² / (operations per second).",
     ),
     "merge-the-halves": Function(
         _merge,
         cases=_merge_cases,
         returns=("mean", "variance"),
-        wrong={
+        misconceptions={
             "the parts have different sizes: weight each by its count.": _equal_counts,
             "the means of the parts differ, and this contributes to the total variance.": (
                 _no_spread
             ),
             "this is only the variance of the means; add that within the parts.": _of_the_means,
         },
-        right="Three numbers per part and feature suffice, for any number of examples.",
+        on_success="Three numbers per part and feature suffice, for any number of examples.",
     ),
     "around-the-ring": Function(
         _ring,
         cases=_ring_cases,
-        wrong={
+        misconceptions={
             "a device already has its own message: there is one round fewer than devices.": (
                 lambda devices, size, delay, speed: devices * (delay + size / speed)
             ),
@@ -144,6 +145,6 @@ EXERCISES = {
                 lambda devices, size, delay, speed: (devices - 1) * delay
             ),
         },
-        right="With 1,000 devices and messages this short, nearly all of the time is delay.",
+        on_success="With 1,000 devices and messages this short, nearly all of the time is delay.",
     ),
 }

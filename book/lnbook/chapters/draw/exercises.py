@@ -47,7 +47,7 @@ EXERCISES = {
     "gaussian-filter": Function(
         _filter,
         cases=_filter_cases,
-        wrong={
+        misconceptions={
             "the weights must add up to 1: divide them by their sum.": lambda center, std: np.exp(
                 -((np.arange(28) - center) ** 2) / (2 * std**2)
             ),
@@ -56,12 +56,12 @@ EXERCISES = {
                 / np.exp(-np.abs(np.arange(28) - center) / (2 * std**2)).sum()
             ),
         },
-        right="A filter near the edge thus has the same total weight as all others.",
+        on_success="A filter near the edge thus has the same total weight as all others.",
     ),
     "kl-term": Function(
         _kl,
         cases=_kl_cases,
-        wrong={
+        misconceptions={
             "this is the mean over the numbers of the code; the KL divergence is their sum.": (
                 lambda mean, std: _kl(mean, std) / len(mean)
             ),
@@ -70,12 +70,12 @@ EXERCISES = {
                 lambda mean, std: ((mean**2 + std**2 - np.log(std) - 1) / 2).sum()
             ),
         },
-        right="A code that is distributed like the prior carries no information and has KL 0.",
+        on_success="A code that is distributed like the prior carries no information and has KL 0.",
     ),
     "hidden-state-of-draw": Function(
         _hidden_state,
         cases=_hidden_state_cases,
-        wrong={
+        misconceptions={
             "there is no norm: `lnlib.layer_norm(c, gain, bias)` goes inside tanh.": (
                 lambda c, o, gain, bias: np.tanh(c) / (1 + np.exp(-o))
             ),
@@ -89,6 +89,6 @@ EXERCISES = {
                 lnlib.layer_norm(c, gain, bias)
             ),
         },
-        right="This is eq. 31. The next glimpse receives c itself, which is not normalized.",
+        on_success="This is eq. 31. The next glimpse receives c itself, which is not normalized.",
     ),
 }

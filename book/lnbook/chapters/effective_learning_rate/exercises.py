@@ -56,7 +56,7 @@ EXERCISES = {
     "length-after-steps": Function(
         _after,
         cases=_after_cases,
-        wrong={
+        misconceptions={
             "the *squares* of the norms of the steps add up, and the square root comes last.": (
                 lambda length, rate, gradients: length + rate * gradients.sum()
             ),
@@ -76,14 +76,13 @@ EXERCISES = {
                 length**2 + (rate * gradients.sum()) ** 2
             ),
         },
-        right="Pythagoras, once per step: plain gradient descent can only increase the norm of "
-        "such "
-        "weights.",
+        on_success="Pythagoras, once per step: plain gradient descent can only increase the norm "
+        "of such weights.",
     ),
     "degrees-turned": Function(
         _degrees,
         cases=_degrees_cases,
-        wrong={
+        misconceptions={
             "this is the angle between the weights and the step, not between the weights before "
             "and *after* it.": lambda w, step: np.degrees(
                 np.arccos((w * step).sum() / np.linalg.norm(w) / np.linalg.norm(step))
@@ -93,15 +92,15 @@ EXERCISES = {
                 np.radians(_degrees(w, step))
             ),
         },
-        right="Under a norm only this angle changes the outputs; the norm of the weights does not.",
+        on_success="Under a norm only this angle changes the outputs; the norm of the weights does "
+        "not.",
         tolerance=1e-5,
     ),
     "same-run": Value(
         0.5,
-        right="25 times the learning rate: the gradient is a fifth as large, and the step has to "
-        "be "
-        "five times as large as before.",
-        wrong={
+        on_success="25 times the learning rate: the gradient is a fifth as large, and the step has "
+        "to be five times as large as before.",
+        misconceptions={
             0.1: "a factor of 5 compensates for the smaller gradient, but the step also has to be "
             "five times as large as before, because the weights are.",
             0.02: "with the old learning rate the weights turn 25 times more slowly.",
@@ -110,12 +109,12 @@ EXERCISES = {
             0.004: "the gradient of larger weights is smaller, so the learning rate must be "
             "larger.",
         },
-        otherwise="the learning rate divided by the squared norm must stay the same.",
+        hint="the learning rate divided by the squared norm must stay the same.",
     ),
     "metric-of-the-gains": Function(
         lambda x, W, b, delta: _compute(x, W, b, delta),
         cases=_metric_cases,
-        wrong={
+        misconceptions={
             "this is eq. 32 with the outputs of layer norm; eq. 33 has the factors ((a - μ)/σ)².": (
                 _other(factors=False)
             ),
@@ -125,7 +124,7 @@ EXERCISES = {
             "these are the statistics of batch norm; those of layer norm run over the units, "
             "`axis=1`.": (_other(axis=0)),
         },
-        right="Rescaling `x` or `W` does not change it, because the normalized inputs are the "
+        on_success="Rescaling `x` or `W` does not change it, because the normalized inputs are the "
         "same.",
     ),
 }

@@ -100,7 +100,7 @@ EXERCISES = {
     "rms-norm-without-overflow": Function(
         rms_norm,
         cases=_rows,
-        wrong={
+        misconceptions={
             "the squares of very large numbers are infinite, and the row becomes 0. Divide the row "
             "by its largest absolute value first.": _without_scaling,
             "`eps` is added to squares of `x`. If `x` is divided by a number, `eps` has to be "
@@ -115,13 +115,13 @@ EXERCISES = {
             "depend on it: numerator and root were divided by the same number.": _multiplied_back,
             "this subtracts the mean. RMS norm does not.": _layer_norm,
         },
-        right="Nothing above 1 is squared. The same steps prevent the overflow in float16.",
+        on_success="Nothing above 1 is squared. The same steps prevent the overflow in float16.",
     ),
     "fold-gain-and-bias": Function(
         fold,
         cases=_layers,
         returns=("W", "b"),
-        wrong={
+        misconceptions={
             "the gain multiplies the rows of `W`. It belongs to the inputs: scale the columns, "
             "`W * gain`.": lambda W, b, gain, bias: (
                 W * np.resize(gain, len(W))[:, None],
@@ -135,6 +135,6 @@ EXERCISES = {
             "`W` is divided by the gain. The norm used to multiply by the gain, so now `W` must be "
             "multiplied by it.": (lambda W, b, gain, bias: (W / gain, b + W @ bias)),
         },
-        right="The norm has no parameters left, and the network computes the same outputs.",
+        on_success="The norm has no parameters left, and the network computes the same outputs.",
     ),
 }

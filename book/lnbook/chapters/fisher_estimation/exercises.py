@@ -37,18 +37,18 @@ def _product_cases(rng):
 EXERCISES = {
     "labels-for-one-percent": Value(
         4000,
-        right="Twenty times the precision takes four hundred times as many labels.",
-        wrong={
+        on_success="Twenty times the precision takes four hundred times as many labels.",
+        misconceptions={
             200: "the error is not proportional to 1 / labels, but to 1 / √labels.",
             400: "that is the factor; you started with ten labels.",
             45: "this is the inverse: the number of labels grows with the square of the precision.",
         },
-        otherwise="the error is proportional to 1 / √labels.",
+        hint="the error is proportional to 1 / √labels.",
     ),
     "product-without-matrix": Function(
         _product,
         cases=_product_cases,
-        wrong={
+        misconceptions={
             "the variance p (1 - p) of the labels is missing.": _other_product(weigh=np.ones_like),
             "the variance of a label that is 0 or 1 is p (1 - p).": _other_product(
                 weigh=lambda p: p
@@ -60,6 +60,7 @@ EXERCISES = {
                 moves=False
             ),
         },
-        right="The derivative along v, times the variance, and back: the matrix is never formed.",
+        on_success="The derivative along v, times the variance, and back: the matrix is never "
+        "formed.",
     ),
 }

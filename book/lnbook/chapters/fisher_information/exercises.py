@@ -39,7 +39,7 @@ EXERCISES = {
     "two-coins": Function(
         _kl,
         cases=_kl_cases,
-        wrong={
+        misconceptions={
             "the two distributions are swapped; the mean is over the labels of the first.": (
                 lambda p, q: _kl(q, p)
             ),
@@ -53,12 +53,12 @@ EXERCISES = {
                 lambda p, q: -p * np.log(q) - (1 - p) * np.log(1 - q)
             ),
         },
-        right="It is in nats, it is 0 for equal coins, and it is not symmetric.",
+        on_success="It is in nats, it is 0 for equal coins, and it is not symmetric.",
     ),
     "one-unit-fisher": Function(
         _other_matrix(),
         cases=_matrix_cases,
-        wrong={
+        misconceptions={
             "the variance of a label that is 0 or 1 is p (1 - p).": _other_matrix(
                 weigh=lambda p: p
             ),
@@ -70,12 +70,12 @@ EXERCISES = {
             ),
             "the bias is a parameter too: append a 1 to every x.": _other_matrix(bias=False),
         },
-        right="Eq. 12 for one unit: variance times data, averaged.",
+        on_success="Eq. 12 for one unit: variance times data, averaged.",
     ),
     "flat-directions": Value(
         (5, 9),
-        right="One for each unit under batch norm; under layer norm D, and one for the scale.",
-        wrong={
+        on_success="One for each unit under batch norm; under layer norm D, and one for the scale.",
+        misconceptions={
             (5, 1): "one direction scales all weights. Table 1 has a second invariance of layer "
             "norm: the same vector added to every row of W.",
             (5, 8): "those are the D shifts of all rows; the scale of W is one more.",
@@ -84,7 +84,6 @@ EXERCISES = {
             (5, 5): "under layer norm a single unit's weights cannot be scaled: all units "
             "share the mean and the standard deviation.",
         },
-        otherwise="count the directions in which W can move and no prediction does; Table 1 lists "
-        "them.",
+        hint="count the directions in which W can move and no prediction does; Table 1 lists them.",
     ),
 }

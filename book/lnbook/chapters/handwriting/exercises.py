@@ -45,7 +45,7 @@ EXERCISES = {
     "window-weights": Function(
         _phi,
         cases=_phi_cases,
-        wrong={
+        misconceptions={
             "the distance in a component is squared.": lambda center, weight, sharpness, count: (
                 weight[:, None]
                 * np.exp(-sharpness[:, None] * np.abs(center[:, None] - np.arange(count)))
@@ -57,12 +57,12 @@ EXERCISES = {
                 center - 1, weight, sharpness, count
             ),
         },
-        right="The LSTMs read the sum of the characters' one-hot vectors with these weights.",
+        on_success="The LSTMs read the sum of the characters' one-hot vectors with these weights.",
     ),
     "keep-the-speed": Function(
         _normalized_sums,
         cases=_normalized_sums_cases,
-        wrong={
+        misconceptions={
             "without a constant input the speed is lost: append a 1 to x.": (
                 lambda W, x: lnlib.layer_norm(W[:, :3] @ x)
             ),
@@ -71,12 +71,13 @@ EXERCISES = {
             ),
             "the sums still have to be normalized.": lambda W, x: W @ np.append(x, 1.0),
         },
-        right="Twice the movement is no longer twice the input, so the factor does not cancel.",
+        on_success="Twice the movement is no longer twice the input, so the factor does not "
+        "cancel.",
     ),
     "gaussian-nll": Function(
         _nll,
         cases=_nll_cases,
-        wrong={
+        misconceptions={
             "the correlation makes the Gaussian narrower: √(1 - rho²) is missing "
             "in the logarithm.": lambda point, mean, std, rho: (
                 _nll(point, mean, std, rho) - np.log(1 - rho**2) / 2
@@ -91,6 +92,7 @@ EXERCISES = {
                 )
             ),
         },
-        right="The network has 20 of them: their densities are weighted and added before the log.",
+        on_success="The network has 20 of them: their densities are weighted and added before the "
+        "log.",
     ),
 }

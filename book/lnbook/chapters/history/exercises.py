@@ -61,53 +61,53 @@ EXERCISES = {
         year_and_month,
         cases=_numbers,
         returns=("the year", "the month"),
-        wrong={
+        misconceptions={
             "the century is missing: 16 means 2016.": lambda number: (
                 int(number[:2]),
                 int(number[2:4]),
             ),
             "year and month are swapped.": lambda number: year_and_month(number)[::-1],
         },
-        right="Every date in the timeline was read this way. It is the date of the first version.",
+        on_success="Every date in the timeline was read this way. It is the date of the first "
+        "version.",
     ),
     "seconds-an-update": Value(
         30 * 24 * 3600 / 1.7e6,
-        within=0.06,
-        wrong={
+        atol=0.06,
+        misconceptions={
             2.59: "that is for 1,000,000 updates; the run had about 1.7 million.",
             0.66: "this is updates per second; take the reciprocal.",
             0.0254: "that is minutes; a minute has 60 seconds.",
         },
-        right="About a second and a half per update, with 2,400 units. The paper does not state "
-        "the "
-        "batch size; it follows the settings of an earlier paper.",
-        otherwise="divide the number of seconds in 30 days by 1.7 million.",
+        on_success="About a second and a half per update, with 2,400 units. The paper does not "
+        "state the batch size; it follows the settings of an earlier paper.",
+        hint="divide the number of seconds in 30 days by 1.7 million.",
     ),
     "break-even": Value(
         1 / 0.6,
-        within=0.01,
-        wrong={
+        atol=0.01,
+        misconceptions={
             1.4: "40% of the updates are saved; the time per update can grow by more than 40%.",
             0.6: "with this ratio each update would be faster, and time would be saved twice.",
             1: "at equal time per update, 40% of the time is saved.",
         },
-        right="In our runs on a CPU, a Python loop over the time steps can slow an update down by "
-        "more than that: fewer updates do not always mean less time.",
-        otherwise="with 0.6 times as many updates, each r times as long, the total time is equal "
+        on_success="In our runs on a CPU, a Python loop over the time steps can slow an update "
+        "down by more than that: fewer updates do not always mean less time.",
+        hint="with 0.6 times as many updates, each r times as long, the total time is equal "
         "when "
         "0.6 r = 1.",
     ),
     "share-of-the-updates": Function(
         share,
         cases=_curves,
-        wrong={
+        misconceptions={
             "this is when `layer` reaches its own best; the question is when it is as good as "
             "the best of `none`.": _to_its_own_best,
             "index 0 is the first epoch, so add 1 to each index.": _from_zero,
             "this uses the last score of `none`; use its best score.": _to_the_last,
             "this is the reciprocal: divide by the epochs that `none` needed.": _upside_down,
         },
-        right="Updates to the same score and updates to its own best score are two different "
+        on_success="Updates to the same score and updates to its own best score are two different "
         "numbers. "
         "The sentence in the paper refers to the second.",
     ),

@@ -48,8 +48,8 @@ def _undo(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 EXERCISES = {
     "two-units": Value(
         ((-1.0, 1.0), (1.0, -1.0), (-1.0, 1.0)),
-        right="With two units, only their order survives.",
-        wrong={
+        on_success="With two units, only their order survives.",
+        misconceptions={
             ((-1, 1), (-1, 1), (-1, 1)): "in the second row the first number is the larger one, "
             "and layer norm preserves the order.",
             ((1, -1), (-1, 1), (1, -1)): "the larger number of a row is above the mean, so its "
@@ -60,12 +60,12 @@ EXERCISES = {
             "each row by its standard deviation.",
             0: "only a single unit would give 0; two different numbers differ from their mean.",
         },
-        otherwise="what is the mean of two numbers, and how far is each of them from it?",
+        hint="what is the mean of two numbers, and how far is each of them from it?",
     ),
     "small-inputs": Value(
         1e-11,
-        right="eps has the squared units of the input: 1,000 squared is 1,000,000.",
-        wrong={
+        on_success="eps has the squared units of the input: 1,000 squared is 1,000,000.",
+        misconceptions={
             1e-8: "the variance is in squared units, and eps is added to the variance: what "
             "happens to a variance when the numbers are multiplied by 0.001?",
             1e-5: "this eps dominates the small variance.",
@@ -74,14 +74,15 @@ EXERCISES = {
             0.0: "with eps=0 the scale does not matter, but 1e-5 had a small effect on the "
             "output of `a`: which eps has the same effect for the small numbers?",
         },
-        otherwise="by which factor does the variance change when the numbers are multiplied by "
+        hint="by which factor does the variance change when the numbers are multiplied by "
         "0.001? eps must change by the same.",
     ),
     "two-lines": Function(
         _two_lines,
         cases=_tables,
-        right="One mean and one std per row; with `keepdims=True` they broadcast along the rows.",
-        wrong={
+        on_success="One mean and one std per row; with `keepdims=True` they broadcast along the "
+        "rows.",
+        misconceptions={
             "your statistics are computed down the columns, over the examples: that is batch "
             "norm. An example is a row; its numbers are along axis 1.": lambda x, eps: (
                 (x - x.mean(axis=0)) / np.sqrt(x.var(axis=0) + eps)
@@ -112,8 +113,8 @@ EXERCISES = {
     "rest-of-the-batch": Function(
         _change_by_others,
         cases=_batches,
-        right="With layer norm the change is 0: the output does not depend on the batch.",
-        wrong={
+        on_success="With layer norm the change is 0: the output does not depend on the batch.",
+        misconceptions={
             "you compare all rows, but the others differ because they were replaced; compare only "
             "the first row.": lambda norm, x, others: np.abs(
                 norm(x) - norm(np.concatenate([x[:1], others[1:]]))
@@ -145,9 +146,9 @@ EXERCISES = {
             (rng.normal(2.0, 3.0, size=(5, 5)),),
             (rng.normal(-1.0, 0.1, size=(8, 3)),),
         ],
-        right="For this batch, gain and bias can restore everything that batch norm removes.",
+        on_success="For this batch, gain and bias can restore everything that batch norm removes.",
         returns=("gain", "bias"),
-        wrong={
+        misconceptions={
             "gain and bias are swapped: first the gain multiplies, then the bias is "
             "added.": lambda x: (x.mean(axis=0), x.std(axis=0)),
             "that gain is the variance; batch norm divided by its square root.": lambda x: (

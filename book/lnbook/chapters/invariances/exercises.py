@@ -82,7 +82,7 @@ def _reference(layer):
 EXERCISES = {
     "row-of-rms-norm": Value(
         (1, 0, 0, 1, 0, 1),
-        wrong={
+        misconceptions={
             (
                 1,
                 1,
@@ -99,16 +99,16 @@ EXERCISES = {
             (1, 0, 0, 1, 0, 0): "each example has its own root mean square, so the factor of that "
             "example cancels.",
         },
-        right="The row of RMS norm differs from that of layer norm in one cell: RMS norm "
+        on_success="The row of RMS norm differs from that of layer norm in one cell: RMS norm "
         "subtracts no mean, so it is not invariant to re-centering.",
-        otherwise="apply the transformation to the summed inputs of one example, then divide "
+        hint="apply the transformation to the summed inputs of one example, then divide "
         "by their root mean square.",
     ),
     "delta-and-gamma": Function(
         _delta_and_gamma,
         cases=_weights,
         returns=("delta", "gamma"),
-        wrong={
+        misconceptions={
             "the norms of the matrices include the shift; subtract the mean of each column "
             "first.": _by_length,
             "this is 1 / delta. W' is delta times W, not the reverse.": (_by_centered_length),
@@ -117,12 +117,13 @@ EXERCISES = {
             "gamma is the same for every unit, and each unit is a row: compute means over "
             "`axis=0`.": (_over_rows),
         },
-        right="Layer norm is invariant to one factor and one vector of the weight matrix, no more.",
+        on_success="Layer norm is invariant to one factor and one vector of the weight matrix, no "
+        "more.",
     ),
     "half-by-eps": Value(
         np.sqrt(1e-5 / 3),
-        within=3e-5,
-        wrong={
+        atol=3e-5,
+        misconceptions={
             np.sqrt(
                 1e-5
             ): "with this factor the variance equals eps, and the output is 0.71 times as large.",
@@ -130,13 +131,13 @@ EXERCISES = {
             0.5: "halving the summed inputs hardly changes the output; the norm removes the "
             "factor.",
         },
-        right="Below √(eps/3) the output is less than half of what it is without eps.",
-        otherwise="with σ = 1 the output is multiplied by s/√(s² + eps). Set that to 1/2.",
+        on_success="Below √(eps/3) the output is less than half of what it is without eps.",
+        hint="with σ = 1 the output is multiplied by s/√(s² + eps). Set that to 1/2.",
     ),
     "name-the-norm": Function(
         _reference,
         cases=lambda rng: [(Box(name),) for name in ("weight", "batch", "layer")],
-        wrong={
+        misconceptions={
             "re-scaling all data does not distinguish layer norm from batch norm. Re-scale a "
             "single example.": (
                 _probe(
@@ -151,6 +152,6 @@ EXERCISES = {
                 _probe(("layer", lambda X, W: (X + 1, W)), ("batch", _one_unit), "weight")
             ),
         },
-        right="Two experiments are enough to distinguish the three norms.",
+        on_success="Two experiments are enough to distinguish the three norms.",
     ),
 }

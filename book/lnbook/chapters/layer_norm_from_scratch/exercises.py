@@ -98,7 +98,7 @@ EXERCISES = {
     "layer-norm-by-hand": Function(
         lambda x, gain, bias: layer_norm(x, gain, bias),
         cases=_layer_norm_cases,
-        wrong={
+        misconceptions={
             "mean and variance are computed down the columns, as in batch norm. The features are "
             "the last axis.": lambda x, gain, bias: _normalize(x, gain, bias, axis=0),
             "one mean for all numbers mixes the examples. Compute one per row, `axis=-1`.": (
@@ -124,7 +124,7 @@ EXERCISES = {
                 gain * x + bias, 1, 0
             ),
         },
-        right="This computes eqs. 15 and 16 for any number of examples at once.",
+        on_success="This computes eqs. 15 and 16 for any number of examples at once.",
     ),
     "autograd-function": Function(
         lambda x, gain, bias, dy: (layer_norm(x, gain, bias), *layer_norm_backward(dy, x, gain)),
@@ -135,7 +135,7 @@ EXERCISES = {
             "the gradient of the gain",
             "the gradient of the bias",
         ),
-        wrong={
+        misconceptions={
             "mean and standard deviation are treated as constants. Both depend on x, which gives "
             "two more terms.": lambda *a: _backward(*a, mean=False, radial=False),
             "the path through the mean is missing: subtract the mean of gain * dy.": (
@@ -157,13 +157,13 @@ EXERCISES = {
             "the means of the backward pass are taken over the examples. They are those of the "
             "forward pass, over the features.": lambda *a: _backward(*a, axis=0),
         },
-        right="This is what PyTorch's own layer norm does. It saves the mean and one over the "
+        on_success="This is what PyTorch's own layer norm does. It saves the mean and one over the "
         "standard deviation, two numbers per example, and recomputes x_hat.",
     ),
     "variance-of-a-stream": Function(
         _variance,
         cases=_stream_cases,
-        wrong={
+        misconceptions={
             "E[x²] − E[x]² loses every digit if the numbers are near 1e9. Accumulate squared "
             "differences instead.": lambda stream: _running(stream, naive=True),
             "both factors use the old mean. One of them must use the new mean.": (
@@ -172,6 +172,6 @@ EXERCISES = {
             "divide by n, as eq. 16 does, not by n - 1.": lambda stream: _running(stream, ddof=1),
         },
         tolerance=1e-5,
-        right="One pass, and the offset does not reduce the accuracy.",
+        on_success="One pass, and the offset does not reduce the accuracy.",
     ),
 }

@@ -75,7 +75,7 @@ EXERCISES = {
     "each-gate-alone": Function(
         _per_gate,
         cases=_summed_cases,
-        wrong={
+        misconceptions={
             "this is one norm over all four gates, as in eq. 20; here each gate has its own "
             "norm.": (lambda a: _per_gate(a, together=True)),
             "these statistics are computed over the examples; that is batch norm.": (
@@ -88,25 +88,25 @@ EXERCISES = {
                 lambda a: _per_gate(a, interleaved=True)
             ),
         },
-        right="Every gate now has standard deviation 1, whatever the scale of its weights.",
+        on_success="Every gate now has standard deviation 1, whatever the scale of its weights.",
     ),
     "which-version": Text(
         "carried",
-        wrong={
+        misconceptions={
             "paper": "its first output agrees, but the second does not. One step is not "
             "enough for a test.",
             "per_gate": "its first output already differs.",
             "draw": "its first output already differs.",
             "plain": "its first output already differs.",
         },
-        otherwise='answer with a form of `cells.lstm_step`, such as "paper".',
-        right="At step 1 it agrees with the paper's form; from step 2 on it differs.",
+        hint='answer with a form of `cells.lstm_step`, such as "paper".',
+        on_success="At step 1 it agrees with the paper's form; from step 2 on it differs.",
     ),
     "turn-the-gate": Function(
         _turned,
         cases=_affine_cases,
         returns=("gain", "bias"),
-        wrong={
+        misconceptions={
             "with the parameters unchanged, the gate is 1 − u where it should be u.": (
                 lambda gain, bias: _turned(gain, bias, of_gain=1, of_bias=1)
             ),
@@ -122,11 +122,11 @@ EXERCISES = {
                 lambda gain, bias: _turned(gain, bias, of_gain=1)
             ),
         },
-        right="σ(−a) = 1 − σ(a), and the sign is applied after the normalization.",
+        on_success="σ(−a) = 1 − σ(a), and the sign is applied after the normalization.",
     ),
     "gain-of-zero": Value(
         _logistic(2) * np.tanh(1),
-        wrong={
+        misconceptions={
             _logistic(1) * np.tanh(1): "the output gate receives two biases, one from each "
             "norm in eq. 20.",
             _logistic(2) * np.tanh(2): "the norm of the cell has one bias, so tanh gets 1.",
@@ -134,7 +134,7 @@ EXERCISES = {
             0: "that is the output with gain 0 and bias 0.",
             0.5: "a gate is 1/2 when the biases are 0; here they are 1.",
         },
-        right="Every unit outputs 0.671 at every step, for every input.",
-        otherwise="with gain 0 a norm returns its bias. Replace each norm of eqs. 20 and 22 by 1.",
+        on_success="Every unit outputs 0.671 at every step, for every input.",
+        hint="with gain 0 a norm returns its bias. Replace each norm of eqs. 20 and 22 by 1.",
     ),
 }

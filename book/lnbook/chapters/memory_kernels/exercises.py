@@ -45,7 +45,7 @@ EXERCISES = {
     "gradient-from-the-output": Function(
         _gradient,
         cases=_gradient_cases,
-        wrong={
+        misconceptions={
             "`y` still has the gain; divide by it to get the normalized input.": _with_gain,
             "`dy` is the gradient of the output; multiply by the gain to get that of `x_hat`.": (
                 _without_gain
@@ -55,16 +55,16 @@ EXERCISES = {
                 _constant
             ),
         },
-        right="The input is not needed, as long as no gain is 0.",
+        on_success="The input is not needed, as long as no gain is 0.",
     ),
     "memory-of-an-upcast": Value(
         8,
-        right="The norms written by hand keep 12 GiB, the kernels 4.",
-        wrong={
+        on_success="The norms written by hand keep 12 GiB, the kernels 4.",
+        misconceptions={
             12: "that is what the version written by hand keeps; the kernel also keeps an array.",
             4: "that is what the kernel keeps, or one norm per block; each block has two.",
             16: "the normalized input is cast back, so it has 2 bytes per number.",
         },
-        otherwise="multiply norms, tokens, width, and the difference in bytes per number.",
+        hint="multiply norms, tokens, width, and the difference in bytes per number.",
     ),
 }

@@ -24,10 +24,10 @@ def _running(means: np.ndarray, momentum: float) -> np.ndarray:
 EXERCISES = {
     "noise-on-devices": Value(
         (4**-0.5, 32**-0.5, 4**-0.5),
-        within=5e-3,
-        right="Only synchronized statistics see all 32 examples. Gradient accumulation averages "
-        "gradients, not the statistics of batch norm.",
-        wrong={
+        atol=5e-3,
+        on_success="Only synchronized statistics see all 32 examples. Gradient accumulation "
+        "averages gradients, not the statistics of batch norm.",
+        misconceptions={
             (4**-0.5, 32**-0.5, 32**-0.5): "accumulated gradients are averaged, but each forward "
             "pass still normalizes with the statistics of its own 4 examples.",
             (32**-0.5, 32**-0.5, 32**-0.5): "without synchronization each device sees only its own "
@@ -37,14 +37,14 @@ EXERCISES = {
             (1 / 4, 1 / 32, 1 / 4): "these are the ratios of the variances; the standard deviation "
             "is their square root.",
         },
-        otherwise="the error is 1/√B. How many examples share one mean in each case?",
+        hint="the error is 1/√B. How many examples share one mean in each case?",
     ),
     "variance": Function(
         _factor,
         cases=lambda rng: [(4,), (2,), (16,), (128,), (int(rng.integers(5, 100)),)],
-        right="The factor is 1.155 at batch size 4 and 1.004 at 128, so the choice matters for "
-        "small batches.",
-        wrong={
+        on_success="The factor is 1.155 at batch size 4 and 1.004 at 128, so the choice matters "
+        "for small batches.",
+        misconceptions={
             "that is the ratio of the variances; the output is divided by the standard "
             "deviation, their square root.": lambda batch_size: batch_size / (batch_size - 1),
             "that is the inverse: dividing by B gives the smaller variance, so the larger "
@@ -62,9 +62,9 @@ EXERCISES = {
             (rng.normal(2.0, 1.0, size=40), 0.1),
             (rng.normal(size=7), 0.9),
         ],
-        right="Each average keeps 1 - momentum of the past, so it varies less than the batch "
+        on_success="Each average keeps 1 - momentum of the past, so it varies less than the batch "
         "means.",
-        wrong={
+        misconceptions={
             "that keeps `momentum` of the past, as some libraries define it; here, as in PyTorch, "
             "it is the weight of the newest batch.": lambda means, momentum: _running(
                 means, 1 - momentum
@@ -88,9 +88,9 @@ EXERCISES = {
     ),
     "unseen": Measured(
         ("loss in train()", "loss in eval()"),
-        right="The weights and the examples are the same. Only the mean and standard deviation "
-        "used by batch norm differ.",
-        wrong={
+        on_success="The weights and the examples are the same. Only the mean and standard "
+        "deviation used by batch norm differ.",
+        misconceptions={
             "the two are equal, so the model was in the same mode both times. Call "
             "`replay.model.train()` before the first and `replay.model.eval()` before the "
             "second.": equal,

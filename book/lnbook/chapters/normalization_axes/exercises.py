@@ -127,7 +127,7 @@ def _mask(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 EXERCISES = {
     "forget-the-start": Value(
         44,
-        wrong={
+        misconceptions={
             10: "after 10 batches the initial value still has a weight of 0.9**10 = 0.35. "
             "1 / momentum is a time scale, not the end of the decay.",
             43: "0.9**43 is 0.0108, a little over 1%.",
@@ -136,15 +136,15 @@ EXERCISES = {
             "many.",
             2: "0.1**2 is 1%, but each batch multiplies the old value by 0.9, not by 0.1.",
         },
-        right="0.9**44 is 0.0097, the first power below 0.01. "
+        on_success="0.9**44 is 0.0097, the first power below 0.01. "
         "Before that, outputs at inference still depend on the arbitrary initial values.",
-        otherwise="each batch multiplies the weight of the initial value by 0.9; "
+        hint="each batch multiplies the weight of the initial value by 0.9; "
         "find the first power below 0.01.",
     ),
     "normalize": Function(
         normalize,
         cases=_tensors,
-        wrong={
+        misconceptions={
             "the statistics are computed over the axes that are not in `axes`. `axes` names those "
             "that are averaged.": lambda x, axes: normalize(x, _rest(x, axes)),
             "`eps` is missing. Add it to the variance, inside the square root.": lambda x, axes: (
@@ -161,24 +161,24 @@ EXERCISES = {
                 normalize(x, (x.ndim - 1,))
             ),
         },
-        right="Batch, layer, and instance norm are one function; only `axes` differs.",
+        on_success="Batch, layer, and instance norm are one function; only `axes` differs.",
     ),
     "which-norm": Function(
         which_norm,
         cases=_tables,
-        wrong={
+        misconceptions={
             "batch and layer are swapped: a mean over `axis=0` is that of a column, one feature "
             "over all examples.": lambda x, y: _by_means(x, y, "layer", "batch"),
             "RMS norm is never returned. Its rows have mean square 1, like those of layer norm, "
             "but their mean is not 0.": _by_rows,
         },
-        right="If the columns have mean 0, the norm is batch norm; if the rows do, it is layer "
-        "norm; if neither do, it is RMS norm.",
+        on_success="If the columns have mean 0, the norm is batch norm; if the rows do, it is "
+        "layer norm; if neither do, it is RMS norm.",
     ),
     "padding-safe": Function(
         masked_norm,
         cases=_padded,
-        wrong={
+        misconceptions={
             "the padding still counts in the mean and the variance. Use `lengths`.": (_unmasked),
             "the padding is set to 0 at the end, but it has already counted in the mean and the "
             "variance.": _masked_after,
@@ -188,6 +188,6 @@ EXERCISES = {
             ),
             "this computes one mean for the whole batch; each example needs its own.": _whole_batch,
         },
-        right="Neither the number of padded steps nor their content affects the real steps.",
+        on_success="Neither the number of padded steps nor their content affects the real steps.",
     ),
 }

@@ -93,7 +93,7 @@ EXERCISES = {
     "order-violation-penalty": Function(
         penalty,
         cases=_vectors,
-        wrong={
+        misconceptions={
             "you penalize what the image has and the caption does not mention, which is allowed; "
             "swap the two in the difference.": lambda c, p: (np.maximum(0, p - c) ** 2).sum(),
             "this is a squared distance, which also penalizes a caption that mentions less; set "
@@ -103,12 +103,12 @@ EXERCISES = {
                 np.maximum(0, c - p) ** 2
             ).mean(),
         },
-        right="The penalty is not symmetric: it changes if caption and image are swapped.",
+        on_success="The penalty is not symmetric: it changes if caption and image are swapped.",
     ),
     "rank-of-the-correct-caption": Function(
         rank,
         cases=_penalties,
-        wrong={
+        misconceptions={
             "among ties the correct caption must come last. If it came first, a model that gives "
             "all captions the same penalty would have a perfect score.": lambda p, correct: (
                 (p < p[correct]).sum() + 1
@@ -116,31 +116,31 @@ EXERCISES = {
             "ranks start at 1.": lambda p, correct: (p <= p[correct]).sum() - 1,
             "the smallest penalty has rank 1.": lambda p, correct: (p >= p[correct]).sum(),
         },
-        right="A model that gives all captions the same penalty gets the worst possible rank.",
+        on_success="A model that gives all captions the same penalty gets the worst possible rank.",
     ),
     "recall-at-k": Function(
         recall,
         cases=_ranks,
-        wrong={
+        misconceptions={
             "rank k counts as well.": lambda ranks, k: (ranks < k).mean(),
             "this is the number of hits; recall is their fraction of all queries.": (
                 lambda ranks, k: (ranks <= k).sum()
             ),
         },
-        right="An R@10 of 0.8 means that in 8 of 10 queries the correct candidate is in the top "
-        "ten.",
+        on_success="An R@10 of 0.8 means that in 8 of 10 queries the correct candidate is in the "
+        "top ten.",
     ),
     "margin-ranking-loss": Function(
         ranking_loss,
         cases=_matrices,
-        wrong={
+        misconceptions={
             "you compare each caption with the other images (its row). Also compare each image "
             "with the other captions (its column).": _only_images,
             "leave out the diagonal: a matching pair is not compared with itself.": _with_diagonal,
             "divide the sum by the number of matching pairs.": _not_averaged,
             "add the margin before you set negative values to 0.": _without_margin,
         },
-        right="Pairs that are already separated by the margin have no gradient, so training "
+        on_success="Pairs that are already separated by the margin have no gradient, so training "
         "concentrates on the mistakes.",
     ),
 }

@@ -29,20 +29,20 @@ EXERCISES = {
     "largest-normalized-feature": Function(
         bound,
         cases=lambda rng: [(H,) for H in (2, 3, 64, 4096)],
-        wrong={
+        misconceptions={
             "this is the bound of RMSNorm. LayerNorm subtracts the mean as well, so the other "
             "features must have the opposite sign.": lambda H: np.sqrt(H),
             "this is the square of the bound.": lambda H: H - 1.0,
             "a single outlier a gives the mean a/H. Subtract it from all features before you "
             "divide by the standard deviation.": lambda H: H / np.sqrt(H - 1.0),
         },
-        right="The bound is reached if all other features are equal, and approached as the "
+        on_success="The bound is reached if all other features are equal, and approached as the "
         "outlier grows otherwise.",
     ),
     "rotate-the-weights": Function(
         rotate,
         cases=_layers,
-        wrong={
+        misconceptions={
             "the gain is applied after the rotation. It belongs to the features before it: scale "
             "the columns of `W`, then rotate.": lambda W, gain, Q: (W @ Q) * gain,
             "the gain is missing: the norm of the rotated stream has none, so `W` has to contain "
@@ -51,6 +51,7 @@ EXERCISES = {
             "`W @ (x' @ Q.T).T = (W @ Q) @ x'.T`.": lambda W, gain, Q: (W * gain) @ Q.T,
             "`x_hat` is multiplied by the gain, not divided.": lambda W, gain, Q: (W / gain) @ Q,
         },
-        right="The layer returns the same outputs as before, and the gain of the norm is now 1.",
+        on_success="The layer returns the same outputs as before, and the gain of the norm is now "
+        "1.",
     ),
 }

@@ -62,7 +62,7 @@ EXERCISES = {
     "eps-outside": Function(
         lambda x: _outside(x),
         cases=_outside_cases,
-        wrong={
+        misconceptions={
             "eps is inside the square root, as in the authors' Theano code and PyTorch.": (
                 lambda x: _outside(x, inside=True)
             ),
@@ -79,13 +79,13 @@ EXERCISES = {
                 lambda x: _outside(x, eps=0)
             ),
         },
-        right="The same default of 1e-5 has different units: those of x here, those of x² in "
+        on_success="The same default of 1e-5 has different units: those of x here, those of x² in "
         "PyTorch.",
     ),
     "b-twice": Function(
         lambda from_x, from_h, b: _gates(from_x, from_h, b),
         cases=_gates_cases,
-        wrong={
+        misconceptions={
             "b is added only after the norms; that is eq. 20.": (
                 lambda from_x, from_h, b: _gates(from_x, from_h, b, inside=0)
             ),
@@ -105,36 +105,36 @@ EXERCISES = {
                 lambda from_x, from_h, b: _gates(from_x, from_h, b, joint=True)
             ),
         },
-        right="As long as b is 0, as at initialization, the outputs equal those of eq. 20.",
+        on_success="As long as b is 0, as at initialization, the outputs equal those of eq. 20.",
     ),
     "negative-delta": Value(
         -0.8,
-        wrong={
+        misconceptions={
             0.8: "that is eq. 7 as printed; the new standard deviation is |δ|σ, not δσ.",
             -1.6: "the magnitude of δ cancels; only its sign remains.",
             1.6: "the magnitude of δ cancels; only its sign remains.",
         },
-        right="Layer norm is invariant to the magnitude of δ, but not to its sign.",
-        otherwise="multiply a - μ by -2, and σ by |δ|.",
+        on_success="Layer norm is invariant to the magnitude of δ, but not to its sign.",
+        hint="multiply a - μ by -2, and σ by |δ|.",
     ),
     "nats": Value(
         1.31,
-        within=0.006,
-        wrong={
+        atol=0.006,
+        misconceptions={
             0.27: "that is the difference in nats, a logarithm; take its exponential.",
             1.2057: "that reads the difference in bits; a nat is a natural logarithm.",
             1.0033: "that is the ratio of the two bounds; a difference of logarithms is a ratio "
             "of probabilities.",
             0.7634: "that is the reciprocal; the smaller number of nats is better.",
         },
-        right="By the bound, the model with layer norm gives a test image 1.31 times the "
+        on_success="By the bound, the model with layer norm gives a test image 1.31 times the "
         "probability.",
-        otherwise="a difference of natural logarithms is the logarithm of a ratio.",
+        hint="a difference of natural logarithms is the logarithm of a ratio.",
     ),
     "factors-of-eq-32": Function(
         lambda a, variance, delta: _metric(a, variance, delta),
         cases=_metric_cases,
-        wrong={
+        misconceptions={
             "these are the terms of eq. 32 as printed; the factors (a − μ)²/σ² are missing.": (
                 lambda a, variance, delta: _metric(a, variance, delta, factors=False)
             ),
@@ -151,6 +151,6 @@ EXERCISES = {
                 lambda a, variance, delta: _metric(a, variance, delta, square=False)
             ),
         },
-        right="This equals eq. 9 for independent labels of any family.",
+        on_success="This equals eq. 9 for independent labels of any family.",
     ),
 }

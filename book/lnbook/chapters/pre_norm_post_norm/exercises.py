@@ -34,7 +34,7 @@ def _from_zero(update: int, highest: float, warm_up: int) -> float:
 EXERCISES = {
     "why-post-norm-stalls": Measured(
         ("the fraction with pre-norm", "the fraction with post-norm"),
-        wrong={
+        misconceptions={
             "a fraction lies between 0 and 1. Divide by the mean square of the residual stream.": (
                 material.is_no_fraction
             ),
@@ -46,27 +46,27 @@ EXERCISES = {
             "with pre-norm the tokens are still nearly equal, as after the first updates. Train "
             "for 20 updates.": material.is_trained_too_little,
         },
-        right="In the post-norm model every token has the same vector after the last block, so the "
-        "output layer can learn only how frequent each character is.",
+        on_success="In the post-norm model every token has the same vector after the last block, "
+        "so the output layer can learn only how frequent each character is.",
     ),
     "variance-adds": Value(
         DEVIATION,
-        wrong={
+        misconceptions={
             (START + STEPS / 2 * STEP) ** 0.5: "a block has two sublayers: 24 in all.",
             START + STEPS * STEP: "that is the variance; take its square root.",
             START**0.5 + STEPS * STEP**0.5: "standard deviations of independent terms do not "
             "add; variances do.",
             1.0: "that is the answer for post-norm, where the residual stream is normalized.",
         },
-        right="It grows with the square root of the depth. So the later blocks of a pre-norm model "
-        "change the residual stream little, and the last block has a small gradient.",
-        otherwise="add the variances, then take the square root.",
-        within=0.01,
+        on_success="It grows with the square root of the depth. So the later blocks of a pre-norm "
+        "model change the residual stream little, and the last block has a small gradient.",
+        hint="add the variances, then take the square root.",
+        atol=0.01,
     ),
     "warm-up-rate": Function(
         rate,
         cases=_updates,
-        wrong={
+        misconceptions={
             "the first update is number 0, and its rate here is 0, so it changes nothing. Count "
             "from 1.": _from_zero,
             "the rate keeps rising after the warm-up; keep it constant.": (
@@ -79,17 +79,18 @@ EXERCISES = {
             ),
             "there is no warm-up in this rate.": lambda update, highest, warm_up: highest,
         },
-        right="Four lines of a training loop. From Xavier initialization at 1e-3 they decide "
+        on_success="Four lines of a training loop. From Xavier initialization at 1e-3 they decide "
         "whether post-norm trains.",
     ),
     "switch-the-norm-off": Value(
         1e6,
-        wrong={
+        misconceptions={
             1e12: "the norm divides by the square root of variance plus eps, which is 1e6.",
             1e-6: "the norm multiplies x by that factor; the gain must undo it.",
             1.0: "with gain 1 the output is x - mean divided by 1e6.",
         },
-        right="So a norm can be switched off through its eps and gain, without changing the class.",
-        otherwise="what is sqrt(var + eps) when eps is 1e12 and var is about 1?",
+        on_success="So a norm can be switched off through its eps and gain, without changing the "
+        "class.",
+        hint="what is sqrt(var + eps) when eps is 1e12 and var is about 1?",
     ),
 }

@@ -51,7 +51,7 @@ EXERCISES = {
     "ln-rnn-step": Function(
         _step,
         cases=_step_cases,
-        wrong={
+        misconceptions={
             "this normalizes the two parts and then adds; eq. 4 normalizes their sum.": (
                 _other_step(parts=True)
             ),
@@ -71,12 +71,12 @@ EXERCISES = {
                 _other_step(swapped=True)
             ),
         },
-        right="This is eq. 4 for all sequences in a batch at once.",
+        on_success="This is eq. 4 for all sequences in a batch at once.",
     ),
     "steps-to-a-thousand": Value(
         73,
-        right="1.1 to the power 73 is 1,051, to the power 72 only 956.",
-        wrong={
+        on_success="1.1 to the power 73 is 1,051, to the power 72 only 956.",
+        misconceptions={
             72: "after 72 steps the norm has grown by a factor of 956.",
             72.48: "that is where the curve crosses a thousand. The number of steps is an integer.",
             9990: "that adds a tenth of the *first* norm per step. Each step adds a tenth of the "
@@ -85,23 +85,23 @@ EXERCISES = {
             "previous one.",
             910: "the factors multiply; they do not add.",
         },
-        otherwise="each step multiplies the norm by 1.1; use the logarithm.",
+        hint="each step multiplies the norm by 1.1; use the logarithm.",
     ),
     "half-the-slope": Value(
         1.337,
-        within=0.03,
-        right="With a gain of 1.34, the average slope of tanh is one half.",
-        wrong={
+        atol=0.03,
+        on_success="With a gain of 1.34, the average slope of tanh is one half.",
+        misconceptions={
             0.881: "that is where the slope *at* one standard deviation is one half. Average the "
             "slope over all numbers.",
             0.549: "that is where tanh itself is one half. Its slope is 1 - tanh².",
         },
-        otherwise="average 1 - tanh² over many numbers, for several gains.",
+        hint="average 1 - tanh² over many numbers, for several gains.",
     ),
     "statistics-to-keep": Value(
         (51200, 0),
-        right="2 T H numbers, and there are none for step 101. Layer norm stores none.",
-        wrong={
+        on_success="2 T H numbers, and there are none for step 101. Layer norm stores none.",
+        misconceptions={
             (25600, 0): "each unit needs a mean *and* a variance.",
             (512, 0): "that is for statistics shared by all steps. Here each step has its own.",
             (51200, 512): "gain and bias are learned parameters, not statistics.",
@@ -110,12 +110,12 @@ EXERCISES = {
             (51200, 200): "layer norm computes its statistics from each example and stores "
             "none of them.",
         },
-        otherwise="count steps × units × numbers per unit, and what layer norm has to store.",
+        hint="count steps × units × numbers per unit, and what layer norm has to store.",
     ),
     "last-real-state": Function(
         _last,
         cases=_last_cases,
-        wrong={
+        misconceptions={
             "these are the states after the padding, when the sequences have already ended.": (
                 lambda states, lengths: states[:, -1]
             ),
@@ -126,6 +126,6 @@ EXERCISES = {
                 lambda states, lengths: states[:, lengths[0] - 1]
             ),
         },
-        right="Layer norm keeps padding out of the mean, but not out of the state.",
+        on_success="Layer norm keeps padding out of the mean, but not out of the state.",
     ),
 }

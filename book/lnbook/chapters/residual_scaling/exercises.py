@@ -47,7 +47,7 @@ EXERCISES = {
     "share-in-the-output": Function(
         in_output,
         cases=_shares,
-        wrong={
+        misconceptions={
             "a block reduces what was there before it, not itself: leave its own factor "
             "`1 - share` out.": _with_own,
             "this multiplies by the factors of the blocks before. The blocks after it are those "
@@ -59,13 +59,13 @@ EXERCISES = {
                 lambda share: in_output(share) / in_output(share).sum()
             ),
         },
-        right="With a share of 1/k for block k, as with pre-norm, all blocks end with the same "
-        "share. With a constant share, as with post-norm, the last block has the largest.",
+        on_success="With a share of 1/k for block k, as with pre-norm, all blocks end with the "
+        "same share. With a constant share, as with post-norm, the last block has the largest.",
     ),
     "output-variance": Function(
         factor,
         cases=_stacks,
-        wrong={
+        misconceptions={
             "each block has two sublayers that write: 2N in all.": (
                 lambda N, before, after, v: np.sqrt((after - before) / (N * v))
             ),
@@ -82,11 +82,12 @@ EXERCISES = {
                 lambda N, before, after, v: 1 / np.sqrt(2 * N)
             ),
         },
-        right="GPT-2's 1/√(2N) is the case in which the sublayers add `v` in total, at any depth.",
+        on_success="GPT-2's 1/√(2N) is the case in which the sublayers add `v` in total, at any "
+        "depth.",
     ),
     "layernorm-scaling-depth": Value(
         31,
-        wrong={
+        misconceptions={
             4: "this is the answer for pre-norm, where each block adds the same.",
             7: "block k adds 1/k, not 1/√k: a factor of 1/√k on the input divides the variance "
             "by k.",
@@ -94,8 +95,8 @@ EXERCISES = {
             55: "the variance is the sum 1 + 1/2 + ... + 1/N, a little more than the logarithm of "
             "N. Add it up.",
         },
-        right="The variance grows like the logarithm of the depth: it takes 83 blocks to reach "
-        "5 times the variance, and 227 to reach 6 times.",
-        otherwise="add 1 + 1/2 + 1/3 + ... until the sum is at least 4.",
+        on_success="The variance grows like the logarithm of the depth: it takes 83 blocks to "
+        "reach 5 times the variance, and 227 to reach 6 times.",
+        hint="add 1 + 1/2 + 1/3 + ... until the sum is at least 4.",
     ),
 }

@@ -84,7 +84,7 @@ EXERCISES = {
     "clip-each-example": Function(
         _clipped,
         cases=_gradients,
-        wrong={
+        misconceptions={
             "the sum is clipped. One example can then still dominate it: clip each row "
             "first.": _of_the_sum,
             "rows with a norm below the bound are scaled up. Clipping leaves them "
@@ -92,12 +92,12 @@ EXERCISES = {
             "each number is clipped. The bound is on the norm of the whole row.": _each_number,
             "return the sum; with the mean, one example changes the result by less.": _mean,
         },
-        right="Without one of the examples, the sum changes by at most the bound.",
+        on_success="Without one of the examples, the sum changes by at most the bound.",
     ),
     "pool-running-statistics": Function(
         _pooled,
         cases=_clients,
-        wrong={
+        misconceptions={
             "the variance of the clients' means is missing; the mean of the variances is too "
             "small.": _within,
             "all clients have the same weight; weight them by their counts.": _unweighted,
@@ -105,6 +105,7 @@ EXERCISES = {
             "missing.": _averaged,
             "standard deviations are averaged; average the variances.": _of_stds,
         },
-        right="The server obtains the statistics of all examples without access to any of them.",
+        on_success="The server obtains the statistics of all examples without access to any of "
+        "them.",
     ),
 }

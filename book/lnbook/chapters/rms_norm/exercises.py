@@ -44,7 +44,7 @@ EXERCISES = {
         center,
         cases=_layers,
         returns=("weights", "bias"),
-        wrong={
+        misconceptions={
             "the mean is taken over the inputs. The mean to remove is over the outputs, the rows "
             "of `W`: `axis=0`.": lambda W, b: (W - W.mean(axis=1, keepdims=True), b - b.mean()),
             "one mean for all weights does not center the output. Each column of `W` has its own "
@@ -59,12 +59,13 @@ EXERCISES = {
                 lambda W, b: ((W - W.mean(axis=0)) / W.std(axis=0), (b - b.mean()) / b.std())
             ),
         },
-        right="The outputs have mean zero for every input, so LayerNorm and RMSNorm agree on them.",
+        on_success="The outputs have mean zero for every input, so LayerNorm and RMSNorm agree on "
+        "them.",
     ),
     "rms-norm-backward": Function(
         lambda dy, x, gain: rms_norm_backward(dy, x, gain, eps=0)[0],
         cases=_rms_cases,
-        wrong={
+        misconceptions={
             "this is the gradient of layer norm. RMS norm has no mean, so no gradient flows "
             "through it.": (lambda dy, x, gain: _rms(dy, x, gain, mean=True)),
             "this is only the direct path. x also changes the root mean square.": (
@@ -79,6 +80,7 @@ EXERCISES = {
             "this is a sum over the features. It must be a mean, because the mean square "
             "divides by H.": (lambda dy, x, gain: _rms(dy, x, gain, H=x.shape[-1])),
         },
-        right="Only the component along x_hat is removed; the one along the vector of ones stays.",
+        on_success="Only the component along x_hat is removed; the one along the vector of ones "
+        "stays.",
     ),
 }

@@ -90,7 +90,7 @@ EXERCISES = {
     "updates-to-target": Function(
         _updates_to_target,
         cases=_curves,
-        wrong={
+        misconceptions={
             "this is the first measured point below the target; interpolate between it and the "
             "one before.": _first_below,
             "this is the last measured point above the target; interpolate between it and the "
@@ -99,12 +99,12 @@ EXERCISES = {
                 _unsorted
             ),
         },
-        right="With this number for each of two networks, their ratio is the speedup.",
+        on_success="With this number for each of two networks, their ratio is the speedup.",
     ),
     "nearest-neighbors": Function(
         _nearest,
         cases=_nearest_cases,
-        wrong={
+        misconceptions={
             "a sentence is not a neighbor of itself; leave out `k`.": lambda vectors, k, count: (
                 np.argsort(-_cosines(vectors, k))[:count]
             ),
@@ -116,12 +116,12 @@ EXERCISES = {
             ),
             "these are inner products; a cosine is divided by both norms.": _by_inner_product,
         },
-        right="The lists under the maps were computed in this way.",
+        on_success="The lists under the maps were computed in this way.",
     ),
     "area-under-the-roc-curve": Function(
         _area,
         cases=_area_cases,
-        wrong={
+        misconceptions={
             "a tie counts one half, so that equal scores for all pairs give 1/2.": (
                 lambda scores, labels: np.mean(
                     scores[labels == 1][:, None] > scores[labels == 0]
@@ -131,13 +131,13 @@ EXERCISES = {
                 lambda scores, labels: 1 - _area(scores, labels)
             ),
         },
-        right="It depends only on the order of the scores, so it needs no threshold. Chance "
+        on_success="It depends only on the order of the scores, so it needs no threshold. Chance "
         "level is 1/2.",
     ),
     "gru-candidate": Function(
         _candidate,
         cases=_candidate_cases,
-        wrong={
+        misconceptions={
             "apply a sigmoid to the summed inputs of the reset gate first.": (
                 lambda from_x, from_h, r: np.tanh(
                     lnlib.layer_norm(from_x) + r * lnlib.layer_norm(from_h)
@@ -157,7 +157,7 @@ EXERCISES = {
                 lambda from_x, from_h, r: np.arctanh(_candidate(from_x, from_h, r))
             ),
         },
-        right="Because the products are normalized separately, small word vectors have an effect "
-        "from the first update.",
+        on_success="Because the products are normalized separately, small word vectors have an "
+        "effect from the first update.",
     ),
 }  # fmt: skip

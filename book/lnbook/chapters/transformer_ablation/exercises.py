@@ -63,7 +63,7 @@ EXERCISES = {
     "frozen-norm": Function(
         _frozen,
         cases=_frozen_cases,
-        wrong={
+        misconceptions={
             "this divides each row by its own standard deviation; divide by the constant `std`.": (
                 lambda x, gain, bias, std: (
                     gain * (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True) + bias
@@ -79,12 +79,12 @@ EXERCISES = {
                 (x - x.mean(-1, keepdims=True)) / std
             ),
         },
-        right="All rows are divided by the same number, so large rows stay large.",
+        on_success="All rows are divided by the same number, so large rows stay large.",
     ),
     "outlier-features": Function(
         _outliers,
         cases=_outlier_cases,
-        wrong={
+        misconceptions={
             "positive and negative values cancel in a mean; use the root mean square.": _by_mean,
             "a feature that is large for one character only is not an outlier; use the root mean "
             "square instead of the maximum.": _by_maximum,
@@ -92,25 +92,25 @@ EXERCISES = {
                 _of_characters
             ),
         },
-        right="The root mean square does not depend on signs, and the median is not affected by "
-        "the outliers themselves.",
+        on_success="The root mean square does not depend on signs, and the median is not affected "
+        "by the outliers themselves.",
     ),
     "attention-score-scale": Value(
         36,
-        wrong={
+        misconceptions={
             6: "queries *and* keys are multiplied by this; a score is their product.",
             12: "multiply the two factors instead of adding them.",
             1 / 36: "without the norm the scores are larger, not smaller.",
             18: "the factor in front of the scores depends only on the number of features.",
         },
-        right="Queries and keys are each 6 times as large. With scores that large, the softmax "
-        "selects a single character.",
-        otherwise="by what factor does a query grow, and by what factor does a key grow?",
+        on_success="Queries and keys are each 6 times as large. With scores that large, the "
+        "softmax selects a single character.",
+        hint="by what factor does a query grow, and by what factor does a key grow?",
     ),
     "fraction-due-to-the-mean": Function(
         _mean_share,
         cases=_mean_share_cases,
-        wrong={
+        misconceptions={
             "this is the fraction that is *not* due to the mean.": lambda x: 1 - _mean_share(x),
             "compute the fraction of each row first, then average; here large rows count more.": (
                 lambda x: (x.mean(axis=1) ** 2).mean() / (x**2).mean()
@@ -122,6 +122,6 @@ EXERCISES = {
                 lambda x: (np.abs(x.mean(axis=1)) / (x**2).mean(axis=1)).mean()
             ),
         },
-        right="This is the part that layer norm removes and RMSNorm keeps.",
+        on_success="This is the part that layer norm removes and RMSNorm keeps.",
     ),
 }

@@ -86,7 +86,7 @@ EXERCISES = {
     "find-the-norm-bug": Function(
         _model(_over(-1)),
         cases=_texts,
-        wrong={
+        misconceptions={
             "the bug is still there: the logits of the first token change if a later token "
             "changes.": _model(_over(None)),
             "this norm takes the mean of each feature over the tokens (axis 0), so later tokens "
@@ -104,19 +104,19 @@ EXERCISES = {
             ),
             "the axis is right, but the final norm is missing.": _model(_over(-1), last=False),
         },
-        right="Each token has its own mean and standard deviation, so no token depends on a later "
-        "one, and the model computes the same function in training and in generation.",
+        on_success="Each token has its own mean and standard deviation, so no token depends on a "
+        "later one, and the model computes the same function in training and in generation.",
     ),
     "find-the-eps": Function(
         find_eps,
         cases=_saved,
-        wrong={
+        misconceptions={
             "this uses variances; RMS norm does not subtract a mean.": _by_variance,
             "this is an eps outside the root, in units of `x`.": _outside,
             "this is the mean square with `eps` in it; subtract that of `x`.": _unlike,
         },
         tolerance=1e-5,
-        right="One saved activation is enough to find the eps. Compare it before you blame the "
-        "weights.",
+        on_success="One saved activation is enough to find the eps. Compare it before you blame "
+        "the weights.",
     ),
 }

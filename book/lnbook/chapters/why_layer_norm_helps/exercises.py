@@ -94,21 +94,22 @@ def _signed(model: Callable, x: np.ndarray, other: np.ndarray, t: int) -> float:
 EXERCISES = {
     "layers-until-one-percent": Value(
         44,
-        right="0.9 to the power of 44 is 0.0097. Losing a tenth is harmless in one layer and "
+        on_success="0.9 to the power of 44 is 0.0097. Losing a tenth is harmless in one layer and "
         "fatal in fifty.",
-        wrong={
+        misconceptions={
             43: "0.9 to the power of 43 is 0.0108, still more than 1%.",
             10: "the factors multiply; they are not subtracted: after ten layers 35% is left.",
             22: "the std has the factor 0.9; the variance has 0.81.",
             2: "this is the factor 0.1; a layer keeps nine tenths and loses one.",
         },
-        otherwise="find the first power of 0.9 below 0.01.",
+        hint="find the first power of 0.9 below 0.01.",
     ),
     "keep-the-scale": Function(
         weight_std,
         cases=_layers,
-        right="With slope 0 it is He initialization; with slope 1, a linear network, it is 1/√n.",
-        wrong={
+        on_success="With slope 0 it is He initialization; with slope 1, a linear network, it is "
+        "1/√n.",
+        misconceptions={
             "ReLU sets the negative half to zero; with slope 0 this loses half of the mean square "
             "in every layer.": lambda inputs, slope: 1 / np.sqrt(inputs),
             "this is He initialization for slope 0; the negative half still passes a part of the "
@@ -123,9 +124,9 @@ EXERCISES = {
     "find-the-axis": Function(
         normalize,
         cases=_sequences,
-        right="Axis 1 is right for a table (batch, features), and wrong as soon as there is a time "
-        "axis. `axis=-1` is right for both.",
-        wrong={
+        on_success="Axis 1 is right for a table (batch, features), and wrong as soon as there is a "
+        "time axis. `axis=-1` is right for both.",
+        misconceptions={
             "this still averages over time, so an output depends on later positions.": _over(1),
             "this is batch norm: one mean per feature over all sequences and positions.": _over(
                 (0, 1)
@@ -138,8 +139,8 @@ EXERCISES = {
     "measure-the-leak": Function(
         leak,
         cases=_models,
-        right="For a causal model it is 0. Add this check to the tests of every causal model.",
-        wrong={
+        on_success="For a causal model it is 0. Add this check to the tests of every causal model.",
+        misconceptions={
             "outputs from `t` on may change; compare only those before `t`.": _whole,
             "the inputs before `t` were replaced, too; keep them.": _all_replaced,
             "the change begins one position early; position `t` is the first that "

@@ -194,7 +194,7 @@ def question_slide(page: str, question: Choose | Number | Order) -> Slide:
 def answer(page: str, question: Choose | Number | Order) -> Slide:
     """Make a slide of the right answer to a question of a quiz, with the reason."""
     if isinstance(question, Choose):
-        right, why = question.choices()[question.right], question.options[question.right][1]
+        right, why = question.choices()[question.answer], question.options[question.answer][1]
     elif isinstance(question, Number):
         right, why = question.correct, question.why
     else:

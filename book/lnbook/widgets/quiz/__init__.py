@@ -40,7 +40,7 @@ class Quiz:
         TypeError: If something else is given.
 
     Example:
-        >>> Quiz(choose("Is 2 even?", {"Yes": "Twice 1.", "No": "It is."}, right="Yes"))
+        >>> Quiz(choose("Is 2 even?", {"Yes": "Twice 1.", "No": "It is."}, answer="Yes"))
         Check yourself (1 question)
         <BLANKLINE>
         1. Is 2 even?
@@ -132,7 +132,7 @@ def question_html(question: Choose | Number | Order) -> str:
     """Write a question; ``data-key`` is what a stored answer belongs to."""
     data = ""
     if isinstance(question, Number):
-        data = f' data-answer="{question.answer!r}" data-within="{question.within!r}"'
+        data = f' data-answer="{question.answer!r}" data-atol="{question.atol!r}"'
         data += f' data-unit="{html.escape(question.unit)}"' if question.unit else ""
     key = digest(question.kind, *question.identity)[:8]
     return (

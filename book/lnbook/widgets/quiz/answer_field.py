@@ -42,7 +42,7 @@ def answer_field(name: str, exercise: Exercise, starter: str) -> str:
     if data is None:
         return ""
     data["label"] = f"Your answer: <code>{html.escape(_answer_label(starter))}</code> ="
-    key = digest("field", name, data["answer"], data["absolute"], data["relative"])[:8]
+    key = digest("field", name, data["answer"], data["atol"], data["rtol"])[:8]
     packed = base64.b64encode(json.dumps(data).encode()).decode()
     return (
         f'<div class="ln-answer-field" data-kind="field" data-name="{name}" data-key="{key}"'
@@ -54,7 +54,7 @@ def check_data(exercise: Exercise) -> dict[str, Any] | None:
     """Return what decides on an answer, as JSON takes it; ``None`` if a page cannot check it.
 
     ``answer`` has a number for each part of the answer, or for each of the ``cases`` in which an
-    expression is evaluated. An answer may be off by ``absolute + relative * |answer|``.
+    expression is evaluated. An answer may be off by ``atol + rtol * |answer|``.
     """
     if isinstance(exercise, Value):
         return _numbers(exercise)
@@ -68,7 +68,7 @@ def _numbers(exercise: Value) -> dict[str, Any]:
         return np.broadcast_to(np.asarray(value, float), answer.shape).ravel().tolist()
 
     whole = np.array_equal(answer, answer.round())
-    within = "0.1%" if exercise.within is None and not whole else _short(exercise.tolerance)
+    within = "0.1%" if exercise.atol is None and not whole else _short(exercise.tolerance)
     if not answer.ndim:
         how = f"A number, such as 0.25, 1/3, 2e-5, or sqrt(2), to within {within}."
     else:
@@ -80,11 +80,13 @@ def _numbers(exercise: Value) -> dict[str, Any]:
         "how": how,
         "cases": [{}],
         "answer": flat(answer),
-        "absolute": exercise.tolerance,
-        "relative": 0,
-        "wrong": [[flat(value), markup(text)] for value, text in exercise.wrong.items()],
-        "right": markup(exercise.right),
-        "otherwise": markup(exercise.otherwise),
+        "atol": exercise.tolerance,
+        "rtol": 0,
+        "misconceptions": [
+            [flat(value), markup(text)] for value, text in exercise.misconceptions.items()
+        ],
+        "on_success": markup(exercise.on_success),
+        "hint": markup(exercise.hint),
     }
 
 
@@ -109,11 +111,13 @@ def _expression(exercise: Function) -> dict[str, Any] | None:
         f"compared with the answer at {len(chosen)} points, to within {within}.",
         "cases": [dict(zip(variables, map(float, runs[i].args), strict=True)) for i in chosen],
         "answer": results(exercise.reference),
-        "absolute": exercise.tolerance,
-        "relative": exercise.tolerance,
-        "wrong": [[results(function), markup(text)] for text, function in exercise.wrong.items()],
-        "right": markup(exercise.right),
-        "otherwise": "",  # the page shows a case in which the value differs
+        "atol": exercise.tolerance,
+        "rtol": exercise.tolerance,
+        "misconceptions": [
+            [results(function), markup(text)] for text, function in exercise.misconceptions.items()
+        ],
+        "on_success": markup(exercise.on_success),
+        "hint": "",  # the page shows a case in which the value differs
     }
 
 

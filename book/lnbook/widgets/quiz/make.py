@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lnbook._former_keywords import accept_former_keywords
 from lnbook.widgets.quiz.questions import Choose, Number, Order, near
 
 
-def choose(text: str, options: Mapping[str, str], *, right: str) -> Choose:
+def choose(text: str, options: Mapping[str, str], *, answer: str) -> Choose:
     """Ask for one of several options.
 
     Args:
@@ -19,17 +20,17 @@ def choose(text: str, options: Mapping[str, str], *, right: str) -> Choose:
         options: From each option to the explanation that is shown for it: why it is right, or
             which misconception it comes from. A leading "Yes." or "No:" is dropped, for the
             verdict stands before it.
-        right: The right option.
+        answer: The right option.
 
     Returns:
         The question, for :class:`Quiz`.
 
     Raises:
         ValueError: If a text or an explanation is empty, there are fewer than two options, or
-            ``right`` is not among them.
+            ``answer`` is not among them.
 
     Example:
-        >>> choose("Is 2 even?", {"Yes": "Twice 1.", "No": "It is *not* odd."}, right="Yes").right
+        >>> choose("Is 2 even?", {"Yes": "Twice 1.", "No": "It is *not* odd."}, answer="Yes").answer
         0
     """
     filled("choose", "text", text)
@@ -42,11 +43,12 @@ def choose(text: str, options: Mapping[str, str], *, right: str) -> Choose:
     )
     if len(pairs) < 2:
         raise ValueError(f"choose: options of {text!r} must be two or more, got {len(pairs)}.")
-    if right not in options:
+    if answer not in options:
         raise ValueError(
-            f"choose: right of {text!r} must be one of its options {tuple(options)}, got {right!r}."
+            f"choose: answer of {text!r} must be one of its options {tuple(options)}, "
+            f"got {answer!r}."
         )
-    return Choose(text, pairs, list(options).index(right))
+    return Choose(text, pairs, list(options).index(answer))
 
 
 def number(
@@ -54,9 +56,9 @@ def number(
     answer: float,
     *,
     why: str,
-    otherwise: str,
-    within: float = 0.0,
-    wrong: Mapping[float, str] | None = None,
+    hint: str,
+    atol: float = 0.0,
+    misconceptions: Mapping[float, str] | None = None,
     unit: str = "",
 ) -> Number:
     """Ask for a number.
@@ -65,40 +67,43 @@ def number(
         text: The question.
         answer: The number.
         why: Explains it.
-        otherwise: A hint for any answer that is neither right nor in ``wrong``.
-        within: Absolute tolerance, of the answer and of each wrong one.
-        wrong: From a wrong number to the misconception it comes from.
+        hint: A hint for any answer that is neither right nor in ``misconceptions``.
+        atol: Absolute tolerance, of the answer and of each wrong one.
+        misconceptions: From a wrong number to the misconception it comes from.
         unit: Said beside the answer; the reader may leave it out.
 
     Returns:
         The question, for :class:`Quiz`.
 
     Raises:
-        ValueError: If a text or an explanation is empty, a number is not finite, ``within`` is
+        ValueError: If a text or an explanation is empty, a number is not finite, ``atol`` is
             negative, or a wrong number would count as right.
 
     Example:
-        >>> half = number("Half of 1?", 0.5, why="1 / 2.", otherwise="Divide by 2.")
+        >>> half = number("Half of 1?", 0.5, why="1 / 2.", hint="Divide by 2.")
         >>> half.judge("1/2"), half.judge("0,5"), half.judge("a lot")
         ((True, '1 / 2.'), (True, '1 / 2.'), None)
     """
     filled("number", "text", text)
-    answer, within = finite("answer", text, answer), finite("within", text, within)
-    if within < 0:
-        raise ValueError(f"number: within of {text!r} must not be negative, got {within:g}.")
+    answer, atol = finite("answer", text, answer), finite("atol", text, atol)
+    if atol < 0:
+        raise ValueError(f"number: atol of {text!r} must not be negative, got {atol:g}.")
     pairs = tuple(
-        (finite("wrong", text, value), explanation("number", f"the explanation of {value!r}", why_))
-        for value, why_ in (wrong or {}).items()
+        (
+            finite("misconceptions", text, value),
+            explanation("number", f"the explanation of {value!r}", why_),
+        )
+        for value, why_ in (misconceptions or {}).items()
     )
     for value, _ in pairs:
-        if near(value, answer, within):
+        if near(value, answer, atol):
             raise ValueError(
-                f"number: wrong of {text!r} has {value:g}, which counts as right: the answer is "
-                f"{answer:g}, within {within:g}."
+                f"number: misconceptions of {text!r} has {value:g}, which counts as right: the "
+                f"answer is {answer:g}, within {atol:g}."
             )
     why = explanation("number", f"why of {text!r}", why)
-    otherwise = explanation("number", f"otherwise of {text!r}", otherwise)
-    return Number(text, answer, within, why, pairs, otherwise, unit)
+    hint = explanation("number", f"hint of {text!r}", hint)
+    return Number(text, answer, atol, why, pairs, hint, unit)
 
 
 def order(
@@ -106,8 +111,8 @@ def order(
     items: Sequence[str],
     *,
     why: str,
-    otherwise: str,
-    wrong: Mapping[Sequence[str], str] | None = None,
+    hint: str,
+    misconceptions: Mapping[Sequence[str], str] | None = None,
 ) -> Order:
     """Ask for things to be put in order.
 
@@ -115,18 +120,19 @@ def order(
         text: The question; it says which end is first.
         items: In the right order. The reader gets them mixed, the same way at every build.
         why: Explains the order.
-        otherwise: A hint for any order that is neither right nor in ``wrong``.
-        wrong: From a tuple of all items in a wrong order to the misconception it comes from.
+        hint: A hint for any order that is neither right nor in ``misconceptions``.
+        misconceptions: From a tuple of all items in a wrong order to the misconception it comes
+            from.
 
     Returns:
         The question, for :class:`Quiz`.
 
     Raises:
         ValueError: If a text or an explanation is empty, there are fewer than two items or one
-            occurs twice, or an order in ``wrong`` is the right one or does not have every item.
+            occurs twice, or an order in ``misconceptions`` is the right one or lacks an item.
 
     Example:
-        >>> order("Smallest first.", ["1", "2"], why="1 < 2.", otherwise="Count.").start
+        >>> order("Smallest first.", ["1", "2"], why="1 < 2.", hint="Count.").start
         (1, 0)
     """
     filled("order", "text", text)
@@ -134,21 +140,21 @@ def order(
     if len(items) < 2 or len(set(items)) < len(items):
         raise ValueError(f"order: items of {text!r} must be two or more, all different: {items}.")
     pairs = []
-    for wrong_order, what in (wrong or {}).items():
+    for wrong_order, what in (misconceptions or {}).items():
         if (
             isinstance(wrong_order, str)
             or sorted(wrong_order) != sorted(items)
             or tuple(wrong_order) == items
         ):
             raise ValueError(
-                f"order: wrong of {text!r} must have every item, as a tuple in another order than "
-                f"the right one {items}, got {wrong_order!r}."
+                f"order: misconceptions of {text!r} must have every item, as a tuple in another "
+                f"order than the right one {items}, got {wrong_order!r}."
             )
         indices = tuple(items.index(item) for item in wrong_order)
         pairs.append((indices, explanation("order", f"the explanation of {wrong_order!r}", what)))
     why = explanation("order", f"why of {text!r}", why)
-    otherwise = explanation("order", f"otherwise of {text!r}", otherwise)
-    return Order(text, items, why, tuple(pairs), otherwise)
+    hint = explanation("order", f"hint of {text!r}", hint)
+    return Order(text, items, why, tuple(pairs), hint)
 
 
 def filled(owner: str, what: str, text: Any) -> str:
@@ -174,3 +180,10 @@ def finite(name: str, text: str, value: Any) -> float:
     if not math.isfinite(value):
         raise ValueError(f"number: {name} of {text!r} must be a finite number.")
     return value
+
+
+choose = accept_former_keywords(choose, right="answer")
+number, order = (
+    accept_former_keywords(make, wrong="misconceptions", otherwise="hint", within="atol")
+    for make in (number, order)
+)

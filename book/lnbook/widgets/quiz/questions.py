@@ -22,30 +22,30 @@ class Choose:
     Args:
         text: The question.
         options: Pairs of option and explanation.
-        right: Index of the right option.
+        answer: Index of the right option.
     """
 
     text: str
     options: tuple[tuple[str, str], ...]
-    right: int
+    answer: int
     kind = "choose"
     nothing = "Choose an option first."
 
     @property
     def identity(self) -> tuple:
         """What a stored answer belongs to: all but the explanations."""
-        return self.text, [option for option, _ in self.options], self.right
+        return self.text, [option for option, _ in self.options], self.answer
 
     def judge(self, answer: int | None) -> tuple[bool, str] | None:
         """Say whether the option of this index is right, and why; ``None`` if none is chosen."""
-        return None if answer is None else (answer == self.right, self.options[answer][1])
+        return None if answer is None else (answer == self.answer, self.options[answer][1])
 
     def html(self) -> str:
         """Write options that open."""
         return "".join(
             f'<details class="ln-answer"><summary>{markup(option)}</summary><p>'
-            f"<b>{RIGHT if i == self.right else NOT_YET}</b>"
-            f" <span{' data-right' * (i == self.right)}>{markup(why)}</span></p></details>"
+            f"<b>{RIGHT if i == self.answer else NOT_YET}</b>"
+            f" <span{' data-correct' * (i == self.answer)}>{markup(why)}</span></p></details>"
             for i, (option, why) in enumerate(self.options)
         )
 
@@ -56,7 +56,7 @@ class Choose:
     def answered(self) -> list[str]:
         """Say in lines what is right, then what is not."""
         lines = [f"{a}: {why}" for a, (_, why) in zip(self.choices(), self.options, strict=True)]
-        right = lines.pop(self.right)
+        right = lines.pop(self.answer)
         return [right, *(f"Not {line}" for line in lines)]
 
     def control(self) -> tuple[list, Callable[[], Any]]:
@@ -78,19 +78,19 @@ class Number:
     Args:
         text: The question.
         answer: The number.
-        within: Absolute tolerance.
+        atol: Absolute tolerance.
         why: Explains the right answer.
-        wrong: Pairs of a wrong answer and its explanation.
-        otherwise: A hint for any other answer.
+        misconceptions: Pairs of a wrong answer and its explanation.
+        hint: A hint for any other answer.
         unit: Said beside the answer.
     """
 
     text: str
     answer: float
-    within: float
+    atol: float
     why: str
-    wrong: tuple[tuple[float, str], ...]
-    otherwise: str
+    misconceptions: tuple[tuple[float, str], ...]
+    hint: str
     unit: str
     kind = "number"
     nothing = "Write a number, such as 0.25, 1/4, −3, or 2e-3."
@@ -98,34 +98,35 @@ class Number:
     @property
     def identity(self) -> tuple:
         """What a stored answer belongs to: all but the explanations."""
-        return self.text, self.answer, self.within, self.unit
+        return self.text, self.answer, self.atol, self.unit
 
     def judge(self, answer: str) -> tuple[bool, str] | None:
         """Say whether this text is the right number, and why; ``None`` if it is no number."""
         result = number_parsing.readings(answer, self.unit)
         if not result:
             return None
-        if any(near(x, self.answer, self.within) for x in result):
+        if any(near(x, self.answer, self.atol) for x in result):
             return True, self.why
         known = [
             (abs(x - value), why)
-            for value, why in self.wrong
+            for value, why in self.misconceptions
             for x in result
-            if near(x, value, self.within)
+            if near(x, value, self.atol)
         ]
-        return False, min(known, key=lambda pair: pair[0])[1] if known else self.otherwise
+        return False, min(known, key=lambda pair: pair[0])[1] if known else self.hint
 
     def html(self) -> str:
         """Write the answer, which opens."""
         wrong = "".join(
             f"<p><b>{format_number(value)}?</b>"
             f' <span data-value="{value!r}">{markup(why)}</span></p>'
-            for value, why in self.wrong
+            for value, why in self.misconceptions
         )
         return (
             '<details class="ln-answer"><summary>Answer</summary>'
-            f"<p><b>{html.escape(self.correct)}.</b> <span data-right>{markup(self.why)}</span></p>"
-            f"{wrong}<p><b>Another number?</b> <span data-other>{markup(self.otherwise)}</span></p>"
+            f"<p><b>{html.escape(self.correct)}.</b>"
+            f" <span data-correct>{markup(self.why)}</span></p>{wrong}"
+            f"<p><b>Another number?</b> <span data-hint>{markup(self.hint)}</span></p>"
             "</details>"
         )
 
@@ -133,7 +134,7 @@ class Number:
     def correct(self) -> str:
         """The answer as a text."""
         unit = f" {self.unit}" if self.unit else ""
-        give = f" (give or take {format_number(self.within)})" if self.within else ""
+        give = f" (give or take {format_number(self.atol)})" if self.atol else ""
         return format_number(self.answer) + unit + give
 
     def choices(self) -> list[str]:
@@ -142,8 +143,8 @@ class Number:
 
     def answered(self) -> list[str]:
         """Say in lines what is right, then what is not."""
-        wrong = [f"Not {format_number(value)}: {why}" for value, why in self.wrong]
-        return [f"{self.correct}. {self.why}", *wrong, f"Another number: {self.otherwise}"]
+        wrong = [f"Not {format_number(value)}: {why}" for value, why in self.misconceptions]
+        return [f"{self.correct}. {self.why}", *wrong, f"Another number: {self.hint}"]
 
     def control(self) -> tuple[list, Callable[[], Any]]:
         """Build live widgets, and a function that reads the answer from them."""
@@ -166,15 +167,15 @@ class Order:
         text: The question.
         items: In the right order.
         why: Explains it.
-        wrong: Pairs of a wrong order, as indices into ``items``, and its explanation.
-        otherwise: A hint for any other order.
+        misconceptions: Pairs of a wrong order, as indices into ``items``, and its explanation.
+        hint: A hint for any other order.
     """
 
     text: str
     items: tuple[str, ...]
     why: str
-    wrong: tuple[tuple[tuple[int, ...], str], ...]
-    otherwise: str
+    misconceptions: tuple[tuple[tuple[int, ...], str], ...]
+    hint: str
     kind = "order"
     nothing = ""  # there is always an order
 
@@ -196,7 +197,7 @@ class Order:
         """Say whether this order of indices is right, and why."""
         if tuple(answer) == tuple(range(len(self.items))):
             return True, self.why
-        return False, dict(self.wrong).get(tuple(answer), self.otherwise)
+        return False, dict(self.misconceptions).get(tuple(answer), self.hint)
 
     def html(self) -> str:
         """Write the items mixed, and the answer, which opens."""
@@ -204,14 +205,14 @@ class Order:
         wrong = "".join(
             f"<p><b>{markup(self.named(order))}?</b>"
             f' <span data-order="{" ".join(map(str, order))}">{markup(why)}</span></p>'
-            for order, why in self.wrong
+            for order, why in self.misconceptions
         )
         return (
             f'<ul class="ln-items">{mixed}</ul>'
             '<details class="ln-answer"><summary>Answer</summary>'
             f"<p><b>{markup(self.named(range(len(self.items))))}.</b>"
-            f" <span data-right>{markup(self.why)}</span></p>{wrong}"
-            f"<p><b>Another order?</b> <span data-other>{markup(self.otherwise)}</span></p>"
+            f" <span data-correct>{markup(self.why)}</span></p>{wrong}"
+            f"<p><b>Another order?</b> <span data-hint>{markup(self.hint)}</span></p>"
             "</details>"
         )
 
@@ -225,9 +226,9 @@ class Order:
 
     def answered(self) -> list[str]:
         """Say in lines what is right, then what is not."""
-        wrong = [f"Not {self.named(order)}: {why}" for order, why in self.wrong]
+        wrong = [f"Not {self.named(order)}: {why}" for order, why in self.misconceptions]
         right = f"{self.named(range(len(self.items)))}. {self.why}"
-        return [right, *wrong, f"Another order: {self.otherwise}"]
+        return [right, *wrong, f"Another order: {self.hint}"]
 
     def control(self) -> tuple[list, Callable[[], Any]]:
         """Build live widgets, and a function that reads the answer from them."""
@@ -253,9 +254,9 @@ class Order:
         return [listed, widgets.HBox([up, down])], lambda: [i for _, i in listed.options]
 
 
-def near(x: float, value: float, within: float) -> bool:
+def near(x: float, value: float, atol: float) -> bool:
     """Compare, with room for rounding at the edge."""
-    return abs(x - value) <= within * (1 + 1e-9) + 1e-12 * abs(value)
+    return abs(x - value) <= atol * (1 + 1e-9) + 1e-12 * abs(value)
 
 
 def digest(*parts: Any) -> str:

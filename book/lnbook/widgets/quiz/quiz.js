@@ -19,8 +19,8 @@
   /* What a field asks and how it judges; encoded in the page, so that nobody reads it in passing. */
   const unpack = (data) => JSON.parse(
     new TextDecoder().decode(Uint8Array.from(atob(data), (c) => c.charCodeAt(0))));
-  const worded = (html, right) => {
-    const text = make("span", right ? { "data-right": "" } : {});
+  const worded = (html, correct) => {
+    const text = make("span", correct ? { "data-correct": "" } : {});
     text.innerHTML = html;
     return text;
   };
@@ -43,13 +43,13 @@
     },
 
     number(question, name) {
-      const { answer, within, unit = "" } = question.dataset;
+      const { answer, atol, unit = "" } = question.dataset;
       const known = [...question.querySelectorAll("[data-value]")];
       const negative = [answer, ...known.map((e) => e.dataset.value)].some((x) => x < 0);
       const field = make("input", { type: "text", id: name,
         inputmode: negative ? "text" : "decimal" }); // a phone's decimal keys have no minus
       const label = make("label", { for: name }, unit ? `Your answer (${unit})` : "Your answer");
-      const near = (off, y) => off <= within * (1 + 1e-9) + 1e-12 * Math.abs(y);
+      const near = (off, y) => off <= atol * (1 + 1e-9) + 1e-12 * Math.abs(y);
       return {
         parts: [make("div", { class: "ln-number" }, label, field)],
         nothing: "Write a number, such as 0.25, 1/4, −3, or 2e-3.",
@@ -59,10 +59,10 @@
           const values = lnNumbers.readings(text, unit);
           if (!values.length) return null;
           const off = (y) => Math.min(...values.map((x) => Math.abs(x - y)));
-          if (near(off(answer), answer)) return question.querySelector("[data-right]");
+          if (near(off(answer), answer)) return question.querySelector("[data-correct]");
           return known.map((why) => [off(why.dataset.value), why])
             .filter(([far, why]) => near(far, why.dataset.value)).sort(([a], [b]) => a - b)[0]?.[1]
-            ?? question.querySelector("[data-other]");
+            ?? question.querySelector("[data-hint]");
         },
       };
     },
@@ -105,14 +105,14 @@
         },
         judge(answer) {
           const right = answer === rows.map((_, i) => i).join(" ");
-          return question.querySelector(right ? "[data-right]" : `[data-order="${answer}"]`)
-            ?? question.querySelector("[data-other]");
+          return question.querySelector(right ? "[data-correct]" : `[data-order="${answer}"]`)
+            ?? question.querySelector("[data-hint]");
         },
       };
     },
 
     field(exercise, name) {
-      const { label, how, cases, answer, absolute, relative, wrong, right, otherwise } =
+      const { label, how, cases, answer, atol, rtol, misconceptions, on_success: onSuccess, hint } =
         unpack(exercise.dataset.check);
       const field = make("input", { type: "text", id: name, "aria-describedby": `${name}-how`,
         autocapitalize: "off", autocorrect: "off", spellcheck: "false" });
@@ -122,21 +122,21 @@
       about.innerHTML = how;
       /* How far apart two results are in the worst case; more than 1 is more than may be. */
       const apart = (x, y) => (Number.isFinite(x) !== (y !== null) ? Infinity
-        : y === null ? 0 : Math.abs(x - y) / (absolute + relative * Math.abs(y)));
+        : y === null ? 0 : Math.abs(x - y) / (atol + rtol * Math.abs(y)));
       const off = (x, y) => Math.max(...x.map((value, i) => apart(value, y[i])));
-      const hint = () => {
+      const help = () => {
         const closed = [...exercise.parentElement.querySelectorAll("details:not([open]) > summary")]
           .find((summary) => summary.textContent.startsWith("Hint"));
         return closed ? ` ${closed.textContent} may help.` : " You can compare with the solution.";
       };
       function sentence(values) {
-        const [distance, known] = wrong.map(([y, why]) => [off(values, y), why])
+        const [distance, known] = misconceptions.map(([y, why]) => [off(values, y), why])
           .sort(([a], [b]) => a - b)[0] ?? [Infinity];
         if (distance <= 1 + 1e-9) return known;
-        if (otherwise) return otherwise + hint();
+        if (hint) return hint + help();
         const i = values.findIndex((x, k) => apart(x, answer[k]) > 1 + 1e-9);
         const where = Object.entries(cases[i]).map(([k, x]) => `<code>${k}</code> = ${short(x)}`);
-        return `for ${where.join(", ")}, it must be ${short(answer[i])} and yours is ${short(values[i])}.${hint()}`;
+        return `for ${where.join(", ")}, it must be ${short(answer[i])} and yours is ${short(values[i])}.${help()}`;
       }
       const input = {
         parts: [make("div", { class: "ln-number" }, labeled, field), about],
@@ -146,8 +146,8 @@
         judge(text) {
           try {
             const values = lnExpressions.read(text, answer.length / cases.length, cases);
-            if (!otherwise || values.every(Number.isFinite)) {
-              if (off(values, answer) <= 1 + 1e-9) return worded(right, true);
+            if (!hint || values.every(Number.isFinite)) {
+              if (off(values, answer) <= 1 + 1e-9) return worded(onSuccess, true);
               const grouped = values.length === 1 && /\d,\d/.test(text);
               return worded(sentence(values) + (grouped
                 ? " (The comma was read as grouping thousands; decimals need a point.)" : ""));
@@ -214,7 +214,7 @@
         ...(ask ? [make("legend", { class: "ln-ask" }, ...copies(ask))] : []), ...input.parts,
         make("button", { type: "submit", class: "ln-check" }, "Check"), feedback));
       const show = (why) => {
-        const verdict = why && ("right" in why.dataset ? "right" : "wrong");
+        const verdict = why && ("correct" in why.dataset ? "right" : "wrong");
         for (const part of [feedback, question, ...input.parts])
           part.dataset.verdict = part.matches("label:not(:has(:checked))") ? "" : verdict ?? "";
         feedback.replaceChildren(

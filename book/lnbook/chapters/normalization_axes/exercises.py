@@ -173,7 +173,7 @@ EXERCISES = {
             "but their mean is not 0.": _by_rows,
         },
         on_success="If the columns have mean 0, the norm is batch norm; if the rows do, it is "
-        "layer norm; if neither do, it is RMS norm.",
+        "layer norm; if neither does, it is RMS norm.",
     ),
     "padding-safe": Function(
         masked_norm,

@@ -135,7 +135,7 @@ LINES = (
           "mnist#results-robustness-and-speed", weights="new", data="table", batch="large"),
 
     _line("Axes",
-          "The channels of one token, so padding and later tokens cannot affect it.",
+          "The channels of one token, so padding and later tokens cannot affect its output.",
           "normalization_axes#padding-changes-the-output", data=TRANSFORMER),
     _line("Axes",
           "The units at one time step, computed anew at every step.",
@@ -246,12 +246,12 @@ LINES = (
           "distributed_training#what-has-to-be-communicated",
           devices="several", data="conv table"),
     _line("Devices",
-          "The sums behind the statistics of each token, in one message per pass, as in "
+          "The sums for the statistics of each token, in one message per pass, as in "
           "lnlib.nn.ParallelLayerNorm and ParallelRMSNorm.",
           "distributed_training#what-has-to-be-communicated",
           devices="split", data="text image rnn"),
     _line("Devices",
-          "For layer norm, the sums behind the statistics of each row or position. For batch norm, "
+          "For layer norm, the sums for the statistics of each row or position. For batch norm, "
           "and for group norm with whole groups on each device, nothing.",
           "distributed_training#what-has-to-be-communicated",
           devices="split", data="conv table"),

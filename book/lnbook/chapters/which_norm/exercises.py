@@ -112,11 +112,11 @@ EXERCISES = {
         cases=_saved,
         misconceptions={
             "this uses variances; RMS norm does not subtract a mean.": _by_variance,
-            "this is an eps outside the root, in units of `x`.": _outside,
-            "this is the mean square with `eps` in it; subtract that of `x`.": _unlike,
+            "this `eps` would be added outside the root, in units of `x`.": _outside,
+            "this is the mean square plus `eps`; subtract the mean square of `x`.": _unlike,
         },
         tolerance=1e-5,
-        on_success="One saved activation is enough to find the eps. Compare it before you blame "
+        on_success="One saved activation is enough to find eps. Compare eps before you suspect "
         "the weights.",
     ),
 }

@@ -48,7 +48,6 @@ from typing import Any
 import numpy as np
 
 from lnbook import _feedback
-from lnbook._former_keywords import accept_former_keywords
 
 HERE = Path(__file__).parent
 
@@ -328,10 +327,6 @@ class Text:
 
 
 Exercise = Function | Value | Measured | Text
-for _kind in (Function, Value, Measured, Text):
-    _kind.__init__ = accept_former_keywords(
-        _kind.__init__, right="on_success", wrong="misconceptions", otherwise="hint", within="atol"
-    )
 
 
 def _takes(function: Callable, args: tuple) -> bool:

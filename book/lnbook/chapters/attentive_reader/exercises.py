@@ -108,7 +108,7 @@ EXERCISES = {
     "masked-attention": Function(
         _attend,
         cases=_attention_cases,
-        wrong={
+        misconceptions={
             "the padding still gets attention.": (
                 lambda scores, outputs, length: _softmax(scores) @ outputs
             ),
@@ -121,34 +121,34 @@ EXERCISES = {
                 lambda scores, outputs, length: outputs[:length].mean(0)
             ),
         },
-        right="These weights are what the shading of the words shows.",
+        on_success="These weights are what the shading of the words shows.",
     ),
     "masked-softmax": Function(
         _probabilities,
         cases=_probability_cases,
-        wrong={
+        misconceptions={
             "an absent name has a probability above 0.": lambda logits, present: (
                 _softmax(logits)
             ),
             "a logit of 0 still gives a probability above 0; use minus infinity.": _masked_to_zero,
             "the probabilities no longer sum to 1.": _cut,
         },
-        right="With five names in a passage, guessing is correct for one question in five.",
+        on_success="With five names in a passage, guessing is correct for one question in five.",
     ),
     "most-frequent-name": Function(
         _most_frequent,
         cases=_passages,
-        wrong={
+        misconceptions={
             "leave out the names that occur in the question.": _count_all,
             "words above `names` are not names.": _count_words,
             "names are numbered from 1.": lambda *given: _most_frequent(*given) - 1,
         },
-        right="Early in training, this rule has a lower error than a model that reads.",
+        on_success="Early in training, this rule has a lower error than a model that reads.",
     ),
     "statistics-per-time-step": Function(
         _normalize,
         cases=_step_cases,
-        wrong={
+        misconceptions={
             "each time step has its own statistics; do not average them.": _of_all_steps,
             "steps beyond the last known one use the statistics of the last one.": (
                 _from_the_start
@@ -156,6 +156,6 @@ EXERCISES = {
             "this is layer norm, which computes its statistics from the example itself.": _own,
             "divide by the square root of the variance.": _by_variance,
         },
-        right="Layer norm needs no such table, whatever the length of the passage.",
+        on_success="Layer norm needs no such table, whatever the length of the passage.",
     ),
 }  # fmt: skip

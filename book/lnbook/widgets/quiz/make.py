@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lnbook._former_keywords import accept_former_keywords
 from lnbook.widgets.quiz.questions import Choose, Number, Order, near
 
 
@@ -180,10 +179,3 @@ def finite(name: str, text: str, value: Any) -> float:
     if not math.isfinite(value):
         raise ValueError(f"number: {name} of {text!r} must be a finite number.")
     return value
-
-
-choose = accept_former_keywords(choose, right="answer")
-number, order = (
-    accept_former_keywords(make, wrong="misconceptions", otherwise="hint", within="atol")
-    for make in (number, order)
-)

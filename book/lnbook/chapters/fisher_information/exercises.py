@@ -43,7 +43,7 @@ EXERCISES = {
             "the two distributions are swapped; the mean is over the labels of the first.": (
                 lambda p, q: _kl(q, p)
             ),
-            "a coin has two sides: add the term of 1 - p and 1 - q.": (
+            "a label has two values: add the term with 1 - p and 1 - q.": (
                 lambda p, q: p * np.log(p / q)
             ),
             "these are bits; nats come from the natural logarithm.": (
@@ -53,7 +53,7 @@ EXERCISES = {
                 lambda p, q: -p * np.log(q) - (1 - p) * np.log(1 - q)
             ),
         },
-        on_success="It is in nats, it is 0 for equal coins, and it is not symmetric.",
+        on_success="It is in nats, it is 0 for equal probabilities, and it is not symmetric.",
     ),
     "one-unit-fisher": Function(
         _other_matrix(),

@@ -75,7 +75,7 @@ EXERCISES = {
     ),
     "steps-to-a-thousand": Value(
         73,
-        on_success="1.1 to the power 73 is 1,051, to the power 72 only 956.",
+        on_success="1.1 to the power of 73 is 1,051, to the power of 72 only 956.",
         misconceptions={
             72: "after 72 steps the norm has grown by a factor of 956.",
             72.48: "that is where the curve crosses a thousand. The number of steps is an integer.",

@@ -1,4 +1,4 @@
-"""What is wrong with a result, in words: few digits, the same on every machine."""
+"""Describe what is wrong with a result, with few digits, in the same words on every machine."""
 
 import inspect
 import linecache
@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-MOST = 8  # numbers of an array that are shown whole
+MOST = 8  # the largest array that is shown completely
 
 # Results.
 
 
 def missing(answer: object) -> bool:
-    """Whether the dots of the starter are still there."""
+    """Return whether the starter's ``...`` is still there."""
     if isinstance(answer, np.ndarray) and answer.dtype == object:
         answer = answer.tolist()
     if isinstance(answer, list | tuple):
@@ -24,23 +24,23 @@ def missing(answer: object) -> bool:
 
 
 def numbers(value: object) -> np.ndarray | None:
-    """Return numbers or truth values as an array, ``None`` for anything else."""
+    """Return numbers or Booleans as an array, or ``None`` for anything else."""
     try:
         a = np.asarray(_without_gradient(value))
-    except (ValueError, TypeError, RuntimeError):  # ragged, or what NumPy cannot take
+    except (ValueError, TypeError, RuntimeError):  # ragged, or a type that NumPy cannot convert
         return None
     return a if a.dtype.kind in "biuf" else None
 
 
 def _without_gradient(value: Any) -> Any:
-    """Turn tensors, alone or in a list, into what NumPy takes."""
+    """Detach tensors, alone or in a list, so that NumPy can convert them."""
     if isinstance(value, list | tuple):
         return [_without_gradient(v) for v in value]
     return value.detach().cpu() if hasattr(value, "detach") else value
 
 
 def agree(a: object, b: object, tolerance: float) -> bool:
-    """Whether two results are the same: kind, shape, numbers."""
+    """Return whether two results are of the same kind and shape and have the same numbers."""
     if isinstance(a, tuple | list) and isinstance(b, tuple | list) and tuple in (type(a), type(b)):
         return len(a) == len(b) and all(agree(v, w, tolerance) for v, w in zip(a, b, strict=True))
     if isinstance(a, str) or isinstance(b, str):
@@ -52,7 +52,7 @@ def agree(a: object, b: object, tolerance: float) -> bool:
 
 
 def unlike(expected: np.ndarray, answer: object, what: str) -> str | None:
-    """Say that an answer has the wrong kind or shape, or holds NaN or infinity."""
+    """Return what is wrong with the kind or shape of an answer, or with its NaN or infinities."""
     got = numbers(answer)
     if got is None:
         thing = "a number" if expected.ndim == 0 else "an array of numbers"
@@ -62,7 +62,7 @@ def unlike(expected: np.ndarray, answer: object, what: str) -> str | None:
         shapes = f"{_of_shape(expected)}, got {_of_shape(got)}"
         return f"{what} must be {shapes}{_why(got, expected)}."
     for name, test, hint in (
-        ("NaN", np.isnan, "look for 0 / 0 and for the root of a negative number"),
+        ("NaN", np.isnan, "look for 0 / 0 and for the square root of a negative number"),
         ("infinite", np.isinf, "look for a division by 0"),
     ):
         if test(got).any() and not test(expected).any():
@@ -74,7 +74,7 @@ def unlike(expected: np.ndarray, answer: object, what: str) -> str | None:
 def difference(
     expected: object, result: object, tolerance: float, dtype: bool, what: str = "the result"
 ) -> str | None:
-    """Say how a result differs from the expected one, ``None`` if it does not."""
+    """Return how a result differs from the expected one, or ``None`` if it does not."""
     if isinstance(expected, str):
         if expected == result:
             return None
@@ -97,18 +97,18 @@ def difference(
     a, b = _apart(got[worst], want[worst])
     index = ", ".join(map(str, worst))
     return (
-        f"{off.sum()} of {off.size} numbers of {what} are wrong; the one furthest off, at "
-        f"[{index}], must be {b}, got {a}{_pattern(want, got)}."
+        f"{off.sum()} of {off.size} numbers of {what} are wrong; the one with the largest error, "
+        f"at [{index}], must be {b}, got {a}{_pattern(want, got)}."
     )
 
 
 def _pattern(want: np.ndarray, got: np.ndarray) -> str:
-    """Say what the numbers of a wrong result have in common, if it is simple."""
+    """Return what the numbers of a wrong result have in common, if the pattern is simple."""
     want, got = want.astype(float).ravel(), got.astype(float).ravel()
     if len(want) < 2 or not np.isfinite([want, got]).all() or not got.any():
         return ""
     if np.allclose(got, -want):
-        return "; every sign is the other way round"
+        return "; every sign is reversed"
     factor = (got @ want) / (want @ want) if want.any() else 0
     if factor and np.allclose(got, factor * want, rtol=1e-5, atol=1e-9 * np.abs(want).max()):
         return f"; every number is {factor:.4g} times what it must be"
@@ -119,16 +119,16 @@ def _pattern(want: np.ndarray, got: np.ndarray) -> str:
 
 
 def _why(got: np.ndarray, want: np.ndarray) -> str:
-    """Say what a wrong shape comes from, if it is common."""
+    """Return the likely cause of a wrong shape, if it is a common one."""
     if got.ndim < want.ndim and got.shape == want.squeeze().shape and got.ndim:
         return "; `keepdims=True` keeps the axis that a mean or a sum runs over"
     if got.ndim > 1 and got.shape == want.shape[::-1]:
-        return "; its axes are the other way round"
+        return "; its axes are in reverse order"
     return ""
 
 
 def raised(error: Exception, answer: Callable, where: str) -> str:
-    """Say what an answer raised, and in which of its own lines."""
+    """Return which exception the answer raised, and on which of its own lines."""
     message = " ".join(str(error).split())
     if isinstance(error, TypeError) and "ellipsis" in message:
         return "there is still a `...` in the function; put your code in its place."
@@ -144,23 +144,23 @@ def raised(error: Exception, answer: Callable, where: str) -> str:
 
 
 def size(args: tuple) -> int:
-    """Return how many numbers a case holds."""
+    """Return how many numbers a case contains."""
     return sum(np.size(a) for a in args)
 
 
 def signature(function: Callable) -> str:
-    """Return the names of the arguments."""
+    """Return the names of a function's arguments, in parentheses."""
     names = list(inspect.signature(function).parameters)
     return f"({', '.join(names)})" if names else "none"
 
 
 def arguments(reference: Callable, args: tuple) -> str:
-    """Name the arguments of a case: small ones whole, of large ones the shape."""
+    """Describe the arguments of a case: small ones by value, large arrays by shape."""
     return ", ".join(f"{name} {_argument(a)}" for name, a in _named(reference, args))
 
 
 def changed(reference: Callable, before: tuple, after: tuple) -> str | None:
-    """Return the name of an argument that is not as it was."""
+    """Return the name of the first argument that was modified, or ``None``."""
     for (name, a), b in zip(_named(reference, before), after, strict=True):
         if not _equal(a, b):
             return name
@@ -182,7 +182,7 @@ def _argument(value: Any) -> str:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Whether an argument is as it was; what is not data counts as unchanged."""
+    """Return whether an argument is unchanged; an object that is not data always is."""
     if isinstance(a, np.ndarray):
         return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
     if isinstance(a, list | tuple):
@@ -192,11 +192,11 @@ def _equal(a: Any, b: Any) -> bool:
     return True
 
 
-# Numbers and things.
+# Describing values.
 
 
 def kind(value: object) -> str:
-    """Name what was given."""
+    """Describe a value by its kind, such as "a function" or "an array of float64"."""
     if isinstance(value, str):
         return f"the text {value!r}"
     if isinstance(value, np.ndarray):
@@ -210,14 +210,14 @@ def kind(value: object) -> str:
 
 
 def count(value: object) -> str:
-    """Say how many results came back."""
+    """Return how many results a function returned, in words."""
     if isinstance(value, tuple | list):
         return f"it returns {len(value)} results"
     return "it returns one result"
 
 
 def short(a: object, digits: int = 4) -> str:
-    """Write an array with that many digits of its largest number."""
+    """Format an array, with ``digits`` significant digits for its largest number."""
     a = np.asarray(a)
     if a.ndim:
         shown = [_number(v, a, digits) for v in a.ravel()[:MOST]]
@@ -226,7 +226,7 @@ def short(a: object, digits: int = 4) -> str:
 
 
 def _number(value: Any, among: np.ndarray, digits: int) -> str:
-    """Write one number of an array, rounded as its largest one needs."""
+    """Format one number of an array, rounded to the precision of the largest one."""
     if among.dtype.kind == "b":
         return str(bool(value))
     finite = np.abs(among[np.isfinite(among)].astype(float))
@@ -238,7 +238,7 @@ def _number(value: Any, among: np.ndarray, digits: int) -> str:
 
 
 def _apart(a: np.ndarray, b: np.ndarray) -> tuple[str, str]:
-    """Write two arrays with as many digits as it takes to see that they differ."""
+    """Format two arrays with as many digits as it takes to tell them apart."""
     for digits in (4, 8, 12, 17):
         texts = short(a, digits), short(b, digits)
         if texts[0] != texts[1]:

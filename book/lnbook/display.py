@@ -1,4 +1,4 @@
-"""How a thing is displayed: as HTML in the built book, as a widget where there is a kernel."""
+"""How objects are displayed: as HTML in the built book, as widgets where there is a kernel."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ def bundle(
     displayed: Any,
     missing: str = "\n(For the figure and its controls: pip install ipywidgets anywidget)",
 ) -> dict:
-    """Return what Jupyter displays of a thing with ``to_html`` and ``widget``.
+    """Return the MIME bundle of an object that has ``to_html`` and ``widget``.
 
     Args:
-        displayed: What is displayed; its ``repr`` stands in where nothing else can.
-        missing: Follows the text where ipywidgets is missing.
+        displayed: The object; its ``repr`` is the plain-text fallback.
+        missing: Text appended to the ``repr`` if ipywidgets is not installed.
 
     Returns:
-        From MIME type to content: HTML while a book is built, else the widget.
+        Maps MIME types to content: HTML while a book is built, otherwise the widget.
     """
     out = {"text/plain": repr(displayed)}
     if os.environ.get("LNLIB_STATIC") == "1":
@@ -33,12 +33,12 @@ def bundle(
 
 
 def wrapped() -> Any:
-    """Lay live widgets out side by side, on further lines where it is narrow."""
+    """Return a layout that puts widgets side by side and wraps them on narrow screens."""
     import ipywidgets as widgets
 
     return widgets.Layout(flex_flow="row wrap", width="100%")
 
 
 def explained(error: Exception | None) -> str:
-    """Say an error in a sentence."""
+    """Describe an error in one sentence."""
     return f"{type(error).__name__}: {error}"

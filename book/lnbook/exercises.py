@@ -1,4 +1,4 @@
-"""Exercises that say what is wrong with an answer.
+"""Check the answers to the book's exercises and explain what is wrong with them.
 
 A reader calls one function::
 
@@ -16,22 +16,22 @@ The exercises of a chapter are a dict ``EXERCISES`` in the module ``exercises`` 
             misconceptions={
                 "these are the means of the columns; an example is a row.": lambda x: x.mean(axis=0)
             },
-            on_success="One mean an example, whatever else the batch holds.",
+            on_success="There is one mean per example, whatever else the batch holds.",
         ),
         "unbiased-at-four": Value(
             1.1547,
             misconceptions={
-                1.3333: "that is the ratio of the variances; the outputs change by its root.",
+                1.3333: "that is the ratio of the variances; outputs change by its square root.",
             },
             on_success="It is √(4/3).",
             hint="compare the two standard deviations of the same four numbers.",
         ),
     }
 
-An exercise says what it knows of a misconception; what is wrong with any other answer the engine
-finds by itself: the dots of the starter, a wrong signature, an exception, a wrong shape, NaN, an
-input written over, and at last the smallest case whose numbers differ. Texts that follow
-"Not yet: " begin in lower case and, like the others, end with a full stop.
+Each exercise lists the misconceptions that its author knows. Other mistakes are found
+automatically: the dots of the starter, a wrong signature, an exception, a wrong shape, NaN, a
+modified input, and finally the smallest case with wrong numbers. Texts that follow "Not yet: "
+begin with a lowercase letter and, like all others, end with a period.
 """
 
 import dataclasses
@@ -53,17 +53,17 @@ HERE = Path(__file__).parent
 
 
 def chapters() -> list[str]:
-    """Return the chapters that have exercises, by name."""
+    """Return the names of the chapters that have exercises."""
     return sorted(path.parent.name for path in HERE.glob("chapters/*/exercises.py"))
 
 
 def check(name: str, answer: object, *, seed: int = 0) -> None:
-    """Print whether an answer to an exercise is right and, if it is not, what to look at.
+    """Print whether the answer to an exercise is right and, if it is not, what to look at.
 
     Args:
-        name: The exercise, as its chapter calls it.
-        answer: A function, a number, an array or a text, whichever the exercise asks for.
-        seed: A function is tried on inputs drawn with it; homework gives each class its own.
+        name: The name of the exercise.
+        answer: A function, a number, an array or a string, depending on the exercise.
+        seed: Seed of the random inputs of a function. Each class gets its own for its homework.
 
     Raises:
         ValueError: If there is no exercise of this name.
@@ -77,7 +77,7 @@ def check(name: str, answer: object, *, seed: int = 0) -> None:
 
 
 def feedback(name: str, answer: object, *, seed: int = 0) -> str | None:
-    """Return what :func:`check` says is wrong with an answer, ``None`` if nothing is."""
+    """Return what :func:`check` says is wrong with an answer, or ``None`` if it is right."""
     exercise = find(name, seed=seed)
     if _feedback.missing(answer):
         return "the answer is still `...`; put yours in its place."
@@ -85,7 +85,7 @@ def feedback(name: str, answer: object, *, seed: int = 0) -> str | None:
 
 
 def find(name: str, *, seed: int = 0) -> "Exercise":
-    """Return the exercise of this name, its inputs drawn with a seed if it draws any."""
+    """Return the exercise of this name; a function is tested on inputs drawn with ``seed``."""
     if not isinstance(name, str) or name not in _all():
         near = difflib.get_close_matches(str(name), names(), cutoff=0.5)
         hint = "did you mean " + " or ".join(map(repr, near)) if near else "try exercises.names()"
@@ -95,7 +95,7 @@ def find(name: str, *, seed: int = 0) -> "Exercise":
 
 
 def names() -> list[str]:
-    """Return the names of all exercises, chapter by chapter."""
+    """Return the names of all exercises, sorted by chapter."""
     return list(_all())
 
 
@@ -106,29 +106,30 @@ def _all() -> dict[str, "Exercise"]:
         module = importlib.import_module(f"lnbook.chapters.{chapter}.exercises")
         for name, exercise in module.EXERCISES.items():
             if name in results:
-                raise ValueError(f"{chapter}: an exercise {name!r} exists already; rename this one")
+                raise ValueError(f"{chapter}: there is another exercise {name!r}; rename this one")
             results[name] = exercise
     return results
 
 
 @dataclass(frozen=True)
 class Function:
-    """An answer that is a function, run on several cases beside a reference.
+    """An answer that is a function, compared with a reference on several cases.
 
-    The cases are made anew for each run, so an answer that writes into its input spoils nothing.
+    The cases are generated anew for each run, so an answer that modifies its input does no harm.
 
     Args:
-        reference: What the answer should compute. Its signature names the arguments. A tuple
-            stands for several results.
-        cases: From a generator to tuples of arguments; a small one among them, since the smallest
-            that fails is shown.
-        on_success: What the reader has now seen, in a sentence or two.
-        misconceptions: From what to say of a misconception to the function that has it. It may
-            raise in some of the cases, not in all.
-        tolerance: Relative and absolute. For an answer that simulates, a few standard errors.
+        reference: Computes the expected result. Its signature names the arguments. It returns a
+            tuple if there are several results.
+        cases: Takes a random generator and returns tuples of arguments. Include a small case: the
+            smallest one that fails is shown.
+        on_success: What the reader has learned, in one or two sentences.
+        misconceptions: Maps the explanation of a misconception to a function that has it. This
+            function may raise an error in some cases, but not in all.
+        tolerance: Relative and absolute tolerance. For an answer that simulates, a few standard
+            errors.
         returns: Names of the results, if there are several.
-        dtype: Whether the result must be of the reference's dtype.
-        seed: Of the generator.
+        dtype: Whether the result must have the dtype of the expected one.
+        seed: Seed of the random generator that ``cases`` receives.
     """
 
     reference: Callable
@@ -142,13 +143,13 @@ class Function:
 
     @property
     def varies(self) -> bool:
-        """Whether another seed gives other inputs."""
+        """Whether the inputs depend on the seed."""
         rng = np.random.default_rng(0)
         list(self.cases(rng))
         return rng.bit_generator.state != np.random.default_rng(0).bit_generator.state
 
     def feedback(self, answer: object) -> str | None:
-        """Return what is wrong with the answer, ``None`` if nothing is."""
+        """Return what is wrong with the answer, or ``None`` if it is right."""
         if not callable(answer):
             return f"the answer must be a function, got {_feedback.kind(answer)}."
         cases = self._cases()
@@ -168,7 +169,7 @@ class Function:
         return None
 
     def run(self, function: Callable) -> list["Run"]:
-        """Run a function on every case, quietly."""
+        """Run a function on every case, with warnings suppressed."""
         runs = []
         for args in self._cases():
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -183,7 +184,7 @@ class Function:
         return list(self.cases(np.random.default_rng(self.seed)))
 
     def _same(self, runs: list["Run"], others: list["Run"]) -> bool:
-        """Whether two functions do the same in every case, exceptions included."""
+        """Return whether two functions behave alike in every case, including exceptions."""
 
         def same(a: Run, b: Run) -> bool:
             if a.error or b.error:
@@ -193,7 +194,7 @@ class Function:
         return all(map(same, runs, others))
 
     def _problem(self, args: tuple, expected: Any, run: "Run", answer: Callable) -> str | None:
-        """Say what is wrong in one case."""
+        """Return what is wrong in one case, or ``None`` if it is right."""
         where = f"for {_feedback.arguments(self.reference, args)},"
         if run.error is not None:
             return _feedback.raised(run.error, answer, where)
@@ -203,8 +204,8 @@ class Function:
             return "the function still returns `...`; put your code in its place."
         if changed := _feedback.changed(self.reference, args, run.args):
             return (
-                f"the function writes into its input {changed}, which is the caller's; "
-                "work on a copy, and write x = x - 1 in place of x -= 1."
+                f"the function modifies its input {changed}, which belongs to the caller; "
+                "work on a copy, and write x = x - 1 instead of x -= 1."
             )
         if not isinstance(expected, tuple):
             problem = _feedback.difference(expected, run.result, self.tolerance, self.dtype)
@@ -220,7 +221,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Run:
-    """One case: the arguments as the function left them, and its result or its error."""
+    """One case: the arguments after the call, and the result or the exception."""
 
     args: tuple
     result: Any = None
@@ -232,13 +233,14 @@ class Value:
     """An answer that is a number or an array of numbers.
 
     Args:
-        answer: The right one.
-        on_success: What the reader has now seen, in a sentence or two.
-        misconceptions: From a wrong number (a tuple, for an array) to the misconception behind it.
-            Of several that an answer is within the tolerance of, the nearest explains it.
-        hint: What to look at, said of every other answer.
-        atol: Absolute tolerance, for an answer that is measured or read off. ``None``: 0.01 for
-            whole numbers, else a thousandth of the smallest number.
+        answer: The right answer.
+        on_success: What the reader has learned, in one or two sentences.
+        misconceptions: Maps a wrong number (for an array, a tuple) to the explanation of the
+            misconception. If the answer is within the tolerance of several, the nearest one is
+            used.
+        hint: What to look at, for every other wrong answer.
+        atol: Absolute tolerance, for an answer that is measured or read from a figure. ``None``:
+            0.01 for whole numbers, otherwise 1/1000 of the smallest number.
     """
 
     answer: float | Sequence[Any] | np.ndarray
@@ -249,7 +251,7 @@ class Value:
 
     @property
     def tolerance(self) -> float:
-        """How far off a number may be."""
+        """The largest absolute error that still counts as right."""
         if self.atol is not None:
             return self.atol
         numbers = np.abs(np.asarray(self.answer, float))
@@ -257,7 +259,7 @@ class Value:
         return 0.01 if whole else 1e-3 * float(numbers[numbers > 0].min())
 
     def feedback(self, answer: object) -> str | None:
-        """Return what is wrong with the answer, ``None`` if nothing is."""
+        """Return what is wrong with the answer, or ``None`` if it is right."""
         expected = np.asarray(self.answer, float)
         if problem := _feedback.unlike(expected, answer, "the answer"):
             return problem
@@ -271,17 +273,17 @@ class Value:
         nearest = min(self.misconceptions, key=off, default=None)
         if nearest is not None and off(nearest) <= self.tolerance:
             return self.misconceptions[nearest]
-        return f"{_feedback.short(got)} is not it; {self.hint}"
+        return f"{_feedback.short(got)} is not the answer; {self.hint}"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """An answer that is numbers the reader has measured, other ones in every run.
+    """An answer that consists of numbers that the reader has measured and that vary between runs.
 
     Args:
-        results: What they are, in their order.
-        on_success: What the reader has now seen, in a sentence or two.
-        misconceptions: From what to say to the condition under which it is said, a function of
+        results: Names of the numbers, in order.
+        on_success: What the reader has learned, in one or two sentences.
+        misconceptions: Maps an explanation to the condition under which it is shown, a function of
             the numbers.
     """
 
@@ -290,7 +292,7 @@ class Measured:
     misconceptions: Mapping[str, Callable[..., bool]]
 
     def feedback(self, answer: object) -> str | None:
-        """Return what is wrong with the answer, ``None`` if nothing is."""
+        """Return what is wrong with the answer, or ``None`` if it is right."""
         expected = np.zeros(len(self.results))
         if problem := _feedback.unlike(expected, answer, f"the answer ({', '.join(self.results)})"):
             return problem
@@ -302,13 +304,13 @@ class Measured:
 
 @dataclass(frozen=True)
 class Text:
-    """An answer that is a word or a few; case and blanks around them do not matter.
+    """An answer that is a word or a few; case and surrounding spaces are ignored.
 
     Args:
-        answer: The right one.
-        on_success: What the reader has now seen, in a sentence or two.
-        misconceptions: From a wrong answer to the misconception behind it.
-        hint: What to look at, said of every other answer.
+        answer: The right answer.
+        on_success: What the reader has learned, in one or two sentences.
+        misconceptions: Maps a wrong answer to the explanation of the misconception behind it.
+        hint: What to look at, for every other wrong answer.
     """
 
     answer: str
@@ -317,13 +319,13 @@ class Text:
     hint: str = "look at the question again."
 
     def feedback(self, answer: object) -> str | None:
-        """Return what is wrong with the answer, ``None`` if nothing is."""
+        """Return what is wrong with the answer, or ``None`` if it is right."""
         if not isinstance(answer, str):
             return f"the answer must be a text in quotation marks, got {_feedback.kind(answer)}."
         for text, sentence in {self.answer: None, **self.misconceptions}.items():
             if answer.casefold().split() == text.casefold().split():
                 return sentence
-        return f"{answer!r} is not it; {self.hint}"
+        return f"{answer!r} is not the answer; {self.hint}"
 
 
 Exercise = Function | Value | Measured | Text
@@ -332,7 +334,7 @@ Exercise = Function | Value | Measured | Text
 def _takes(function: Callable, args: tuple) -> bool:
     try:
         inspect.signature(function).bind(*args)
-    except ValueError:  # some of NumPy's functions do not tell
+    except ValueError:  # some NumPy functions have no signature
         return True
     except TypeError:
         return False

@@ -1,4 +1,4 @@
-"""Former names of pages: old addresses, saved answers and commands that name a chapter work."""
+"""Former names of pages, so that old addresses, saved answers and commands still work."""
 
 NEW_NAMES = {
     "start": "introduction",

@@ -48,7 +48,7 @@ def exercise():
             "for x = [[1, 2, 6], [3, 1, 1]], the result must be an array of shape (2, 3), "
             "got an array of shape (3,).",
         ),
-        (lambda x: centered(x).T, "got an array of shape (3, 2); its axes are the other way round"),
+        (lambda x: centered(x).T, "got an array of shape (3, 2); its axes are in reverse order"),
         (lambda x: centered(x).sum(), "must be an array of shape (2, 3), got a single number."),
         (lambda x: "x", "an array of numbers, got the text 'x'; take the quotation marks away."),
         (lambda x: [[1], [2, 3]], "the result must be an array of numbers, got a list."),
@@ -59,7 +59,7 @@ def exercise():
             "for x = [[1, 2, 6], [3, 1, 1]], the result must be "
             "[[-2, -1, 3], [1.333, -0.667, -0.667]], got [[1, 2, 6], [3, 1, 1]].",
         ),
-        (lambda x: -centered(x), "; every sign is the other way round."),
+        (lambda x: -centered(x), "; every sign is reversed."),
         (lambda x: 1.5 * centered(x), "; every number is 1.5 times what it must be."),
         (lambda x: centered(x) - 2, "; every number is too small by 2."),
         (lambda x: centered(x) * (1 + 1e-5), "must be [[-2, -1, 3], [1.3333333, "),
@@ -79,8 +79,8 @@ def test_the_smallest_failing_case_is_shown_and_of_a_large_one_the_worst_number(
 
     want = centered(np.random.default_rng(0).normal(size=(4, 6)))[3, 5]
     assert exercise.feedback(answer) == (
-        "for x of shape (4, 6), 1 of 24 numbers of the result are wrong; the one furthest off, at "
-        f"[3, 5], must be {want:.4g}, got {want + 5:.4g}."
+        "for x of shape (4, 6), 1 of 24 numbers of the result are wrong; the one with the "
+        f"largest error, at [3, 5], must be {want:.4g}, got {want + 5:.4g}."
     )
 
 
@@ -108,7 +108,7 @@ def test_writing_into_the_input_spoils_no_other_case_and_is_said(exercise):
         x -= x.mean(axis=1, keepdims=True)
         return x
 
-    text = "the function writes into its input x, which is the caller's; work on a copy, and "
+    text = "the function modifies its input x, which belongs to the caller; work on a copy, and "
     assert exercise.feedback(answer).startswith(text)
     checked = Function(centered, lambda rng: [(shared.copy(),)], "It is.")
     assert checked.feedback(answer).startswith(text)
@@ -180,8 +180,8 @@ def test_a_simulation_is_right_within_its_tolerance():
         (np.float32(1.1547), None),
         (torch.tensor(1.1547, requires_grad=True), None),
         (1.3333, "the variances."),
-        (2, "2 is not it; think."),
-        (1.16, "1.16 is not it; think."),
+        (2, "2 is not the answer; think."),
+        (1.16, "1.16 is not the answer; think."),
         ("1.1547", "the answer must be a number, got the text '1.1547'; take the quotation marks"),
         ([1.0, 2.0], "the answer must be a single number, got an array of shape (2,)."),
         (np.nan, "the answer is NaN; look for 0 / 0"),
@@ -201,7 +201,7 @@ def test_a_number_hears_what_is_wrong(answer, message):
         ("layer norm", None),
         (" Layer  NORM\n", None),
         ("Batch norm", "it is not."),
-        ("RMS norm", "'RMS norm' is not it; look at the question again."),
+        ("RMS norm", "'RMS norm' is not the answer; look at the question again."),
         (2, "the answer must be a text in quotation marks, got the number 2."),
     ],
 )

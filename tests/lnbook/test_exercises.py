@@ -168,6 +168,6 @@ def test_the_nearest_known_wrong_number_explains(answer, message):
     exercise = Value(4, "It is.", wrong, atol=1.5, hint="far.")
     assert exercise.feedback(answer).endswith(message)
     assert exercise.feedback(5.4) is None
-    assert exercise.feedback(6.4).endswith("is not it; far.")
+    assert exercise.feedback(6.4).endswith("is not the answer; far.")
     pairs = Value((4, 0), "It is.", {(8, 0): "eight.", (9, 9): "nine."}, atol=1.5)
     assert pairs.feedback((8.9, 1.2)) == "eight."

@@ -1,1 +1,1 @@
-"""Widgets, one package each: Python, JavaScript and a style sheet."""
+"""Widgets: one package each, with Python, JavaScript and a style sheet."""

@@ -1,8 +1,8 @@
-"""What a widget brings to a page: its scripts and its look, files of its own folder.
+"""The scripts and styles that a widget adds to a page.
 
-A widget is a package, Python and JavaScript together, with a style sheet of its name and a ``WEB``.
-The built book finds them all: it writes ``_static/NAME/NAME.js`` and ``NAME.css``, and a page that
-has such an element loads them. A live notebook gets the same files where it runs scripts at all.
+A widget is a package that contains its Python, its JavaScript, a style sheet of the same name and
+a ``WEB``. The build finds all of them, writes ``_static/NAME/NAME.js`` and ``NAME.css``, and loads
+these files on each page that contains the widget. A live notebook uses the same files.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from typing import Any
 from lnbook.figures import colors
 
 HERE = Path(__file__).parent
-#: The look of buttons, choices, sliders and tables, which all widgets share.
+#: The style of buttons, choices, sliders and tables, which all widgets share.
 CONTROLS = (HERE / "controls.css").read_text("utf-8")
-# Which keys a box of widgets keeps: all but commands such as Ctrl+S and Shift+Enter. Notebook 7
-# decides before any element hears of a key, by an attribute of the one that has the focus.
+# A box of widgets keeps the keys pressed in it, except commands such as Ctrl+S and Shift+Enter.
+# Notebook 7 decides what to do with a key before any element receives it, by an attribute of the
+# focused element.
 KEYS = """
 if (!globalThis.lnlibKeys) {
   globalThis.lnlibKeys = true;
@@ -49,13 +50,13 @@ class WidgetFiles:
     """The files of a widget.
 
     Args:
-        folder: Where the files lie; its name is the widget's.
-        scripts: In the order in which they run, from that folder.
-        element: The class of the element that they bring to life. ``None``: ``ln-NAME``.
-        wide: Whether a page that has it is as wide as the window allows.
-        data: From the name of a file of the built book to a function that returns its content;
-            the scripts ask for it when it is needed.
-        preloaded: The names of those that the scripts ask for as soon as they run.
+        folder: The folder with the files. The widget has its name.
+        scripts: Paths relative to ``folder``, in the order in which they run.
+        element: The CSS class of the elements that the scripts fill. ``None``: ``ln-NAME``.
+        wide: Whether a page with this widget uses the full width of the window.
+        data: Maps the name of a file of the built book to a function that returns its content. The
+            scripts load the file when they need it.
+        preloaded: Names of the files in ``data`` that the scripts load immediately.
     """
 
     folder: Path
@@ -72,34 +73,34 @@ class WidgetFiles:
 
     @property
     def css_name(self) -> str:
-        """Its name in classes and ids: ``norm-table`` for ``norm_table``."""
+        """The name in CSS classes and ids: ``norm-table`` for ``norm_table``."""
         return self.name.replace("_", "-")
 
     @property
     def js_name(self) -> str:
-        """The name of its function in JavaScript: ``lnNormTable`` for ``norm_table``."""
+        """The name of the JavaScript function: ``lnNormTable`` for ``norm_table``."""
         return "ln" + self.name.title().replace("_", "")
 
     @property
     def selector(self) -> str:
-        """What finds its elements in a page, as ``querySelector`` takes it."""
+        """The CSS selector of the widget's elements."""
         return f".{self.element or f'ln-{self.css_name}'}"
 
     def source(self) -> str:
-        """Return all scripts in a row, as one page needs them."""
+        """Return all scripts, concatenated."""
         return "\n".join((self.folder / name).read_text("utf-8") for name in self.scripts)
 
     def book(self) -> str:
-        """Return the built book's script: ``book.js``, if there is one, starts the others."""
+        """Return the script for the built book, with ``book.js``, if any, at the end."""
         start = self.folder / "book.js"
         return self.source() + (start.read_text("utf-8") if start.exists() else "")
 
     def style(self) -> str:
-        """Return its own look, which comes after :data:`CONTROLS`."""
+        """Return the widget's own style sheet, to be loaded after :data:`CONTROLS`."""
         return (self.folder / f"{self.name}.css").read_text("utf-8")
 
     def whole_style(self) -> str:
-        """Return all that its look needs outside the book: colors, controls and its own."""
+        """Return all styles for use outside the book: colors, controls and the widget's own."""
         return colors.css() + CONTROLS + self.style()
 
     def html(
@@ -110,13 +111,13 @@ class WidgetFiles:
         data: str = "",
         options: Mapping[str, Any] | None = None,
     ) -> str:
-        """Return an element of the built book, which the scripts fill, with an id of its own.
+        """Return the HTML element, with a unique id, that the scripts fill in the built book.
 
         Args:
-            label: What it is, for a screen reader.
-            without: What stands there without JavaScript.
-            data: What it shows, in text, if it lies in the page.
-            options: What the scripts are given.
+            label: Its ARIA label.
+            without: What it shows without JavaScript.
+            data: The text to display, if the page itself contains it.
+            options: Options of the scripts, stored as JSON.
         """
         config = (
             f' data-options="{html.escape(json.dumps(options))}"' if options is not None else ""
@@ -129,12 +130,13 @@ class WidgetFiles:
         )
 
     def live(self, start: str, what: str, **data: Any) -> Any:
-        """Return the widget of a live notebook: an element, and the scripts that start it.
+        """Return the widget for a live notebook: an element and the scripts that fill it.
 
         Args:
-            start: What starts them, in JavaScript: of ``root``, the element, and ``data``.
-            what: The element in words, to say that it needs anywidget.
-            data: What the scripts are given.
+            start: The JavaScript call that starts them. It can use ``root``, the element, and
+                ``data``.
+            what: What the widget shows, for the message that anywidget is missing.
+            data: Data for the scripts.
         """
         import ipywidgets
 
@@ -145,11 +147,11 @@ class WidgetFiles:
         return box([shown])
 
     def on(self, body: str) -> bool:
-        """Say whether a page has such an element."""
+        """Return whether the HTML of a page contains this widget."""
         return any(f'class="{self.selector[1:]}{end}' in body for end in ('"', " "))
 
     def write(self, static: Path) -> None:
-        """Write the files of the built book."""
+        """Write the widget's files into the ``_static`` folder of the built book."""
         folder = static / self.name
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{self.name}.js").write_text(self.book(), "utf-8")
@@ -160,7 +162,7 @@ class WidgetFiles:
 
 @functools.cache
 def widgets() -> list[WidgetFiles]:
-    """Return the files of every widget: of each package with a style sheet of its name."""
+    """Return the files of every widget, that is, of each package with a style sheet of its name."""
     package = HERE.parent
     sheets = sorted(package.rglob("*.css"), key=lambda path: path.stem)
     folders = [path.parent for path in sheets if path.stem == path.parent.name]
@@ -169,9 +171,10 @@ def widgets() -> list[WidgetFiles]:
 
 
 def box(children: Sequence[Any]) -> Any:
-    """Return a box of live widgets that keeps the keys that are pressed in it.
+    """Return a box of live widgets that keeps the keys pressed in it.
 
-    In JupyterLab and Notebook an arrow key would also move to another cell, a letter run a command.
+    Otherwise, in JupyterLab and Notebook, an arrow key would also select another cell, and a letter
+    would run a command.
     """
     import ipywidgets
 
@@ -188,24 +191,24 @@ def box(children: Sequence[Any]) -> Any:
 
 @functools.cache
 def _keys() -> Any:
-    """Build the invisible widget that brings :data:`KEYS`, once a kernel."""
+    """Build the invisible widget that runs :data:`KEYS`, once per kernel."""
     return anywidget_class("keys", "export default { render() {} };\n")()
 
 
 def anywidget_class(name: str, esm: str, css: str = "", **traits: Any) -> type:
-    """Return a class of widgets with an anywidget id of its own.
+    """Return a widget class with its own anywidget id.
 
-    A JupyterLab window keeps one style sheet per id and replaces its text, and the id is made from
-    the names of module and class. So the class is named after the widget and what it consists of.
+    A JupyterLab window keeps one style sheet per id and replaces its text. The id consists of the
+    names of the module and the class, so the class name contains a hash of the widget's content.
 
     Args:
         name: The name of the widget.
         esm: Its JavaScript module.
         css: Its style sheet.
-        **traits: What kernel and page share, such as ``data=traitlets.Dict()``.
+        **traits: State shared by kernel and page, such as ``data=traitlets.Dict()``.
 
     Raises:
-        ImportError: If anywidget is missing.
+        ImportError: If anywidget is not installed.
     """
     import anywidget
 

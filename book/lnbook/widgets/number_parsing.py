@@ -1,8 +1,8 @@
-r"""Numbers as people type them: "1,155", "1 155", "−3", "1e-3", "1/4".
+r"""Parse numbers as people type them: "1,155", "1 155", "−3", "1e-3", "1/4".
 
-A comma groups thousands here and is the decimal point there, so a text may have two readings: the
-quiz takes either, the sheet asks. ``numbers.js`` does the same in a page, and tests hold the two
-to one table of cases.
+A comma separates thousands in some countries and is the decimal point in others, so a text may
+have two readings. The quiz accepts either, the norm table asks. ``number_parsing.js`` does the same
+in a page, and the tests compare the two.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import re
 
 __all__ = ["forms", "readings", "value"]
 
-GAP = " \u00a0\u2009\u202f"  # between thousands, as the comma
-# Around a number: all that JavaScript's trim takes away.
+GAP = " \u00a0\u2009\u202f"  # thousands separators, in addition to the comma
+# Stripped from both ends of a number: everything that JavaScript's trim removes.
 EDGE = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
 EDGE += "\u2028\u2029\u202f\u205f\u3000\ufeff"
 SIGNS = re.compile("[−–]")
-# With a decimal point, and with a decimal comma; a number of three digits after each comma is both.
+# With a decimal point, and with a decimal comma. Numbers with groups of three digits match both.
 POINT = re.compile(
     rf"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?"
     rf"|[1-9][0-9]{{0,2}}([,{GAP}])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:\.[0-9]*)?)",
@@ -31,13 +31,13 @@ COMMA = re.compile(
 
 
 def forms(text: str) -> list[str]:
-    """Write a typed number plainly, as a program would: once, or twice where it may mean two.
+    """Normalize a typed number: one form, or two if it is ambiguous.
 
     Args:
-        text: Such as "1,155", "−1.5", "1 / 4", "2e-3".
+        text: A number, such as "1,155", "−1.5", "1 / 4", or "2e-3".
 
     Returns:
-        Numbers or fractions, with "." and "-" alone; none if the text is no number.
+        Numbers or fractions written with "." and "-"; an empty list if the text is not a number.
 
     Example:
         >>> forms("1,155"), forms("1 155"), forms("−1,5/2"), forms("two")
@@ -51,14 +51,14 @@ def forms(text: str) -> list[str]:
 
 
 def _plain(part: str, point: str) -> str:
-    """Leave out what groups, and write the point as a point; nothing if it is no number so."""
+    """Remove separators of thousands and write a decimal point; return "" if it is not a number."""
     if point == "," and "," in part:
         return re.sub(f"[{GAP}]", "", part).replace(",", ".") if COMMA.fullmatch(part) else ""
     return re.sub(f"[,{GAP}]", "", part) if POINT.fullmatch(part) else ""
 
 
 def value(form: str) -> float:
-    """Return what a plain form is: NaN for a division by 0, infinity beyond the largest float.
+    """Return the value of a form: NaN for a division by 0, infinity beyond the largest float.
 
     Example:
         >>> value("-1.5/2"), value("1/0"), value("1e999")
@@ -71,14 +71,14 @@ def value(form: str) -> float:
 
 
 def readings(text: str, unit: str = "") -> list[float]:
-    """Read a number as people type it.
+    """Parse a number as people type it.
 
     Args:
-        text: As for :func:`forms`.
-        unit: May stand after it.
+        text: See :func:`forms`.
+        unit: A unit that may follow the number.
 
     Returns:
-        The finite numbers that it may be: none, one, or two that differ.
+        The finite values that it may have: none, one, or two different ones.
 
     Example:
         >>> readings("1,155"), readings("−1/4 s", "s"), readings("1e999")

@@ -178,7 +178,7 @@ def expected(exercise, answer):
     feedback = exercise.feedback(answer)
     if feedback is None:
         return f"✓ Right. {plain_text(exercise.on_success).replace('`', '')}"
-    if isinstance(exercise, Value) and feedback.endswith(f"is not it; {exercise.hint}"):
+    if isinstance(exercise, Value) and feedback.endswith(f"is not the answer; {exercise.hint}"):
         feedback = f"{exercise.hint} Hint 1 may help."
     known = (
         exercise.misconceptions.values() if isinstance(exercise, Value) else exercise.misconceptions

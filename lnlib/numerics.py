@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lnlib._former_keywords import accept_former_keywords
 from lnlib.norms._arguments import check_floats
 
 #: Which numbers of a sample (T, C) share one mean: NumPy's axis.
@@ -34,7 +35,7 @@ class Recipe:
     Args:
         name: Of the implementation.
         source: The file or document that says so.
-        axis, ddof, eps, place: As in :func:`variant`.
+        axis, ddof, eps, eps_placement: As in :func:`variant`.
     """
 
     name: str
@@ -42,11 +43,13 @@ class Recipe:
     axis: str = "features"
     ddof: int = 0
     eps: float = 0.0
-    place: str = "inside"
+    eps_placement: str = "inside"
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Normalize ``x`` as this implementation does, before gain and bias."""
-        return variant(x, axis=self.axis, ddof=self.ddof, eps=self.eps, place=self.place)
+        return variant(
+            x, axis=self.axis, ddof=self.ddof, eps=self.eps, eps_placement=self.eps_placement
+        )
 
 
 RECIPES = (
@@ -56,19 +59,20 @@ RECIPES = (
     Recipe("the authors' Theano code", "ryankiros/layer-norm", eps=1e-5),
     Recipe("BERT", "Hugging Face, BertLayerNorm", eps=1e-12),
     Recipe("Keras", "keras.layers", eps=1e-3),
-    Recipe("the authors' Lua code", "ryankiros/layer-norm", eps=1e-5, place="outside"),
+    Recipe("the authors' Lua code", "ryankiros/layer-norm", eps=1e-5, eps_placement="outside"),
     Recipe(
         "the Annotated Transformer",
         "harvardnlp on GitHub",
         ddof=1,
         eps=1e-6,
-        place="outside",
+        eps_placement="outside",
     ),
     Recipe("TensorFlow 1", "tf.contrib.layers", axis="sample", eps=1e-12),
     Recipe("PyTorch's batch norm", "torch.nn.BatchNorm1d", axis="batch", eps=1e-5),
 )
 
 
+@accept_former_keywords(place="eps_placement")
 @np.errstate(under="ignore")
 def variant(
     x: np.ndarray,
@@ -76,7 +80,7 @@ def variant(
     axis: str = "features",
     ddof: int = 0,
     eps: float = 0.0,
-    place: str = "inside",
+    eps_placement: str = "inside",
 ) -> np.ndarray:
     """Normalize one sample with every choice open that the literature leaves open.
 
@@ -90,22 +94,24 @@ def variant(
             numbers of a column; ``"sample"``, all T times C.
         ddof: The variance divides by n - ddof; the paper has 0.
         eps: Squared units of ``x`` inside the root, units of ``x`` outside.
-        place: ``"inside"`` or ``"outside"`` the root.
+        eps_placement: ``"inside"`` or ``"outside"`` the root.
 
     Returns:
         Array of the shape of ``x``.
 
     Raises:
-        ValueError: If ``axis`` or ``place`` is unknown, or one mean has ``ddof`` numbers or fewer.
+        ValueError: If ``axis`` or ``eps_placement`` is unknown, or one mean has ``ddof`` numbers
+            or fewer.
 
     Example:
-        >>> variant(np.array([[1.0, 0.0, 0.0, 0.0]]), ddof=1, eps=1e-6, place="outside").round(3)
+        >>> x = np.array([[1.0, 0.0, 0.0, 0.0]])
+        >>> variant(x, ddof=1, eps=1e-6, eps_placement="outside").round(3)
         array([[ 1.5, -0.5, -0.5, -0.5]])
     """
     if axis not in AXES:
         raise ValueError(f"variant: axis must be one of {', '.join(AXES)}, got {axis!r}")
-    if place not in ("inside", "outside"):
-        raise ValueError(f"variant: place must be inside or outside, got {place!r}")
+    if eps_placement not in ("inside", "outside"):
+        raise ValueError(f"variant: eps_placement must be inside or outside, got {eps_placement!r}")
     check_floats("variant", eps, x=x)
     over = AXES[axis]
     n = x.size if over is None else x.shape[over]
@@ -116,7 +122,7 @@ def variant(
         )
     centered = x - x.mean(axis=over, keepdims=True)
     var = x.var(axis=over, ddof=ddof, keepdims=True)
-    return centered / (np.sqrt(var + eps) if place == "inside" else np.sqrt(var) + eps)
+    return centered / (np.sqrt(var + eps) if eps_placement == "inside" else np.sqrt(var) + eps)
 
 
 # In the dtype of x, one number after the other.
@@ -266,8 +272,9 @@ def errors_of_std(x: np.ndarray) -> dict[str, float]:
     return errors
 
 
+@accept_former_keywords(place="eps_placement")
 def deviation_after(
-    std: float | np.ndarray, *, eps: float = 1e-5, place: str = "inside"
+    std: float | np.ndarray, *, eps: float = 1e-5, eps_placement: str = "inside"
 ) -> np.ndarray:
     """Return the standard deviation after a norm, of numbers that had ``std`` before it.
 
@@ -281,19 +288,21 @@ def deviation_after(
     Args:
         std: Above 0, any shape.
         eps: Squared units of ``std`` inside the root, units of ``std`` outside.
-        place: ``"inside"`` or ``"outside"`` the root, as in :func:`variant`.
+        eps_placement: ``"inside"`` or ``"outside"`` the root, as in :func:`variant`.
 
     Raises:
-        ValueError: If ``place`` is unknown.
+        ValueError: If ``eps_placement`` is unknown.
 
     Example:
-        >>> float(deviation_after(1e-5, place="outside"))
+        >>> float(deviation_after(1e-5, eps_placement="outside"))
         0.5
     """
-    if place not in ("inside", "outside"):
-        raise ValueError(f"deviation_after: place must be inside or outside, got {place!r}")
+    if eps_placement not in ("inside", "outside"):
+        raise ValueError(
+            f"deviation_after: eps_placement must be inside or outside, got {eps_placement!r}"
+        )
     std = np.asarray(std, float)
-    return std / (np.sqrt(std**2 + eps) if place == "inside" else std + eps)
+    return std / (np.sqrt(std**2 + eps) if eps_placement == "inside" else std + eps)
 
 
 def _mean(x: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Attention and a transformer block in NumPy, with their gradients written by hand.
 
 A block (Vaswani et al., 2017) has two sublayers ``f``, attention and a feed-forward network, each
-with a residual connection. ``place`` says where the norm ``N`` is applied:
+with a residual connection. ``placement`` says where the norm ``N`` is applied:
 
 ============  =====================  ======================================================
 ``pre``       x + f(N(x))            before the sublayer, not on the residual path: Xiong
@@ -36,6 +36,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from lnlib._former_keywords import accept_former_keywords
 from lnlib.norms import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from lnlib.norms._activations import softmax, softmax_product
 from lnlib.norms._arguments import check_arrays, check_eps
@@ -47,7 +48,7 @@ Gradients = dict[str, np.ndarray]
 OutputAndVJP = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]
 
 NORMS = ("none", "layer", "rms")
-PLACES = ("none", "pre", "post", "sandwich")
+PLACEMENTS = ("none", "pre", "post", "sandwich")
 # Shape of each parameter.
 _ATTENTION = {"W_q": "KD", "W_k": "KD", "W_v": "VD", "W_o": "DV"}
 _FEED_FORWARD = {"W_1": "FD", "W_2": "DF", "b_1": "F", "b_2": "D"}
@@ -163,12 +164,13 @@ def _attention_vjp(x: np.ndarray, params: Params, norms: "_Norms") -> OutputAndV
 # A block.
 
 
+@accept_former_keywords(place="placement")
 @np.errstate(under="ignore")
 def block(
     x: np.ndarray,
     params: Params,
     *,
-    place: str = "pre",
+    placement: str = "pre",
     norm: str = "layer",
     qk_norm: str = "none",
     eps: float = 1e-5,
@@ -186,7 +188,7 @@ def block(
     Args:
         x: Input, shape ``(..., T, D)``.
         params: Parameters, see the top of this module.
-        place: Where the norm is applied: ``pre``, ``post``, ``sandwich`` or ``none``.
+        placement: Where the norm is applied: ``pre``, ``post``, ``sandwich`` or ``none``.
         norm: ``layer``, ``rms`` or ``none``.
         qk_norm: As for :func:`attention`.
         eps: Inside the root of every norm.
@@ -195,21 +197,23 @@ def block(
         Shape ``(..., T, D)``.
 
     Raises:
-        ValueError: If a shape, a name in ``params``, ``place``, ``norm`` or ``qk_norm`` is wrong.
+        ValueError: If a shape, a name in ``params``, ``placement``, ``norm`` or ``qk_norm`` is
+            wrong.
         TypeError: If an array does not have a floating-point dtype.
     """
-    options = {"place": place, "norm": norm, "qk_norm": qk_norm}
+    options = {"placement": placement, "norm": norm, "qk_norm": qk_norm}
     _check("block", x, params, _block_shapes(**options), eps=eps, **options)
     return _block_vjp(x, params, **options, eps=eps, grads={})[0]
 
 
+@accept_former_keywords(place="placement")
 @np.errstate(under="ignore")
 def block_backward(
     dy: np.ndarray,
     x: np.ndarray,
     params: Params,
     *,
-    place: str = "pre",
+    placement: str = "pre",
     norm: str = "layer",
     qk_norm: str = "none",
     eps: float = 1e-5,
@@ -220,7 +224,7 @@ def block_backward(
         dy: Gradient of the loss in the output.
         x: As for :func:`block`.
         params: As for :func:`block`.
-        place: As for :func:`block`.
+        placement: As for :func:`block`.
         norm: As for :func:`block`.
         qk_norm: As for :func:`block`.
         eps: As for :func:`block`.
@@ -228,7 +232,7 @@ def block_backward(
     Returns:
         Gradients in ``x`` and in each array of ``params``.
     """
-    options = {"place": place, "norm": norm, "qk_norm": qk_norm}
+    options = {"placement": placement, "norm": norm, "qk_norm": qk_norm}
     _check("block_backward", x, params, _block_shapes(**options), dy, eps=eps, **options)
     grads: Gradients = {}
     _, vjp = _block_vjp(x, params, **options, eps=eps, grads=grads)
@@ -237,7 +241,13 @@ def block_backward(
 
 
 def _block_vjp(
-    x: np.ndarray, params: Params, place: str, norm: str, qk_norm: str, eps: float, grads: Gradients
+    x: np.ndarray,
+    params: Params,
+    placement: str,
+    norm: str,
+    qk_norm: str,
+    eps: float,
+    grads: Gradients,
 ) -> OutputAndVJP:
     """Return the output of a block and its vector-Jacobian product."""
     norms, qk_norms = _Norms(params, norm, eps, grads), _Norms(params, qk_norm, eps, grads)
@@ -248,20 +258,20 @@ def _block_vjp(
     def feed_forward(z: np.ndarray) -> OutputAndVJP:
         return _feed_forward_vjp(z, params, grads)
 
-    u, attention_vjp = _residual_vjp(place, norms, "a", attend, x)
-    y, feed_forward_vjp = _residual_vjp(place, norms, "f", feed_forward, u)
+    u, attention_vjp = _residual_vjp(placement, norms, "a", attend, x)
+    y, feed_forward_vjp = _residual_vjp(placement, norms, "f", feed_forward, u)
     return y, lambda dy: attention_vjp(feed_forward_vjp(dy))
 
 
 def _residual_vjp(
-    place: str,
+    placement: str,
     norms: "_Norms",
     name: str,
     sublayer: Callable[[np.ndarray], OutputAndVJP],
     x: np.ndarray,
 ) -> OutputAndVJP:
     """Return the output of a sublayer with its residual connection and norm, and the VJP."""
-    if place == "post":
+    if placement == "post":
         out, sublayer_vjp = sublayer(x)
         total = x + out
 
@@ -271,14 +281,14 @@ def _residual_vjp(
 
         return norms(name, total), post_norm_vjp
 
-    out, sublayer_vjp = sublayer(x if place == "none" else norms(name, x))
+    out, sublayer_vjp = sublayer(x if placement == "none" else norms(name, x))
 
     def vjp(dy: np.ndarray) -> np.ndarray:
-        d_out = norms.backward(f"{name}_out", dy, out) if place == "sandwich" else dy
+        d_out = norms.backward(f"{name}_out", dy, out) if placement == "sandwich" else dy
         d_in = sublayer_vjp(d_out)
-        return dy + (d_in if place == "none" else norms.backward(name, d_in, x))
+        return dy + (d_in if placement == "none" else norms.backward(name, d_in, x))
 
-    return x + (norms(f"{name}_out", out) if place == "sandwich" else out), vjp
+    return x + (norms(f"{name}_out", out) if placement == "sandwich" else out), vjp
 
 
 def _feed_forward_vjp(x: np.ndarray, params: Params, grads: Gradients) -> OutputAndVJP:
@@ -344,8 +354,8 @@ def _attention_shapes(qk_norm: str) -> dict[str, str]:
     return _ATTENTION | {f"{kind}_{name}": "K" for name in "qk" for kind in kinds}
 
 
-def _block_shapes(place: str, norm: str, qk_norm: str) -> dict[str, str]:
-    suffixes = {"none": (), "sandwich": ("", "_out")}.get(place, ("",))
+def _block_shapes(placement: str, norm: str, qk_norm: str) -> dict[str, str]:
+    suffixes = {"none": (), "sandwich": ("", "_out")}.get(placement, ("",))
     kinds = _norm_parameters(norm)
     names = [f"{name}{suffix}" for name in "af" for suffix in suffixes]
     norm_shapes = {f"{kind}_{name}": "D" for name in names for kind in kinds}
@@ -365,7 +375,7 @@ def _check(
     """Check all arguments of a public function."""
     check_eps(function, eps)
     for name, value in options.items():
-        allowed = PLACES if name == "place" else NORMS
+        allowed = PLACEMENTS if name == "placement" else NORMS
         if value not in allowed:
             raise ValueError(
                 f"{function}: {name} must be one of {', '.join(allowed)}; got {value!r}"

@@ -226,12 +226,12 @@ def _block_gradients(placement: str, depth: int, initialization: str) -> np.ndar
         ]  # fmt: skip
         stream, d = [rng.normal(size=(2, 8, D))], rng.normal(size=(2, 8, D))
         for params in blocks:
-            stream.append(transformer.block(stream[-1], params, place=placement))
+            stream.append(transformer.block(stream[-1], params, placement=placement))
         if placement == "pre":  # the final norm
             d = norms.layer_norm_backward(d, stream[-1])[0]
         gradient_norms = []
         for x, params in zip(stream[-2::-1], blocks[::-1], strict=True):
-            d, grads = transformer.block_backward(d, x, params, place=placement)
+            d, grads = transformer.block_backward(d, x, params, placement=placement)
             squares = (np.square(grads[name]).sum() for name in sizes)
             gradient_norms.append(np.sqrt(sum(squares)))
         results.append(gradient_norms[-1] / gradient_norms[0])

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lnlib._former_keywords import accept_former_keywords
 from lnlib.nn.adaptive import DynamicTanh
 from lnlib.nn.norm import LayerNorm
 from lnlib.norms._arguments import check_eps
@@ -17,13 +18,22 @@ NORMS: dict[str, Callable[[int, float], nn.Module]] = {
     "rms": lambda width, eps: nn.RMSNorm(width, eps),
     "tanh": lambda width, eps: DynamicTanh(width),
 }
-PLACES = ("pre", "post", "sandwich", "mix_ln", "deepnorm", "ln_scaling", "layer_scale", "rezero")
+PLACEMENTS = (
+    "pre",
+    "post",
+    "sandwich",
+    "mix_ln",
+    "deepnorm",
+    "ln_scaling",
+    "layer_scale",
+    "rezero",
+)
 INITIALIZATIONS = ("normal", "xavier", "pytorch", "gpt2")
 GPT2_STD, GPT2_WIDTH = 0.02, 768  # of GPT-2 small
 
 
 class Transformer(nn.Module):
-    """Predict the next token from those before it; the norm, its place and the start are choices.
+    """Predict the next token from those before it; norm, placement and initialization are choices.
 
     A stream of ``width`` features a token passes ``depth`` blocks, each of attention and a
     feed-forward network with residual connections (:mod:`lnlib.transformer` has the equations)::
@@ -48,7 +58,7 @@ class Transformer(nn.Module):
         heads: Of attention; they share the width.
         length: Most tokens of a text; each position has an embedding.
         norm: ``layer``, ``rms``, ``tanh`` (dynamic tanh) or ``none``.
-        place: One of the names above.
+        placement: One of the names above.
         last_norm: Whether there is a final norm. ``None``: unless the stream is normalized at the
             end, as with ``post`` and ``deepnorm``, or nowhere, as with ``rezero``.
         qk_norm: Norm of each query and key of a head: ``none``, ``layer`` or ``rms``.
@@ -71,11 +81,12 @@ class Transformer(nn.Module):
 
     Example:
         >>> import torch
-        >>> model = Transformer(65, depth=2, width=32, norm="rms", place="sandwich")
+        >>> model = Transformer(65, depth=2, width=32, norm="rms", placement="sandwich")
         >>> model(torch.zeros(3, 8, dtype=torch.long)).shape
         torch.Size([3, 8, 65])
     """
 
+    @accept_former_keywords(place="placement")
     def __init__(
         self,
         vocabulary: int,
@@ -85,7 +96,7 @@ class Transformer(nn.Module):
         heads: int = 4,
         length: int = 64,
         norm: str = "layer",
-        place: str = "pre",
+        placement: str = "pre",
         last_norm: bool | None = None,
         qk_norm: str = "none",
         initialization: str = "normal",
@@ -94,21 +105,21 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         _check_choice("norm", norm, NORMS)
-        _check_choice("place", place, PLACES)
+        _check_choice("placement", placement, PLACEMENTS)
         _check_choice("qk_norm", qk_norm, ("none", "layer", "rms"))
         _check_choice("initialization", initialization, INITIALIZATIONS)
         check_eps("Transformer", eps)
         if heads < 1 or width % heads:
             raise ValueError(f"Transformer: heads must divide width {width}, got {heads}")
-        self.length, self.place = length, place
+        self.length, self.placement = length, placement
         self.token = nn.Embedding(vocabulary, width)
         self.position = nn.Embedding(length, width)
         self.blocks = nn.ModuleList(
-            Block(width, heads, norm, place, qk_norm, eps, number=i, depth=depth)
+            Block(width, heads, norm, placement, qk_norm, eps, number=i, depth=depth)
             for i in range(1, depth + 1)
         )
-        has_last = place not in ("post", "deepnorm") if last_norm is None else last_norm
-        has_last &= place != "rezero"
+        has_last = placement not in ("post", "deepnorm") if last_norm is None else last_norm
+        has_last &= placement != "rezero"
         self.last_norm = NORMS[norm if has_last else "none"](width, eps)
         self.output = nn.Linear(width, vocabulary)
         _initialize(self, initialization, width)
@@ -116,7 +127,7 @@ class Transformer(nn.Module):
             for block in self.blocks:
                 for layer in (block.merge, block.contract):
                     layer.weight.data /= math.sqrt(2 * depth)
-        if place == "deepnorm":
+        if placement == "deepnorm":
             for block in self.blocks:
                 values = block.qkv.weight.data[2 * width :]
                 for weight in (values, block.merge.weight.data, block.expand.weight.data,
@@ -150,7 +161,7 @@ class Block(nn.Module):
         width: Features of a token.
         heads: Of attention.
         norm: As for :class:`Transformer`, and so are the rest.
-        place: As for :class:`Transformer`.
+        placement: As for :class:`Transformer`.
         qk_norm: ``none``, ``layer`` or ``rms``.
         eps: Inside the root of every norm.
         number: Of the block, from 1.
@@ -158,17 +169,17 @@ class Block(nn.Module):
     """
 
     def __init__(
-        self, width: int, heads: int, norm: str, place: str, qk_norm: str, eps: float,
+        self, width: int, heads: int, norm: str, placement: str, qk_norm: str, eps: float,
         number: int = 1, depth: int = 1,
     ) -> None:  # fmt: skip
         super().__init__()
-        if place == "mix_ln":
-            place = "post" if 4 * number <= depth else "pre"
-        norm = "none" if place == "rezero" else norm
-        self.place, self.heads, self.number = place, heads, number
-        self.skip_factor = (2 * depth) ** 0.25 if place == "deepnorm" else 1.0
-        if place in ("layer_scale", "rezero"):
-            initial_scale = torch.zeros(()) if place == "rezero" else _layer_scale(width, depth)
+        if placement == "mix_ln":
+            placement = "post" if 4 * number <= depth else "pre"
+        norm = "none" if placement == "rezero" else norm
+        self.placement, self.heads, self.number = placement, heads, number
+        self.skip_factor = (2 * depth) ** 0.25 if placement == "deepnorm" else 1.0
+        if placement in ("layer_scale", "rezero"):
+            initial_scale = torch.zeros(()) if placement == "rezero" else _layer_scale(width, depth)
             self.gain_a, self.gain_f = (
                 nn.Parameter(initial_scale.clone()),
                 nn.Parameter(initial_scale.clone()),
@@ -178,21 +189,21 @@ class Block(nn.Module):
         self.norm_q, self.norm_k = (NORMS[qk_norm](width // heads, eps) for _ in range(2))
         self.expand, self.contract = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         self.norm_a, self.norm_f = (NORMS[norm](width, eps) for _ in range(2))
-        if place == "sandwich":
+        if placement == "sandwich":
             self.norm_a_out, self.norm_f_out = (NORMS[norm](width, eps) for _ in range(2))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the stream after the block, of the shape of ``x``: ``(B, T, width)``."""
-        if self.place in ("post", "deepnorm"):
+        if self.placement in ("post", "deepnorm"):
             x = self.norm_a(self.skip_factor * x + self.attention(x))
             return self.norm_f(self.skip_factor * x + self.feed_forward(x))
-        if self.place == "sandwich":
+        if self.placement == "sandwich":
             x = x + self.norm_a_out(self.attention(self.norm_a(x)))
             return x + self.norm_f_out(self.feed_forward(self.norm_f(x)))
-        if self.place in ("layer_scale", "rezero"):
+        if self.placement in ("layer_scale", "rezero"):
             x = x + self.gain_a * self.attention(self.norm_a(x))
             return x + self.gain_f * self.feed_forward(self.norm_f(x))
-        factor = self.number**-0.5 if self.place == "ln_scaling" else 1.0
+        factor = self.number**-0.5 if self.placement == "ln_scaling" else 1.0
         x = x + self.attention(factor * self.norm_a(x))
         return x + self.feed_forward(factor * self.norm_f(x))
 

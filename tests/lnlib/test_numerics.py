@@ -15,22 +15,22 @@ from lnlib.numerics import METHODS, RECIPES, deviation_after, errors_of_std, var
 SAMPLE = np.random.default_rng(0).normal(3, 0.01, size=(5, 4))  # variance near eps
 
 
-def by_loop(x, ddof, eps, place):
+def by_loop(x, ddof, eps, eps_placement):
     """One row, number by number."""
     mean = sum(x) / len(x)
     var = sum((v - mean) ** 2 for v in x) / (len(x) - ddof)
-    below = math.sqrt(var + eps) if place == "inside" else math.sqrt(var) + eps
+    below = math.sqrt(var + eps) if eps_placement == "inside" else math.sqrt(var) + eps
     return [(v - mean) / below for v in x]
 
 
 # The switches.
 
 
-@pytest.mark.parametrize("place", ["inside", "outside"])
+@pytest.mark.parametrize("eps_placement", ["inside", "outside"])
 @pytest.mark.parametrize("ddof", [0, 1])
 @pytest.mark.parametrize("eps", [0, 1e-5, 1e-2])
-def test_variant_is_the_formula_on_every_axis(place, ddof, eps):
-    options = {"ddof": ddof, "eps": eps, "place": place}
+def test_variant_is_the_formula_on_every_axis(eps_placement, ddof, eps):
+    options = {"ddof": ddof, "eps": eps, "eps_placement": eps_placement}
     rows = np.array([by_loop(row, **options) for row in SAMPLE])
     columns = np.array([by_loop(column, **options) for column in SAMPLE.T]).T
     whole = np.array(by_loop(SAMPLE.ravel(), **options)).reshape(SAMPLE.shape)
@@ -40,8 +40,14 @@ def test_variant_is_the_formula_on_every_axis(place, ddof, eps):
 
 MISTAKES = {
     "axis": (lambda: variant(SAMPLE, axis="row"), "one of features, batch, sample, got 'row'"),
-    "place": (lambda: variant(SAMPLE, place="under"), "place .*inside or outside, got 'under'"),
-    "place of eps": (lambda: deviation_after(1.0, place="lua"), "inside or outside, got 'lua'"),
+    "place": (
+        lambda: variant(SAMPLE, eps_placement="under"),
+        "eps_placement .*inside or outside, got 'under'",
+    ),
+    "place of eps": (
+        lambda: deviation_after(1.0, eps_placement="lua"),
+        "inside or outside, got 'lua'",
+    ),
     "ddof": (lambda: variant(SAMPLE[:, :1], ddof=1), "over 1 number has no variance with ddof=1"),
     "method": (lambda: numerics.layer_norm(SAMPLE, "foo"), "method must be .*Welford.* got 'foo'"),
 }
@@ -190,7 +196,7 @@ def test_inside_the_root_it_is_the_deviation_of_what_pytorch_puts_out(eps):
 @pytest.mark.parametrize("eps", [1e-8, 1e-5, 1e-3])
 def test_outside_the_root_it_is_that_of_a_loop(eps):
     out = [np.std(by_loop(drawn(size), 0, eps, "outside")) for size in DEVIATIONS]
-    ours = deviation_after(DEVIATIONS, eps=eps, place="outside")
+    ours = deviation_after(DEVIATIONS, eps=eps, eps_placement="outside")
     np.testing.assert_allclose(ours, out, rtol=1e-9)
 
 

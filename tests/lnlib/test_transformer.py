@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from lnlib import transformer
 from lnlib.transformer import (
     NORMS,
-    PLACES,
+    PLACEMENTS,
     attention,
     attention_backward,
     block,
@@ -20,8 +20,8 @@ from lnlib.transformer import (
 SIZES = {"D": 6, "K": 3, "V": 4, "F": 9}
 ATTENTION = [{"qk_norm": norm} for norm in NORMS]
 BLOCKS = [
-    {"place": place, "norm": norm, "qk_norm": qk_norm}
-    for place, norm, qk_norm in itertools.product(PLACES, NORMS, NORMS)
+    {"placement": placement, "norm": norm, "qk_norm": qk_norm}
+    for placement, norm, qk_norm in itertools.product(PLACEMENTS, NORMS, NORMS)
 ]
 
 
@@ -52,18 +52,18 @@ def torch_attention(z, p, qk_norm, eps):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True) @ p["W_o"].T
 
 
-def torch_block(x, p, place, norm, qk_norm, eps):
+def torch_block(x, p, placement, norm, qk_norm, eps):
     """Return the output of the block, written in PyTorch."""
 
     def feed(z):
         return F.linear(F.relu(F.linear(z, p["W_1"], p["b_1"])), p["W_2"], p["b_2"])
 
     for at, f in (("a", lambda z: torch_attention(z, p, qk_norm, eps)), ("f", feed)):
-        if place == "post":
+        if placement == "post":
             x = torch_norm(norm, x + f(x), p, at, eps)
-        elif place == "pre":
+        elif placement == "pre":
             x = x + f(torch_norm(norm, x, p, at, eps))
-        elif place == "none":
+        elif placement == "none":
             x = x + f(x)
         else:
             x = x + torch_norm(norm, f(torch_norm(norm, x, p, at, eps)), p, f"{at}_out", eps)
@@ -122,7 +122,7 @@ def test_attention_weights_are_the_softmax_of_the_scores(qk_norm):
 
 
 def test_missing_gains_are_1_and_missing_biases_are_0():
-    case = {"place": "sandwich", "norm": "layer", "qk_norm": "layer"}
+    case = {"placement": "sandwich", "norm": "layer", "qk_norm": "layer"}
     whole = draw(transformer._block_shapes(**case))
     bare = {n: a for n, a in whole.items() if n[0] == "W"}
     full = {n: a if n[0] == "W" else a * 0 + (n[0] == "g") for n, a in whole.items()}
@@ -134,7 +134,7 @@ def test_missing_gains_are_1_and_missing_biases_are_0():
 
 
 def test_arguments_are_not_overwritten_and_float32_is_preserved():
-    case = {"place": "sandwich", "norm": "rms", "qk_norm": "layer"}
+    case = {"placement": "sandwich", "norm": "rms", "qk_norm": "layer"}
     p = {n: a.astype(np.float32) for n, a in draw(transformer._block_shapes(**case)).items()}
     x, dy = (tokens(2, 4, seed=s).astype(np.float32) for s in (1, 2))
     for a in (x, dy, *p.values()):
@@ -151,7 +151,11 @@ X = tokens(4)
     ("call", "error", "message"),
     [
         (lambda: attention(X, P, qk_norm="batch"), ValueError, "qk_norm must be one of none, l"),
-        (lambda: block(X, P, place="before"), ValueError, "place must be one of none, pre, post"),
+        (
+            lambda: block(X, P, placement="before"),
+            ValueError,
+            "placement must be one of none, pre, post",
+        ),
         (lambda: block(X, P, norm="group"), ValueError, "norm must be one of none, layer, rms"),
         (lambda: attention(X, [P]), TypeError, "params must be a dict of arrays, got list"),
         (lambda: attention(X, P | {"W_qq": X}), ValueError, "got 'W_qq'; did you mean 'W_q'"),

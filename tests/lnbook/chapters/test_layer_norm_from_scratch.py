@@ -34,7 +34,9 @@ def test_the_last_step_is_layer_norm_whatever_shift_and_scale(shift, scale):
 def test_every_recipe_can_be_set_with_the_switches(recipe):
     assert recipe.eps in figures.EPS
     for sample in figures.SAMPLES:
-        text = figures.describe_variant(sample, recipe.axis, recipe.ddof, recipe.place, recipe.eps)
+        text = figures.describe_variant(
+            sample, recipe.axis, recipe.ddof, recipe.eps_placement, recipe.eps
+        )
         assert recipe.name in text
     text = figures.describe_variant("1, 0, 0, 0", "features", 1, "inside", 1e-3)
     assert not any(one.name in text for one in numerics.RECIPES)

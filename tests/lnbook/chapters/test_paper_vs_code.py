@@ -13,7 +13,9 @@ from tests.cases.drawn import heights as lines
 def test_the_points_have_the_deviation_of_the_curves_and_those_of_pytorch(size):
     curves, units = (lines(figure) for figure in figures.draw_eps(size, 1e-4))
     at = round(10 * np.log10(size)) + 60  # of the curves' 61 places
-    for (label, *_), factor in zip(figures.PLACES.values(), (1, *factors(size, 1e-4)), strict=True):
+    for (label, *_), factor in zip(
+        figures.EPS_PLACEMENTS.values(), (1, *factors(size, 1e-4)), strict=True
+    ):
         assert curves[label][at] == pytest.approx(factor, abs=6e-4)
         np.testing.assert_allclose(units[label], factor * figures._units(), atol=6e-4)
 

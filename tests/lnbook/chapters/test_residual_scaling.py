@@ -21,7 +21,7 @@ def test_profile_is_measured_in_the_librarys_transformer(scheme, place, scaled):
     torch.manual_seed(0)
     expected = Transformer(
         stack.VOCABULARY, depth=3, width=stack.WIDTH, heads=stack.HEADS, length=stack.LENGTH,
-        place=place, initialization="xavier", residual_scaling=scaled,
+        placement=place, initialization="xavier", residual_scaling=scaled,
     )  # fmt: skip
     tokens = torch.randint(stack.VOCABULARY, (stack.BATCH, stack.LENGTH + 1))
     streams = [x.detach() for x in expected.stream(tokens[:, :-1])]

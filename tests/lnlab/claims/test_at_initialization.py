@@ -52,11 +52,11 @@ def test_layer_norm_keeps_what_pytorch_saves_for_the_gradient():
     assert costs.num_saved("rms", 6, 5) == 6 * 5 + 6
 
 
-@pytest.mark.parametrize("place", ["pre", "post"])
-def test_block_gradients_are_those_of_pytorch(place, monkeypatch):
+@pytest.mark.parametrize("placement", ["pre", "post"])
+def test_block_gradients_are_those_of_pytorch(placement, monkeypatch):
     monkeypatch.setattr(at_initialization, "SEEDS", range(1))
     at_initialization._block_gradients.cache_clear()
-    result = at_initialization._block_gradients(place, 3, "Xavier")
+    result = at_initialization._block_gradients(placement, 3, "Xavier")
     at_initialization._block_gradients.cache_clear()
     rng = np.random.default_rng(0)
     shapes = {"W_q": (32, 32), "W_k": (32, 32), "W_v": (32, 32), "W_o": (32, 32),
@@ -80,8 +80,8 @@ def test_block_gradients_are_those_of_pytorch(place, monkeypatch):
 
     for p in blocks:
         for step in (attention, feed):
-            x = x + step(norm(x), p) if place == "pre" else norm(x + step(x, p))
-    (d * (norm(x) if place == "pre" else x)).sum().backward()
+            x = x + step(norm(x), p) if placement == "pre" else norm(x + step(x, p))
+    (d * (norm(x) if placement == "pre" else x)).sum().backward()
     first, last = (sum(w.grad.square().sum() for w in p.values()).sqrt() for p in
                    (blocks[0], blocks[-1]))  # fmt: skip
     np.testing.assert_allclose(result, [float(first / last)], rtol=1e-6)

@@ -44,8 +44,9 @@ def normalized(kind, x, p, at, eps):
 
 def forward(p, tokens, s, norm=None):
     """Logits, and the stream before and after each block; ``norm(x, at)`` stands in for norms."""
-    names = ("depth", "width", "heads", "length", "norm", "place", "qk_norm", "eps")
-    given = {n: getattr(s, n) for n in names} | {"last_norm": s.last_norm and s.place != "post"}
+    names = ("depth", "width", "heads", "length", "norm", "qk_norm", "eps")
+    given = {n: getattr(s, n) for n in names} | {"placement": s.place}
+    given["last_norm"] = s.last_norm and s.place != "post"
     made, stream = Transformer(len(p["token.weight"]), **given), []
     made.blocks[0].register_forward_pre_hook(lambda m, x: stream.append(x[0]))
     for block in made.blocks:

@@ -8,17 +8,17 @@ import pytest
 import torch
 
 import lnlib
-from lnlib.nn.transformer import INITIALIZATIONS, NORMS, PLACES, Transformer
+from lnlib.nn.transformer import INITIALIZATIONS, NORMS, PLACEMENTS, Transformer
 
 SMALL = {"depth": 4, "width": 12, "heads": 3, "length": 7}
 SETTINGS = [
-    {"norm": norm, "place": place, "qk_norm": qk_norm, "last_norm": last}
-    for norm, place, qk_norm, last in itertools.product(
+    {"norm": norm, "placement": placement, "qk_norm": qk_norm, "last_norm": last}
+    for norm, placement, qk_norm, last in itertools.product(
         NORMS, ("pre", "post", "sandwich"), ("none", "layer", "rms"), (None, True, False)
     )
 ] + [
-    {"norm": norm, "place": place, "qk_norm": "none", "last_norm": None}
-    for norm, place in itertools.product(("layer", "rms"), PLACES[3:])
+    {"norm": norm, "placement": placement, "qk_norm": "none", "last_norm": None}
+    for norm, placement in itertools.product(("layer", "rms"), PLACEMENTS[3:])
 ]
 
 
@@ -43,7 +43,7 @@ def normalized(kind, x, p, name, eps):
     return x
 
 
-def in_numpy(p, tokens, norm, place, qk_norm, last_norm, depth, heads, eps):
+def in_numpy(p, tokens, norm, placement, qk_norm, last_norm, depth, heads, eps):
     """The model as a plain loop over blocks, texts, heads and tokens."""
     erf = np.vectorize(math.erf)
 
@@ -74,19 +74,21 @@ def in_numpy(p, tokens, norm, place, qk_norm, last_norm, depth, heads, eps):
         at = f"blocks.{i}"
         for f, name in ((attend, f"{at}.norm_a"), (feed, f"{at}.norm_f")):
             gain = p.get(name.replace("norm", "gain"), 1)
-            if place == "post" or (place == "mix_ln" and i == 0):  # a quarter of four blocks
+            if placement == "post" or (
+                placement == "mix_ln" and i == 0
+            ):  # a quarter of four blocks
                 x = normalized(norm, x + f(x, at), p, name, eps)
-            elif place == "deepnorm":
+            elif placement == "deepnorm":
                 x = normalized(norm, 8**0.25 * x + f(x, at), p, name, eps)
-            elif place == "rezero":
+            elif placement == "rezero":
                 x = x + gain * f(x, at)
             else:
                 read = normalized(norm, x, p, name, eps)
-                change = f(read / math.sqrt(i + 1) if place == "ln_scaling" else read, at)
-                if place == "sandwich":
+                change = f(read / math.sqrt(i + 1) if placement == "ln_scaling" else read, at)
+                if placement == "sandwich":
                     change = normalized(norm, change, p, f"{name}_out", eps)
                 x = x + gain * change
-    if place not in ("post", "deepnorm", "rezero") if last_norm is None else last_norm:
+    if placement not in ("post", "deepnorm", "rezero") if last_norm is None else last_norm:
         x = normalized(norm, x, p, "last_norm", eps)
     return linear(x, "output")
 
@@ -137,9 +139,9 @@ def test_residual_scaling_divides_what_writes_into_the_residual_stream_alone(ini
 
 def test_deepnorm_starts_with_smaller_matrices_but_for_queries_and_keys():
     models = []
-    for place in ("post", "deepnorm"):
+    for placement in ("post", "deepnorm"):
         torch.manual_seed(3)
-        models.append(Transformer(9, **SMALL, place=place, initialization="xavier"))
+        models.append(Transformer(9, **SMALL, placement=placement, initialization="xavier"))
     post, deep = (dict(model.named_parameters()) for model in models)
     for name, p in post.items():
         factor = torch.ones(len(p))
@@ -154,9 +156,11 @@ def test_deepnorm_starts_with_smaller_matrices_but_for_queries_and_keys():
 @pytest.mark.parametrize(("depth", "start"), [(18, 0.1), (19, 1e-5), (25, 1e-6)])
 def test_layer_scale_starts_by_the_depth_and_rezero_at_nothing(depth, start):
     sizes = {"width": 4, "heads": 1, "length": 3}
-    scaled = Transformer(5, depth=depth, place="layer_scale", **sizes)
+    scaled = Transformer(5, depth=depth, placement="layer_scale", **sizes)
     torch.testing.assert_close(scaled.blocks[-1].gain_f.detach(), torch.full((4,), start))
-    results = list(Transformer(5, depth=2, place="rezero", **sizes).stream(torch.tensor([[1, 2]])))
+    results = list(
+        Transformer(5, depth=2, placement="rezero", **sizes).stream(torch.tensor([[1, 2]]))
+    )
     assert torch.equal(results[0], results[-1])
 
 
@@ -174,8 +178,8 @@ def test_the_stream_is_what_the_blocks_hand_on():
     [
         (lambda: Transformer(5, norm="batch"), "norm must be one of none, layer, rms, tanh; got"),
         (
-            lambda: Transformer(5, place="before"),
-            "place must be one of pre, post, sandwich, mix_ln, deepnorm",
+            lambda: Transformer(5, placement="before"),
+            "placement must be one of pre, post, sandwich, mix_ln, deepnorm",
         ),
         (lambda: Transformer(5, qk_norm="tanh"), "qk_norm must be one of none, layer, rms; got"),
         (lambda: Transformer(5, initialization="he"), "initialization must be one of normal, xav"),

@@ -85,9 +85,9 @@ CALLS = {
         for qk_norm in transformer.NORMS
     },
     **{
-        f"{name} {place}": of_tokens(name, place=place)
+        f"{name} {place}": of_tokens(name, placement=place)
         for name in ("block", "block_backward")
-        for place in transformer.PLACES
+        for place in transformer.PLACEMENTS
     },
     "variant": lambda a, one, **o: numerics.variant(a(N, H), **{"eps": 1e-5} | o),
     **{

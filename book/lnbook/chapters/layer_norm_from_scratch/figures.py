@@ -96,19 +96,19 @@ def eps_text(eps: float) -> str:
 def draw_variant(sample: str, axis: str, ddof: int, place: str, eps: float) -> list[go.Figure]:
     """Draw a sample and the result of :func:`lnlib.numerics.variant`, the first row framed."""
     x = SAMPLES[sample]
-    y = numerics.variant(x, axis=axis, ddof=ddof, place=place, eps=eps)
+    y = numerics.variant(x, axis=axis, ddof=ddof, eps_placement=place, eps=eps)
     return [_table(x, "Input", 4, 3.0), _table(y, "Output", 5, 2.5)]
 
 
 def describe_variant(sample: str, axis: str, ddof: int, place: str, eps: float) -> str:
     """Say what the first row becomes, and which implementations have these settings."""
-    y = numerics.variant(SAMPLES[sample], axis=axis, ddof=ddof, place=place, eps=eps)
+    y = numerics.variant(SAMPLES[sample], axis=axis, ddof=ddof, eps_placement=place, eps=eps)
     row = ", ".join(_format_number(v, 5) for v in y[0])
     who = [
         r.name
         for r in numerics.RECIPES
         # Without eps its place does not matter.
-        if (r.axis, r.ddof, r.eps) == (axis, ddof, eps) and (r.place == place or eps == 0)
+        if (r.axis, r.ddof, r.eps) == (axis, ddof, eps) and (r.eps_placement == place or eps == 0)
     ]
     implementations = ". No implementation in the table uses these settings"
     if who:
@@ -152,7 +152,9 @@ def _denominator(r: numerics.Recipe) -> str:
     if r.eps:
         # No-break spaces: a formula stays on one line.
         std = (
-            f"√({std}²\u00a0+\u00a0{size})" if r.place == "inside" else f"{std}\u00a0+\u00a0{size}"
+            f"√({std}²\u00a0+\u00a0{size})"
+            if r.eps_placement == "inside"
+            else f"{std}\u00a0+\u00a0{size}"
         )
     return std + {"features": "", "sample": ", of the sample", "batch": ", of the column"}[r.axis]
 

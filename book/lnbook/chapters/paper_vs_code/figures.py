@@ -55,7 +55,7 @@ def overview() -> Table:
 # The position of eps.
 
 #: From the position of eps to label, color, dash, symbol.
-PLACES = {
+EPS_PLACEMENTS = {
     "none": ("no eps (paper)", COLORS["gray"], "dot", "x"),
     "inside": ("inside (Theano)", COLORS["first"], "solid", "circle"),
     "outside": ("outside (Lua)", COLORS["second"], "dash", "diamond"),
@@ -65,7 +65,11 @@ UNITS = 6
 
 
 def _switches(place: str, eps: float) -> dict[str, Any]:
-    return {"place": "inside", "eps": 0.0} if place == "none" else {"place": place, "eps": eps}
+    return (
+        {"eps_placement": "inside", "eps": 0.0}
+        if place == "none"
+        else {"eps_placement": place, "eps": eps}
+    )
 
 
 @cache
@@ -78,7 +82,7 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
     """Draw the standard deviation after the norm over that before, and six units."""
     curves, units = go.Figure(), go.Figure()
     fine = 10 ** np.linspace(-6, 0, 61)
-    for place, (label, color, dash, symbol) in PLACES.items():
+    for place, (label, color, dash, symbol) in EPS_PLACEMENTS.items():
         curves.add_scatter(
             x=fine,
             y=deviation_after(fine, **_switches(place, eps)).round(3),
@@ -122,7 +126,8 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
 def describe_eps(size: float, eps: float) -> str:
     """State the three standard deviations after the norm."""
     inside, outside = (
-        float(deviation_after(size, eps=eps, place=place)) for place in ("inside", "outside")
+        float(deviation_after(size, eps=eps, eps_placement=place))
+        for place in ("inside", "outside")
     )
     return (
         f"With eps {power(eps)}, summed inputs with standard deviation {power(size)} have a "

@@ -30,7 +30,7 @@ SCHEMES = {
 }
 NAMES = {key: name for name, key in SCHEMES.items()}
 # What the library calls them, where it has another name; the last two have blocks of their own.
-PLACES = {
+PLACEMENTS = {
     "scaled": "pre",
     "layerscale": "layer_scale",
     "mix": "mix_ln",
@@ -106,7 +106,7 @@ def initial(scheme: str, blocks: int, seed: int) -> Transformer:
         width=WIDTH,
         heads=HEADS,
         length=LENGTH,
-        place=PLACES.get(scheme, scheme),
+        placement=PLACEMENTS.get(scheme, scheme),
         initialization="xavier",
         residual_scaling=scheme == "scaled",
     )

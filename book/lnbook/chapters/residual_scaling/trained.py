@@ -10,13 +10,13 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.pre_norm_post_norm.runs import BIGRAM, RATES, UNIGRAM, WARM_UPS
 from lnbook.chapters.pre_norm_post_norm.trained import loss_map, stuck
-from lnbook.chapters.residual_scaling.stack import NAMES, PLACES
+from lnbook.chapters.residual_scaling.stack import NAMES, PLACEMENTS
 from lnbook.explorer.figure_spec import Picture
 from lnlab.analysis.recorded import Record, RecordedRuns
 
 COUNTS = (UNIGRAM, BIGRAM)  # nats, the loss of a model that counts characters, or pairs of them
 #: From the setting ``place`` of a run to the key of its scheme, where they differ.
-_KEYS = {place: key for key, place in PLACES.items() if place != "pre"}
+_KEYS = {placement: key for key, placement in PLACEMENTS.items() if placement != "pre"}
 ORDER = ("none", "post", "pre", "scaled", "sandwich", "rezero", "layerscale", "deepnorm", "mix",
          "lns")  # fmt: skip
 LABELS = {key: {**NAMES, "none": "no norm"}[key].partition(" (")[0] for key in ORDER}

@@ -80,7 +80,7 @@
     status.setAttribute("role", "status");
     const many = results.length === MOST ? `The ${MOST} best results` : `${results.length} result${results.length === 1 ? "" : "s"}`;
     status.textContent = !query.trim() ? "" : results.length ? `${many} for “${query.trim()}”`
-      : `Nothing found for “${query.trim()}”. Try fewer or other words, or look into the glossary.`;
+      : `Nothing found for “${query.trim()}”. Try fewer or other words, or look in the glossary.`;
     room.replaceChildren(status, list);
   }
 

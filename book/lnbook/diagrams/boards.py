@@ -92,7 +92,7 @@ def triangle() -> str:
             _arrow(o, tip, "gray"), _arrow(tip, end, "sgd"), _arrow(o, end, "layer"),
             _text(220, 160, "W", "bold"),
             _text(384, 88, "−λ ∇L", "start", "sgd"),
-            _text(258, 40, "W, a step later: longer", "end bold", "layer"),
+            _text(258, 40, "W after the step: larger norm", "end bold", "layer"),
         ],
     )  # fmt: skip
 
@@ -144,9 +144,7 @@ def above() -> str:
         )
         if c > p:
             parts.append(_rect(x + 24, base - scale * c, 36, scale * (c - p), "solid", "positive"))
-            parts.append(
-                _text(x + 90, base - scale * c, f"{c - p:.1f} sticks out", "start", "positive")
-            )
+            parts.append(_text(x + 90, base - scale * c, f"{c - p:.1f} above", "start", "positive"))
         parts.append(_text(x + 42, base + 18, f"{c:g} of {p:g}", "small"))
     parts += [
         _line((98, base), (332, base)),
@@ -173,49 +171,53 @@ def verdicts() -> str:
 BOARDS = {
     "layers": (
         "Ten layers, one signal", layers,
-        "Without a norm each layer leaves less of the signal. With layer norm its size stays.",
-        "Ten bars that shrink to nothing from layer 1 to 10; below them ten bars of one height.",
+        "Without a norm, each layer makes the signal smaller. With layer norm, it keeps its scale.",
+        "Ten bars that shrink toward 0 from layer 1 to 10; below them ten bars of equal height.",
     ),
     "pair": (
         "Layer norm of (1, 5)", pair,
-        "Take the mean away, divide by the deviation: (1, 5) becomes (−2, 2) and then (−1, 1).",
+        "Subtract the mean, then divide by the standard deviation: (1, 5) becomes (−2, 2) and then "
+        "(−1, 1).",
         "Three lines of numbers: 1 and 5 with their mean μ; −2 and 2 around 0; −1 and 1 around 0.",
     ),
     "rows": (
-        "Who shares a mean", rows,
-        "Batch norm takes a mean down each column, layer norm along each row.",
+        "Which numbers share a mean?", rows,
+        "Batch norm computes a mean down each column, layer norm along each row.",
         "A table of four examples by six units; one column and one row are framed.",
     ),
     "table-1": (
-        "Table 1, to fill in: which outputs stay?", table_1,
-        "Six changes of weights or data, three norms. The class says where all outputs stay.",
+        "Table 1, to fill in: which outputs do not change?", table_1,
+        "Six changes of weights or data, and three norms. In which cells does no output change?",
         "An empty grid: a row for each of six changes; columns for batch, weight, and layer norm.",
     ),
     "triangle": (
         "One step under a norm", triangle,
-        "The step stands at a right angle to the weights W. It turns them by the angle α and makes "
-        "them longer.",
+        "The step is orthogonal to the weights W. It turns them by the angle α and increases their "
+        "norm.",
         "A right triangle: the long arrow W, at its tip the step upward, and the new W from "
         "start to end.",
     ),
     "steps": (
         "The same weights at every step", steps,
-        "Without a norm the factor s is multiplied again at each step; with layer norm it acts "
-        "once.",
-        "Four states a in a row, an arrow times s between them; below each its size, in both "
-        "networks.",
+        "Without a norm, the state is multiplied by s at every step; with layer norm, the factor s "
+        "occurs only once.",
+        "Four states a in a row, with arrows labeled times s between them; below each state, its "
+        "scale in both networks.",
     ),
     "above": (
-        "A caption below its picture", above,
-        "The first number is below the picture’s and costs nothing. What sticks out of the second "
-        "is squared: that is the penalty.",
-        "Two wide bars, the picture’s numbers, each with a narrow one of the caption in front.",
+        "A caption that exceeds its picture", above,
+        "The caption’s first number is below that of the picture and has no penalty. Its second "
+        "number is above: the square of the difference is the penalty.",
+        "Two wide bars for the numbers of the picture, each with a narrow bar for the caption in "
+        "front of it.",
     ),
     "verdicts": (
         "Three labels of a test", verdicts,
-        "A bar is the 95% interval of the differences between paired runs, ten seeds or more. On "
-        "one side of the line the claim is supported or contradicted; across it, it is undecided.",
-        "A dashed line of no difference; one bar left of it, one across it, one right of it.",
+        "A bar is the 95% interval of the differences between paired runs of ten seeds or more. If "
+        "the bar lies on one side of the line, the claim is supported or contradicted; if it "
+        "crosses the line, the claim is undecided.",
+        "A dashed line at no difference; one bar to the left of it, one across it, and one to the "
+        "right of it.",
     ),
 }  # fmt: skip
 

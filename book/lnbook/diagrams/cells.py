@@ -34,14 +34,14 @@ LSTM = Flow(
         ),
         "sum": Box("sum", 3, 2.5, text="$(i, f, g, o)$: both normalized parts and the bias $b$"),
         "f": _gate(4.2, 1, "f", "how much of the old cell is kept"),
-        "i": _gate(4.2, 2, "i", "how much of the candidate is let in"),
-        "g": _gate(4.2, 3, "g", "the candidate, what could be written", "tanh"),
-        "o": _gate(4.2, 4, "o", "how much of the cell is shown"),
+        "i": _gate(4.2, 2, "i", "how much of the candidate is added"),
+        "g": _gate(4.2, 3, "g", "the candidate: what can be written", "tanh"),
+        "o": _gate(4.2, 4, "o", "how much of the cell is output"),
         "keep": Box("times", 5.1, 0, text="$σ(f) ⊙ c_{t−1}$: what is kept"),
         "write": Box("times", 5.5, 2.5, text="$σ(i) ⊙ tanh(g)$: what is written"),
         "add": Box(
             "sum", 6, 0,
-            text="$c_t = σ(f) ⊙ c_{t−1} + σ(i) ⊙ tanh(g)$: carried to the next step as it is",
+            text="$c_t = σ(f) ⊙ c_{t−1} + σ(i) ⊙ tanh(g)$: carried unchanged to the next step",
         ),
         "norm_c": _norm(6.9, 1.35, "c_t", 3, "the cell, over its $H$ numbers, only for the output"),
         "tanh": Box("block", 6.9, 2.65, "tanh", "$tanh(LN(c_t))$: between −1 and 1"),
@@ -93,8 +93,8 @@ GRU = Flow(
         ),
         "norm_w": _norm(2.15, 4.5, "W x_t", 3, "the candidate, over $H$ numbers"),
         "sum": Box("sum", 3.1, 2, text="$(r, z)$: both normalized parts; there is no bias $b$"),
-        "z": _gate(4.3, 1.5, "z", "how much is replaced by the candidate"),
-        "r": _gate(4.3, 2.5, "r", "how much of the old state the candidate sees"),
+        "z": _gate(4.3, 1.5, "z", "how much of the old state the candidate replaces"),
+        "r": _gate(4.3, 2.5, "r", "how much of the old state the candidate uses"),
         "reset": Box("times", 5.1, 3.5, text="$σ(r) ⊙ LN(U h_{t−1}; α_4, β_4)$: after the norm"),
         "candidate": Box(
             "sum", 5.6, 4.5,
@@ -108,7 +108,7 @@ GRU = Flow(
         "keep": Box("times", 5.4, 0, text="$(1 − σ(z)) ⊙ h_{t−1}$: what stays"),
         "write": Box("times", 7.2, 1.5, text="$σ(z) ⊙ n$: what is new"),
         "add": Box(
-            "sum", 7.2, 0, text="$h_t = (1 − σ(z)) ⊙ h_{t−1} + σ(z) ⊙ n$: state and output in one"
+            "sum", 7.2, 0, text="$h_t = (1 − σ(z)) ⊙ h_{t−1} + σ(z) ⊙ n$: state and output at once"
         ),
         "h_next": Box("end", 8, 0, "h_t"),
     },

@@ -326,7 +326,7 @@ def body(
     blocks = next(
         len(s.bars) for by_start in states.values() for s in by_start.values() if s.bars is not None
     )
-    chips = _chips("Place of the norm", "place", {p: PLACEMENTS[p] for p in states})
+    chips = _chips("Placement of the norm", "place", {p: PLACEMENTS[p] for p in states})
     chips += _chips(starts, "start", {name: name for name in states[placement]})
     drawings = "".join(
         f'<div class="{name}">{draw(layout, placement, state, blocks, gauge, bars)}</div>'

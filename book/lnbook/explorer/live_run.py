@@ -233,8 +233,8 @@ class LiveRun:
         actions = {  # action, icon, tooltip, and states in which the button is enabled
             "Start": (start, "play", "Run with these settings", {"ready"}),
             "Stop": (self.stop, "stop", "Stop after the next result; keep everything", {"running"}),
-            "Resume": (self.resume, "step-forward", "Go on where it stopped", {"stopped"}),
-            "Start over": (self.reset, "undo", "Forget the results", {"stopped", "done", "failed"}),
+            "Resume": (self.resume, "step-forward", "Continue where it stopped", {"stopped"}),
+            "Start over": (self.reset, "undo", "Discard results", {"stopped", "done", "failed"}),
         }
         buttons = {
             name: widgets.Button(description=name, icon=icon, tooltip=tooltip)
@@ -249,10 +249,10 @@ class LiveRun:
             note = {
                 "ready": "Press Start to run it here.",
                 "running": "Stopping after the next result." if self.stopping else "Running.",
-                "stopped": "Stopped: Resume goes on from here.",
+                "stopped": "Stopped: Resume continues from here.",
                 "done": "Done.",
-                "failed": f"The run failed ({explained(self.error)}). What it had computed stays; "
-                "Start over lets you choose other settings.",
+                "failed": f"The run failed ({explained(self.error)}). The results so far are "
+                "kept; Start over lets you choose other settings.",
             }
             return f"{description} {note[self.state]}".strip()
 

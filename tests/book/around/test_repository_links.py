@@ -85,7 +85,7 @@ def test_pages_lead_to_the_repository_to_binder_and_to_colab(built):
     assert f'<link rel="canonical" href="{site}"' in html
     sitemap = (built.folder / "_build" / "html" / "sitemap.xml").read_text("utf-8")
     assert site in re.findall(r"<loc>(.*?)</loc>", sitemap)
-    assert "no page under this address" in built.html("404")
+    assert "no page at this address" in built.html("404")
     about = built.html("about")
     assert f'href="{HOME}/issues"' in about
     assert re.search(

@@ -30,7 +30,7 @@ const LN_CHALLENGES = [
     settings: { a: "batch", batch: 1, depth: 6, rate: 0.005 },
     updates: 2000,
     why: "A single example equals the mean of its batch, so the output of batch norm is the bias, "
-      + "whatever the input. (PyTorch raises an error instead.) Layer norm takes its statistics "
+      + "whatever the input. (PyTorch raises an error instead.) Layer norm computes its statistics "
       + "over the units of that one example.",
   },
   {

@@ -74,7 +74,7 @@ class Quiz:
         return (
             f'<div class="ln-quiz" role="group" aria-label="{html.escape(title)}">'
             + (f'<p class="ln-title">{markup(self.title)}</p>' if self.title else "")
-            + '<p class="ln-how">Think of your answer, then open it.</p>'
+            + '<p class="ln-how">Decide on your answer, then open it to check.</p>'
             + f'<ol class="ln-questions" role="list">{"".join(map(question_html, self.questions))}'
             "</ol></div>"
         )

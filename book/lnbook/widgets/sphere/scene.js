@@ -176,7 +176,7 @@ const lnSphereScene = (() => {
     }
     if (s.stage > 2) {
       return "Gain and bias turn the circle into an ellipse, the same one for every example: they do not "
-        + "bring back μ or σ.";
+        + "restore μ or σ.";
     }
     if (s.eps) {
       return `The mean, ${mean}, is removed. With ${is("eps", s.eps)} the point stops `

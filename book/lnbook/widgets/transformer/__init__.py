@@ -150,7 +150,7 @@ def still(record: Mapping[str, Any], norms: str, text: str) -> str:
         lines.append(f"<br>{name}, {bits.mean():.3g} bits per character: {first}{colored}")
     return (
         " The darker the color, the larger the surprise of the model, −log<sub>2</sub> p. "
-        f"Underlined is what it found less probable than a uniform guess ({uniform:.2f} bits)."
+        f"Underlined characters were less probable than under a uniform guess ({uniform:.2f} bits)."
         + "".join(lines)
     )
 

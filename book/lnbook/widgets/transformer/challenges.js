@@ -5,7 +5,7 @@ const LN_TRANSFORMER_CHALLENGES = [
     name: "All RMS", norms: "rrrrr", asks: "loss",
     what: "All five norms become RMSNorm: they still divide, but no longer subtract the mean.",
     why: "In this model the mean of the residual stream is close to 0, so subtracting it changes "
-      + "little. That is a finding about this model, not a law.",
+      + "little. That is a finding about this model, not a general rule.",
   },
   {
     name: "Norm 1 off", norms: "ollll", asks: "loss",

@@ -24,9 +24,9 @@
     }
   }
 
-  /* A line does not begin with the comma after a formula, nor end within 1e-3, 8 × 8, --seed or a
-     date; that of a heading does not end within "post-norm" either. */
-  const UNBROKEN = /[−\d.]*\de-\d+|\d{4}-\d\d-\d\d|\d[\d,]*(?: × \d[\d,]*)+/;
+  /* A line does not begin with the comma after a formula, nor end within 1e-3, N(0, 0.02), 8 × 8,
+     --seed or a date; that of a heading does not end within "post-norm" either. */
+  const UNBROKEN = /N\(0, [\d.]+²?\)|[−\d.]*\de-\d+|\d{4}-\d\d-\d\d|\d[\d,]*(?: × \d[\d,]*)+/;
   const HYPHENATED = /\w+(?:-\w+)+/;
   const JOINED = Object.assign(document.createElement("span"), { className: "ln-joined" });
   function joined(article) {
@@ -46,7 +46,7 @@
     while (texts.nextNode()) {
       const { data, parentElement } = texts.currentNode;
       const pattern = parentElement.matches("h1, h2, h3") ? HYPHENATED : UNBROKEN;
-      if (pattern.test(data) && parentElement.matches("h1, h2, h3, p, li, td, b, strong, em"))
+      if (pattern.test(data) && parentElement.matches("h1, h2, h3, p, li, th, td, b, strong, em"))
         found.push([texts.currentNode, pattern]);
     }
     for (let [text, pattern] of found) {

@@ -301,7 +301,7 @@ def _strip_text(result: ClaimResult) -> str:
     if result.label.evidence is Evidence.EXACT:
         return "no exception" if result.label.side > 0 else "an exception"
     if len(result.counting) > 1:
-        return f"{len(result.counting)} measurements: open the row"
+        return f"{len(result.counting)} measurements"
     return claims.interval(result.counting[0]).partition(" (")[0]
 
 

@@ -55,7 +55,7 @@ const lnSphere = (() => {
     const way = (key, text) => `<button type="button" class="ln-button" data-way="${key}">${text}</button>`;
     const holder = document.createElement("template");
     holder.innerHTML = `<div class="ln-sphere-body">
-      <p class="ln-sphere-title" id="${root.id}-title">Three numbers in space</p>
+      <p class="ln-sphere-title" id="${root.id}-title">Layer norm maps three numbers onto a circle</p>
       <div class="ln-sphere-stage" data-part="stage" tabindex="0" role="img"
         aria-label="${root.dataset.alt}" aria-describedby="${root.id}-says"></div>
       <div class="ln-sphere-side">

@@ -59,7 +59,8 @@ class Sphere:
         name = f"sphere-{number}" if number > 1 else "sphere"
         start = "gradient" if self.options["settings"]["gradient"] else "start"
         return (
-            f'<div class="ln-sphere" id="{name}" role="group" aria-label="Layer norm maps three numbers onto a circle"'
+            f'<div class="ln-sphere" id="{name}" role="group"'
+            ' aria-label="Layer norm maps three numbers onto a circle"'
             f' data-alt="{ALT}" data-options="{html.escape(json.dumps(self.options))}">'
             + (WEB.folder / f"{start}.html").read_text("utf-8").replace("{id}", name)
             + '<noscript><p class="ln-note">With JavaScript (but no internet connection), you can '

@@ -20,7 +20,7 @@ def summary() -> Table:
     """Put the modules side by side."""
     rows = {
         "LayerNorm(C)": ["example and position", "no", "C gains, C biases"],
-        "RMSNorm(C)": ["example and position (mean square)", "no", "C gains"],
+        "RMSNorm(C)": ["example and position", "no", "C gains"],
         "BatchNorm": ["channel", "yes", "C gains, C biases"],
         "InstanceNorm": ["example and channel", "no", "none by default"],
         "GroupNorm(G, C)": ["example and group of channels", "no", "C gains, C biases"],

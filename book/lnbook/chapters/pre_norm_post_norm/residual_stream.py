@@ -28,7 +28,7 @@ def residual_stream(runs: TransformerRuns) -> diagrams.Diagram:
     return diagrams.residual_stream(
         states,
         Gauge("loss, nats", 2.15, 3.45, {BIGRAM_LABEL: BIGRAM, UNIGRAM_LABEL: UNIGRAM}),
-        title="The residual stream of twelve blocks",
+        title="Only post-norm keeps the scale of the residual stream constant",
         starts="Initialization",
         bars="gradient norm",
         hint="A blue bar is a norm. Each block reads the residual stream and adds to it; its "

@@ -26,7 +26,7 @@ def restore(record: Mapping[str, Any], point: int = -1) -> tuple[Transformer, st
     """
     arrays = record["arrays"]
     if "matrices" not in arrays:
-        raise ValueError("restore: record must be of a run with ablate, this one kept no weights")
+        raise ValueError("restore: record must be of a run with ablate, this one has no weights")
     recorded = {k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()}
     characters = "".join(map(chr, arrays["characters"][point]))
     packed = {name: arrays[name][point] for name in NAMES}

@@ -34,8 +34,8 @@ def state_of(x, **changes):
     ("values", "match"),
     [
         (np.zeros((17, 2)), r"1 to 16 by 1 to 8, got \(17, 2\)"),
-        ([[1.0, 2.0], [3.0]], "values must be numbers in rows of one length"),
-        ([[1.0, np.nan]], "values must hold no NaN and no infinity"),
+        ([[1.0, 2.0], [3.0]], "values must be numbers in rows of equal length"),
+        ([[1.0, np.nan]], "values must not contain NaN or infinity"),
     ],
 )
 def test_a_table_that_cannot_be_shown_is_refused(values, match):

@@ -333,7 +333,7 @@ def test_the_model_of_a_record_is_the_one_that_was_measured(text, made_up, tmp_p
     assert record["arrays"]["norm_deviations"].shape == (3, 5)
 
 
-def test_a_record_without_weights_says_so(text, made_up, tmp_path):
+def test_a_record_without_weights_raises_an_error(text, made_up, tmp_path):
     (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [4], out=tmp_path, device="cpu")
-    with pytest.raises(ValueError, match="record must be of a run with ablate, this one kept no"):
+    with pytest.raises(ValueError, match="record must be of a run with ablate, this one has no"):
         weights.restore(records.read(path))

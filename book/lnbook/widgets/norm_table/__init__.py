@@ -1,18 +1,18 @@
-"""A table of numbers into which a reader types, normalized as they type.
+"""A table of numbers that is normalized as the reader edits it.
 
-:class:`NormTable` is made of ipywidgets in a live notebook (``live.py``), computed by
-:mod:`lnlib.norms`. In the built book it is HTML, of which ``norm_table.js`` makes a form. Typed
-numbers cannot be computed beforehand, so the page has its own arithmetic: one function of 30
-lines, compared with :mod:`lnlib.norms` by the tests. The sentences and the rules for numbers are
-the same in both.
+In a live notebook, :class:`NormTable` consists of ipywidgets (``live.py``), and
+:mod:`lnlib.norms` computes the output. In the built book it is HTML, which ``norm_table.js`` turns
+into a form. Typed numbers cannot be computed in advance, so the page has its own arithmetic: one
+function of 30 lines, which the tests compare with :mod:`lnlib.norms`. The sentences and the rules
+for numbers are the same in both.
 
 ================  ===========================================================================
-``state.py``      what the reader has set: texts, a norm, a cell
-``compute.py``    its numbers
-``sentences.py``  what is said of them, in the words of ``words.py``
-``reading.py``    both together
+``state.py``      the reader's input: texts, a norm, a selected cell
+``compute.py``    the numbers for a state
+``sentences.py``  the sentences about them, from the templates in ``words.py``
+``reading.py``    numbers and sentences together
 ``tables.py``     input and output as HTML
-``texts.py``      pasted tables taken apart, numbers written
+``texts.py``      parsing of pasted tables, formatting of numbers
 ================  ===========================================================================
 """
 
@@ -52,21 +52,21 @@ _ids = itertools.count(1)
 
 
 class NormTable:
-    """A table into which the reader types, and its normalized form beside it.
+    """A table of numbers that the reader can edit, next to its normalized form.
 
     Args:
-        values: What it holds at the start, shape ``(B, F)``, to 16 examples by 8 features.
-        title: Heads the card.
-        running: ``(mean, var)`` kept from training, each of shape ``(F,)``. ``None`` leaves batch
-            norm at inference out of the choice.
-        start: The norm at the start.
-        groups: Of group norm, at the start. If it does not divide the features, the next smaller
-            number that does is taken.
-        columns: A short name for each feature. ``None`` counts them.
-        alt: What it is about, for those who do not see it.
+        values: The initial numbers, shape ``(B, F)``, at most 16 examples by 8 features.
+        title: The title of the card.
+        running: Running ``(mean, var)`` from training, each of shape ``(F,)``. ``None``: batch norm
+            at inference is not offered.
+        start: The norm selected at first.
+        groups: Initial number of groups of group norm, rounded down to a divisor of the number of
+            features.
+        columns: A short name for each feature. ``None``: the features are numbered.
+        alt: A description for readers who do not see the table.
 
     Raises:
-        ValueError: If ``values`` has another shape or holds NaN or infinity, if ``running`` or
+        ValueError: If ``values`` has the wrong shape or contains NaN or infinity, if ``running`` or
             ``columns`` do not fit it, or if there is no such norm.
 
     Example:
@@ -138,18 +138,18 @@ class NormTable:
         )
 
     def feature(self, j: int) -> str:
-        """Name a feature, counted from 0, in a sentence."""
+        """Return the name of a feature, counted from 0, for use in a sentence."""
         return self.columns[j] if j < len(self.columns) else f"feature {j + 1}"
 
     def head(self, j: int) -> str:
-        """Name a feature above its column."""
+        """Return the heading of a feature's column."""
         return self.columns[j] if j < len(self.columns) else f"F{j + 1}"
 
     def read(self, state: State) -> Reading:
-        """Compute a state with :mod:`lnlib.norms` and say what it shows.
+        """Compute a state with :mod:`lnlib.norms` and describe it.
 
         Args:
-            state: What the reader has set.
+            state: The reader's input.
 
         Returns:
             Numbers and sentences.
@@ -157,7 +157,7 @@ class NormTable:
         return read(state, self.feature, self.running)
 
     def to_html(self) -> str:
-        """Return the initial state as HTML tables, and what ``norm_table.js`` needs."""
+        """Return the initial state as HTML tables, with the data that ``norm_table.js`` needs."""
         uid = f"sheet-{next(_ids)}"  # part of saved links
         esc, start = html.escape, self.start
         reading = self.read(start)
@@ -228,11 +228,11 @@ class NormTable:
         )
 
     def widget(self) -> Any:
-        """Build the live widget: fields to type into, choices, tables, sentences."""
+        """Build the live widget: text fields, menus, tables and sentences."""
         return LiveTable(self).box()
 
     def __repr__(self) -> str:
-        """Return the start as aligned text."""
+        """Return the initial state as aligned text."""
         state, (B, F) = self.start, self.start.shape
         reading = self.read(state)
         rms, name = state.norm == "RMS norm", state.norm
@@ -273,10 +273,10 @@ def _floats(name: str, values: Any) -> np.ndarray:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"NormTable: {name} must be numbers in rows of one length; {error}."
+            f"NormTable: {name} must be numbers in rows of equal length; {error}."
         ) from None
     if not np.isfinite(array).all():
-        raise ValueError(f"NormTable: {name} must hold no NaN and no infinity.")
+        raise ValueError(f"NormTable: {name} must not contain NaN or infinity.")
     return array
 
 

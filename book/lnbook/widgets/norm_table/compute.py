@@ -1,4 +1,4 @@
-"""The numbers of one state of a norm table, computed by :mod:`lnlib.norms`."""
+"""Compute the numbers of a norm table's state with :mod:`lnlib.norms`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ class Result:
     """The numbers of a state.
 
     Args:
-        x: NaN where the text is no number; shape ``(B, F)`` as all but the next two.
+        x: The input, NaN where the text is not a number; shape ``(B, F)``, as for all but the next
+            two.
         gain: Shape ``(F,)``.
         bias: Shape ``(F,)``.
         mean: What is subtracted from each cell.
         std: What each cell is divided by.
-        y: The output, NaN where ``note`` says why.
+        y: The output, NaN where ``note`` gives a reason.
         note: ``""``, ``"?"``, ``"0/0"``, ``"too big"`` or ``"too small"``.
     """
 
@@ -36,18 +37,18 @@ class Result:
 
 
 def compute(state: State, running: tuple[np.ndarray, np.ndarray] | None) -> Result:
-    """Compute a state.
+    """Compute the numbers of a state.
 
     Args:
-        state: What the reader has set.
-        running: Averages and variances from training, for batch norm at inference.
+        state: The reader's input.
+        running: Running mean and variance from training, for batch norm at inference.
 
     Returns:
         The numbers.
     """
     x = np.array([[typed(text) for text in row] for row in state.x])
     gain, bias = (np.array([typed(text) for text in row]) for row in (state.gain, state.bias))
-    with np.errstate(all="ignore"):  # what goes wrong is said in words
+    with np.errstate(all="ignore"):  # ``note`` reports what goes wrong
         mean, std, y = _normalize(state, x, gain, bias, running)
     note = _notes(state, x, gain, bias, mean, std, y)
     return Result(x, gain, bias, mean, std, np.where(note == "", y, np.nan), note)
@@ -79,7 +80,7 @@ def _normalize(state, x, gain, bias, running):
 
 
 def _notes(state, x, gain, bias, mean, std, y):
-    """Say where there is no output, and why."""
+    """Return the ``note`` of each cell: why it has no output, or ``""``."""
     name, sets = state.norm, state.sets()
     unknown = np.isin(sets, sets[np.isnan(x)]) | np.isnan(gain)
     if name != "RMS norm":
@@ -98,6 +99,6 @@ def _notes(state, x, gain, bias, mean, std, y):
 
 
 def all_equal(name: str, numbers: np.ndarray) -> bool:
-    """Say whether ``x - mean`` is 0 throughout a normalization set."""
+    """Return whether ``x - mean`` is 0 throughout a normalization set."""
     first = 0.0 if name == "RMS norm" else numbers[0]
     return bool((numbers == first).all())

@@ -1,4 +1,4 @@
-"""The norm table in a live notebook: fields to type into, choices, tables and sentences."""
+"""The norm table in a live notebook: text fields, menus, tables and sentences."""
 
 from __future__ import annotations
 
@@ -43,28 +43,27 @@ STYLE = (
 
 
 def draw(rng: np.random.Generator, B: int, F: int) -> list[list[str]]:
-    """Draw numbers of at most 5 characters; each example has a level and a spread of its own."""
+    """Draw numbers of at most 5 characters; each example has its own level and spread."""
     level, spread = rng.uniform(-10, 40, (B, 1)), rng.uniform(0.5, 8, (B, 1))
     x = np.clip(level + spread * rng.standard_normal((B, F)), -99, 99)
     return [[exact(round(v, 1 if v < -9.9 else 2)) for v in row] for row in x]
 
 
 class LiveTable:
-    """The norm table in a live notebook; every change is computed anew.
+    """The norm table in a live notebook; every change triggers a new computation.
 
     Args:
-        norm_table: The :class:`lnbook.widgets.norm_table.NormTable`: its title, norms, names,
-            start, ``read``.
+        norm_table: The :class:`lnbook.widgets.norm_table.NormTable` to display.
     """
 
     def __init__(self, norm_table: Any) -> None:
         import ipywidgets as widgets
 
         self.norm_table, self.rng = norm_table, np.random.default_rng(1)
-        # A text for each cell that there may be; a field for each that there has been.
+        # A text for each cell that can exist; a field for each cell that has been shown.
         self.texts = {("x", i, j): "" for i in range(EXAMPLES) for j in range(FEATURES)}
         self.fields: dict[tuple, Any] = {}
-        self.changing = 0  # not 0 while many fields change at once
+        self.changing = 0  # positive while many fields change at once
         start = norm_table.start
         self.norm = _dropdown("Norm", norm_table.norms, start.norm)
         self.groups = _dropdown("Groups", [start.groups], start.groups)
@@ -85,7 +84,7 @@ class LiveTable:
             control.observe(lambda _: self.lay_out(), "value")
 
     def box(self) -> Any:
-        """Put all of it one below the other."""
+        """Return a box with all parts, from top to bottom."""
         import ipywidgets as widgets
 
         new, back, use = (
@@ -109,10 +108,10 @@ class LiveTable:
             ]
         )
 
-    # What is set, and what it comes to.
+    # The reader's input and the result.
 
     def state(self) -> State:
-        """Return what the reader has set."""
+        """Return the reader's input."""
         B, F = self.examples.value, self.features.value
         return State(
             x=tuple(tuple(self.texts["x", i, j] for j in range(F)) for i in range(B)),
@@ -125,7 +124,7 @@ class LiveTable:
         )
 
     def update(self) -> None:
-        """Show what the state comes to; an error is said where the tables stand."""
+        """Show the result for the current state, or an error message in place of the tables."""
         if self.changing:
             return
         try:
@@ -136,7 +135,7 @@ class LiveTable:
             self.result.value = f'<p role="status">{html.escape(text)}</p>'
 
     def shown(self, state: State) -> str:
-        """Write tables and sentences."""
+        """Return tables and sentences as HTML."""
         reading, esc = self.norm_table.read(state), html.escape
         norm_name = state.norm.split()[0].lower()
         warning = f"<p>⚠ {esc(reading.warning)}</p>" if reading.warning else ""
@@ -148,10 +147,10 @@ class LiveTable:
             f"<p>{esc(reading.work)}</p></div>"
         )
 
-    # What the reader does.
+    # Actions of the reader.
 
     def typed(self, key: tuple, text: str) -> None:
-        """Take a text that was typed into a field, whose cell is then the chosen one."""
+        """Store the text typed into a field and select its cell."""
         self.texts[key] = text
         if self.changing:
             return
@@ -164,7 +163,7 @@ class LiveTable:
         self.update()
 
     def begin(self) -> None:
-        """Put the start back; what the table may grow into has numbers, too."""
+        """Restore the initial state; the cells that can still be added get numbers, too."""
         self.note.value = ""
         more = _numbered(draw(np.random.default_rng(0), EXAMPLES, FEATURES))
         affine = {(w, 0, j): t for w, t in (("gain", "1"), ("bias", "0")) for j in range(FEATURES)}
@@ -178,7 +177,7 @@ class LiveTable:
         self.put(_numbered(draw(self.rng, *shape)), *shape)
 
     def paste(self) -> None:
-        """Take the table that was pasted, as far as there is room."""
+        """Insert the pasted table, as far as there is room."""
         rows, separator = block(self.pasted.value)
         if not rows:
             self.note.value = MESSAGES["nothing"]
@@ -193,7 +192,7 @@ class LiveTable:
         self.note.value = f'<p role="status">{html.escape(text)}</p>'
 
     def put(self, texts: Mapping[tuple, str], B: int, F: int) -> None:
-        """Change many texts, and the size of the table, at once."""
+        """Change many texts and the size of the table at once."""
         self.changing += 1
         self.texts.update(texts)
         for key, text in texts.items():
@@ -203,10 +202,10 @@ class LiveTable:
         self.changing -= 1
         self.lay_out()
 
-    # The fields.
+    # The text fields.
 
     def lay_out(self) -> None:
-        """Lay the fields out for as many examples and features as there are now."""
+        """Arrange the fields for the current number of examples and features."""
         import ipywidgets as widgets
 
         if self.changing:
@@ -229,7 +228,7 @@ class LiveTable:
         self.update()
 
     def field(self, key: tuple) -> Any:
-        """Return the field of a cell, made when it is first needed."""
+        """Return the field of a cell, creating it when it is first needed."""
         import ipywidgets as widgets
 
         if key not in self.fields:

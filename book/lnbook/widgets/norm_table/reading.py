@@ -14,12 +14,12 @@ from lnbook.widgets.norm_table.state import State
 
 @dataclass(frozen=True)
 class Reading(Result):
-    """The numbers of a state, and what is said of them.
+    """The numbers of a state and the sentences about them.
 
     Args:
-        text: The sentence about the chosen cell.
-        work: The formula with its numbers, or nothing.
-        warning: Sentences, or nothing.
+        text: The sentence about the selected cell.
+        work: The formula with its numbers, or "".
+        warning: Warnings, or "".
     """
 
     text: str
@@ -32,12 +32,12 @@ def read(
     feature: Callable[[int], str],
     running: tuple[np.ndarray, np.ndarray] | None,
 ) -> Reading:
-    """Compute a state and say what it shows.
+    """Compute a state and describe it.
 
     Args:
-        state: What the reader has set.
-        feature: Names a feature, counted from 0.
-        running: Averages and variances from training, for batch norm at inference.
+        state: The reader's input.
+        feature: Returns the name of a feature, counted from 0.
+        running: Running mean and variance from training, for batch norm at inference.
 
     Returns:
         Numbers and sentences.

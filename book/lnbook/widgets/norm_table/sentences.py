@@ -1,4 +1,4 @@
-"""The sentences on one state: the normalization set of a cell, its output, and errors."""
+"""Sentences about a state: the normalization set of a cell, its output, and warnings."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from lnbook.widgets.norm_table.words import MESSAGES, counted, upper
 
 
 class Sentences:
-    """The sentences of one state.
+    """The sentences about a state.
 
     Args:
-        state: What the reader has set.
-        result: What it comes to.
-        feature: Names a feature, counted from 0.
-        known: Of how many features there are running averages.
+        state: The reader's input.
+        result: The numbers computed from it.
+        feature: Returns the name of a feature, counted from 0.
+        known: The number of features that have running statistics.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Sentences:
         self.sets = state.sets()
 
     def shares(self) -> str:
-        """Say what the chosen cell shares, and with whom."""
+        """Describe what the selected cell shares, and with which others."""
         state, r, (i, j), name = self.state, self.result, self.state.cell, self.state.norm
         size = int((self.sets == self.sets[i, j]).sum())
         means = {TEST_TIME: state.shape[1], "none": 0}.get(name, int(self.sets.max()) + 1)
@@ -51,7 +51,7 @@ class Sentences:
         )
 
     def work(self) -> str:
-        """Work the output of the chosen cell out; nothing, if a number is missing."""
+        """Return the formula for the output of the selected cell, or "" if a number is missing."""
         r, (i, j) = self.result, self.state.cell
         if r.note[i, j] == "?":
             return ""
@@ -67,14 +67,14 @@ class Sentences:
         )
 
     def warning(self) -> str:
-        """Say what went wrong, and what is so by construction."""
+        """Return all warnings about the state."""
         notes = [
             MESSAGES["degenerate"][k] for k in ("too big", "too small") if k in self.result.note
         ]
         return " ".join([*self._bad(), *self._few(), *self._equal(), *notes, *self._no_running()])
 
     def _bad(self) -> list[str]:
-        """Name the first cell that holds no number, and count the others."""
+        """Report the first cell that does not contain a number, and count the others."""
         state = self.state
         cells = [
             (text, MESSAGES["cell"]["x"].format(i=i + 1, feature=self.feature(j)))
@@ -104,7 +104,7 @@ class Sentences:
         return [*texts, MESSAGES["bad"]["then"]]
 
     def _few(self) -> list[str]:
-        """Say what one number, or two, are normalized to."""
+        """Explain the output if only one or two numbers are normalized together."""
         size, few = int((self.sets == 0).sum()), MESSAGES["few"].get(self.state.norm)
         if few and size == 1:
             key = "one" if self.state.eps else "one, eps 0"
@@ -116,7 +116,7 @@ class Sentences:
         return []
 
     def _equal(self) -> list[str]:
-        """Name the first normalization set of equal numbers, and count the others."""
+        """Report the first normalization set of equal numbers, and count the others."""
         name, eps = self.state.norm, self.state.eps
         size, rms = int((self.sets == 0).sum()), name == "RMS norm"
         if name not in MESSAGES["few"] or (eps if rms else size == 1):
@@ -134,7 +134,7 @@ class Sentences:
         return [MESSAGES["degenerate"][key].format(set=named)]
 
     def _no_running(self) -> list[str]:
-        """Say which features have no running averages."""
+        """List the features that have no running statistics."""
         missing = self.state.shape[1] - self.known
         if self.state.norm != TEST_TIME or missing <= 0:
             return []

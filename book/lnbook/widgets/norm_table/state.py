@@ -8,7 +8,7 @@ import numpy as np
 
 from lnbook.widgets import number_parsing
 
-EXAMPLES, FEATURES = 16, 8  # the most of each
+EXAMPLES, FEATURES = 16, 8  # maximum number of each
 NORMS = (
     "layer norm",
     "batch norm",
@@ -24,16 +24,16 @@ EPS = {"0": 0.0, "1e-5": 1e-5, "1e-3": 1e-3, "1e-1": 1e-1}
 
 @dataclass(frozen=True)
 class State:
-    """What the reader has set.
+    """The reader's input.
 
     Args:
         x: Rows of texts as typed.
         gain: A text for each feature.
         bias: A text for each feature.
         norm: One of ``NORMS``.
-        groups: A divisor of the number of features.
+        groups: The number of groups, a divisor of the number of features.
         eps: In squared units of ``x``.
-        cell: The chosen cell, counted from 0.
+        cell: Row and column of the selected cell, counted from 0.
     """
 
     x: tuple[tuple[str, ...], ...]
@@ -46,11 +46,11 @@ class State:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Examples and features."""
+        """The number of examples and of features."""
         return len(self.x), len(self.x[0])
 
     def sets(self) -> np.ndarray:
-        """Number, for each cell, its normalization set: the cells that share its statistics.
+        """Return, for each cell, the index of its normalization set (cells with shared statistics).
 
         >>> row = ("1", "2", "3", "4")
         >>> State((row, row), row, row, "group norm", 2, 1e-5, (0, 0)).sets()
@@ -67,12 +67,12 @@ class State:
         return i * self.shape[1] + j
 
     def group(self, j: int) -> int:
-        """Return which group a feature is in, counted from 0."""
+        """Return the group of a feature; both are counted from 0."""
         return j // (self.shape[1] // self.groups)
 
 
 def typed(text: str) -> float:
-    """Read a cell; NaN if it holds no number, or one that may be two.
+    """Parse the text of a cell; return NaN if it is not a number or is ambiguous.
 
     >>> [typed(text) for text in ("1,5", "−2", "1 155", "1/4", "1,155", "1e999", "two")]
     [1.5, -2.0, 1155.0, 0.25, nan, nan, nan]
@@ -82,5 +82,5 @@ def typed(text: str) -> float:
 
 
 def divisor(groups: int, features: int) -> int:
-    """Return the largest number of groups, at most so many, that divides the features."""
+    """Return the largest divisor of ``features`` that is at most ``groups``."""
     return max(g for g in range(1, min(groups, features) + 1) if features % g == 0)

@@ -1,4 +1,4 @@
-"""The input and output tables as static HTML; ``norm_table.js`` draws the same."""
+"""The input and output tables as static HTML, as ``norm_table.js`` draws them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from lnbook.widgets.norm_table.texts import figure, shown, width
 
 
 class Tables:
-    """Input and output of one state.
+    """The input and output tables of a state.
 
     Args:
-        state: What the reader has set.
-        reading: What it comes to.
-        head: Names a feature, counted from 0, above its column.
+        state: The reader's input.
+        reading: The numbers and sentences for it.
+        head: Returns the column heading of a feature, counted from 0.
     """
 
     def __init__(self, state: State, reading: Reading, head: Callable[[int], str]) -> None:
         self.state, self.reading = state, reading
         sets, F = state.sets(), state.shape[1]
-        self.mine = sets == sets[state.cell]  # the normalization set of the chosen cell
+        self.mine = sets == sets[state.cell]  # the normalization set of the selected cell
         self.peak = max([2.0, *np.abs(reading.y[np.isfinite(reading.y)])])
         self.wide = min(12, max(4.5, *(width(text) for row in state.x for text in row)))
         self.heads = "".join(f'<th scope="col">{html.escape(head(j))}</th>' for j in range(F))
         self.rms = state.norm == "RMS norm"
-        # Statistics stand beside a row, or (on a phone, or in groups) so many to a line below it.
+        # Statistics are shown next to a row or, on a phone or in groups, in lines below it.
         self.aside = state.norm in ("layer norm", "RMS norm")
         groups = {"group norm": state.groups, "instance norm": F}
         self.below = groups.get(state.norm, int(self.aside))
@@ -39,7 +39,7 @@ class Tables:
         self.signs = f'<span class="norm-table-sign" aria-hidden="true">{sign}</span>{self.hidden}'
 
     def html(self) -> str:
-        """Write both."""
+        """Return both tables."""
         side = f'<th scope="col">{self.hidden}</th>' * self.aside
         return self._table("x", "Input x", side, *self._input()) + self._table(
             "y", "Output y", "", *self._output()
@@ -55,7 +55,7 @@ class Tables:
         )
 
     def _input(self) -> tuple[list[str], list[str]]:
-        """Return the rows of the numbers with their statistics, and those below all."""
+        """Return the rows of numbers with their statistics, and the rows below all of them."""
         F = self.state.shape[1]
         body, foot = [], []
         for i, texts in enumerate(self.state.x):
@@ -74,7 +74,7 @@ class Tables:
         return body, foot
 
     def _output(self) -> tuple[list[str], list[str]]:
-        """Return the rows of the outputs, and those of gain and bias."""
+        """Return the rows of outputs, and the rows of gain and bias."""
         B, F = self.state.shape
         kind = f'class="norm-table-gap{self._kind()}" aria-hidden="true"'
         gap = f'<tr {kind}><td colspan="{F + 1}"></td></tr>'
@@ -89,12 +89,12 @@ class Tables:
         ]
 
     def _kind(self) -> str:
-        """Say, as classes, how the statistics of a row stand below it."""
+        """Return CSS classes for how the statistics of a row are arranged below it."""
         wide = self.below and self.state.shape[1] // self.below > 2
         return " norm-table-wide" * bool(wide) + " norm-table-narrow" * self.aside
 
     def _cell_classes(self, i: int, j: int, more: str = "") -> str:
-        """Say, as classes, on which sides of a cell its normalization set ends."""
+        """Return CSS classes for the sides of a cell on which its normalization set ends."""
         B, F = self.state.shape
         names = [more]
         if self.mine[i, j]:
@@ -108,7 +108,7 @@ class Tables:
         return " ".join(filter(None, names))
 
     def _margin(self, i: int, j: int, span: int = 0) -> str:
-        """Write statistics: beside a row (0), or below so many columns."""
+        """Format statistics: next to a row (``span`` is 0), or below ``span`` columns."""
         css_class = "" if span else " norm-table-aside"
         here = " mine" * bool(self.mine[i, j])
         std = figure(self.reading.std[i, j], 3 if span == 1 else 4)  # a narrow column has no room
@@ -124,7 +124,7 @@ class Tables:
         return f'<td class="norm-table-margin{css_class}{here}" colspan="{span or 1}">{inner}</td>'
 
     def _result(self, i: int, j: int) -> str:
-        """Write one output: its number, or why there is none."""
+        """Format one output: its number, or why there is none."""
         note, y = self.reading.note[i, j], self.reading.y[i, j]
         if note:
             return f'<td class="{self._cell_classes(i, j, "note")}">{note}</td>'
@@ -135,6 +135,6 @@ class Tables:
 
 
 def row(head: str, cells: Iterable[str], kind: str = "") -> str:
-    """Write a row."""
+    """Return a table row."""
     kind = f' class="{kind}"' if kind else ""
     return f'<tr{kind}><th scope="row">{head}</th>{"".join(cells)}</tr>'

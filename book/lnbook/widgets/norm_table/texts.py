@@ -9,10 +9,10 @@ import numpy as np
 
 
 def block(text: str) -> tuple[list[list[str]], str]:
-    r"""Take a pasted table apart: rows of words, and what stood between them.
+    r"""Split a pasted table into rows of words, and name the separator.
 
-    Brackets mark the rows of a NumPy print, which may run over several lines. A comma is a
-    decimal comma next to tabs or semicolons, and next to spaces alone.
+    Brackets mark the rows of a printed NumPy array, which may continue over several lines. A comma
+    is a decimal comma if there are also tabs or semicolons, or only spaces.
 
     >>> block("[[ 2.47 -2.92]\n [10.4  10.66]]")
     ([['2.47', '-2.92'], ['10.4', '10.66']], 'spaces')
@@ -42,19 +42,19 @@ def block(text: str) -> tuple[list[list[str]], str]:
 
 
 def fixed(v: float, digits: int) -> str:
-    """Write with so many places, ties away from zero as in JavaScript, and a true minus."""
+    """Format with a fixed number of decimals, ties away from zero as in JavaScript, and a "−"."""
     size = f"{Decimal(abs(v)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
     return f"−{size}" if v < 0 and size.strip("0.") else size
 
 
 def power(v: float, digits: int) -> str:
-    """Write with a power of ten, so many digits before the e."""
+    """Format in scientific notation, with ``digits`` digits before the "e"."""
     rounded = Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal_from_float(v)
     return f"{rounded:.{digits - 1}e}".replace("e+", "e").replace("-", "−")
 
 
 def shown(v: float) -> str:
-    """Write a number of a column, so that points stand below points.
+    """Format a number for a column, so that decimal points are aligned.
 
     >>> [shown(v) for v in (-1.0625, 0.0, 42.42, 123456.0)]
     ['−1.063', '0.000', '42.42', '1.23e5']
@@ -66,7 +66,7 @@ def shown(v: float) -> str:
 
 
 def figure(v: float, digits: int = 4) -> str:
-    """Write a number of a sentence, with so many digits.
+    """Format a number for a sentence, with ``digits`` significant digits.
 
     >>> [figure(v) for v in (16.3067, -0.00316228, 24.0, 0.0, float("nan"))]
     ['16.31', '−0.003162', '24', '0', '?']
@@ -84,23 +84,23 @@ def figure(v: float, digits: int = 4) -> str:
 
 
 def exact(v: float) -> str:
-    """Write a number as it stands in a cell: all its digits, none to spare."""
+    """Format a number for a cell: all its digits, without trailing zeros."""
     return repr(float(v)).removesuffix(".0")
 
 
 def signed(v: float) -> str:
-    """Write a number of a formula, in brackets if it is negative."""
+    """Format a number for a formula, in parentheses if it is negative."""
     text = figure(v, 6)
     return f"({text})" if v < 0 else text
 
 
 def width(text: str) -> float:
-    """Estimate how wide a text is, in digits."""
+    """Estimate the width of a text, in digits."""
     return len(text) - 0.4 * len(re.findall("[^0-9e]", text))
 
 
 def aligned(*tables: list[list[str]]) -> list[str]:
-    """Set columns, the first to the left and the others to the right."""
+    """Align columns: the first to the left, the others to the right."""
     first = max(len(row[0]) for table in tables for row in table)
     lines = []
     for table in tables:

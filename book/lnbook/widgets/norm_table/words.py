@@ -107,10 +107,10 @@ MESSAGES = {
 
 
 def upper(text: str) -> str:
-    """Begin with a capital letter, and leave the rest."""
+    """Capitalize the first letter only."""
     return text[:1].upper() + text[1:]
 
 
 def counted(forms: Sequence[str], n: int, **values: Any) -> str:
-    """Fill in the form for one, or that for several."""
+    """Fill in the singular or the plural form."""
     return forms[n != 1].format(n=n, **values)

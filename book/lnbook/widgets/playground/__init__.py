@@ -1,16 +1,16 @@
-"""Two networks that train side by side in the page, different in one setting.
+"""Two networks that train side by side in the page and differ in one setting.
 
-The network, its gradient and its optimizers are JavaScript (``engine.js``), because a page has
-nothing else to compute with; a test holds them to PyTorch. The same files serve the built book and
-a live notebook, where :class:`Playground` is a widget without a Python half.
+The network, its gradient and its optimizers are written in JavaScript (``engine.js``), because a
+page cannot run Python; a test compares them with PyTorch. The built book and a live notebook use
+the same files. :class:`Playground` is a widget without a Python part.
 
 ================  ==============================================================================
 ``engine.js``     the networks, the optimizers and the data
-``worker.js``     trains both, away from the page, and tells what is to be drawn
-``pictures.js``   draws it
-``program.js``    writes the PyTorch program that does the same
+``worker.js``     trains both in a web worker and returns what is to be drawn
+``pictures.js``   draws the figures
+``program.js``    writes the equivalent PyTorch program
 ``challenges.js`` what the reader is asked to predict
-``playground.js`` the controls, the address, and what holds all of it together
+``playground.js`` the controls, the address, and the main program
 ================  ==============================================================================
 """
 
@@ -29,18 +29,18 @@ __all__ = ["WEB", "Playground", "digits"]
 
 
 class Playground:
-    """A pair of deep networks that trains in the page.
+    """Two deep networks that train in the page.
 
-    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
-    bring to life; with a kernel it is a widget that runs them.
+    Make it the last line of a cell. It is HTML, filled by the scripts of this folder, in the built
+    book, and a widget in a live notebook.
 
     Args:
-        small: Whether to show the pictures and the choice of two norms alone.
-        **settings: Where to start, such as ``depth=12`` or ``a="batch"``; the names and values are
+        small: Whether to show only the figures and the choice of two norms.
+        **settings: Initial settings, such as ``depth=12`` or ``a="batch"``. Names and values are
             those of ``SETTINGS`` in ``playground.js``.
 
     Raises:
-        TypeError: If a value is neither a number nor a text.
+        TypeError: If a value is neither a number nor a string.
 
     Example:
         >>> Playground(small=True, depth=12)
@@ -57,7 +57,7 @@ class Playground:
         self.small, self.settings = small, settings
 
     def to_html(self) -> str:
-        """Return one ``<div>``; ``playground.js`` fills it."""
+        """Return a ``<div>``, which ``playground.js`` fills."""
         return WEB.html(
             "Two networks that train",
             "Here two networks train side by side in the page. This requires JavaScript, but "
@@ -66,7 +66,7 @@ class Playground:
         )
 
     def widget(self) -> Any:
-        """Return the widget of a live notebook."""
+        """Return the widget for a live notebook."""
         start = (
             "lnPlayground(root,"
             " { ...data.options, live: true, digits: () => Promise.resolve(data.digits) })"
@@ -83,11 +83,11 @@ class Playground:
 
 @functools.cache
 def digits() -> dict[str, str]:
-    """Export scikit-learn's digits for the page, in the order of ``default_rng(0)``.
+    """Export scikit-learn's digits for the page, shuffled with ``default_rng(0)``.
 
     Returns:
-        ``pixels``: A to P stand for 1 to 16, a small letter for a run of 1 to 26 zeros; 64 pixels
-        an example, row by row. ``labels``: one character an example.
+        ``pixels``: Per example 64 pixels, row by row: A to P for 1 to 16, and a lowercase letter
+            for a run of 1 to 26 zeros. ``labels``: one character per example.
     """
     import numpy as np
     from sklearn.datasets import load_digits

@@ -1,9 +1,10 @@
-"""Check yourself: questions that answer back, in a notebook and in the built book.
+"""Quizzes that check the reader's answers, in a notebook and in the built book.
 
-A chapter hands over :class:`Quiz` with :func:`choose`, :func:`number` and :func:`order`. Each wrong
-answer has an explanation of its own, so that it can name the misconception behind it. With a kernel
-the quiz is a widget; under ``LNLIB_STATIC=1`` it is HTML that reads as text and that
-``quiz.js`` makes into forms; as text it is the questions, then the answers.
+A chapter displays a :class:`Quiz`, made of questions by :func:`choose`, :func:`number` and
+:func:`order`. Each wrong answer has its own explanation, which can name the misconception behind
+it. With a kernel, the quiz is a widget. In the built book (``LNLIB_STATIC=1``) it is HTML that can
+be read without JavaScript, and ``quiz.js`` turns it into forms. As plain text, it is the questions
+followed by the answers.
 """
 
 from __future__ import annotations
@@ -26,18 +27,19 @@ WEB = WidgetFiles(Path(__file__).parent, ("../number_parsing.js", "expressions.j
 
 
 class Quiz:
-    """Questions a reader can answer, the same in a notebook and in the built book.
+    """A list of questions, the same in a notebook and in the built book.
 
-    Make it the last line of a cell tagged ``hide-input``. Answers are judged where they are given,
-    as often as the reader likes; the built book keeps them in the reader's browser, nowhere else.
+    Make it the last line of a cell tagged ``hide-input``. A reader can answer as often as they
+    like. The answers are checked locally, and the built book stores them only in the reader's
+    browser.
 
     Args:
         *questions: Made by :func:`choose`, :func:`number` and :func:`order`.
-        title: Heads the card. ``None``: the heading of the section does.
+        title: The title of the card. ``None``: the heading of the section serves as the title.
 
     Raises:
-        ValueError: If there are no questions, or two with the same text.
-        TypeError: If something else is given.
+        ValueError: If there are no questions, or two have the same text.
+        TypeError: If an argument is not a question.
 
     Example:
         >>> Quiz(choose("Is 2 even?", {"Yes": "Twice 1.", "No": "It is."}, answer="Yes"))
@@ -65,11 +67,11 @@ class Quiz:
         texts = [question.text for question in questions]
         twice = {text for text in texts if texts.count(text) > 1}
         if twice:
-            raise ValueError(f"Quiz: questions must differ, got twice: {sorted(twice)}.")
+            raise ValueError(f"Quiz: questions must differ, got {sorted(twice)} more than once.")
         self.questions, self.title = questions, title
 
     def to_html(self) -> str:
-        """Write the quiz as HTML that is complete as it stands; ``quiz.js`` makes forms of it."""
+        """Return HTML that is complete without JavaScript; ``quiz.js`` turns it into forms."""
         title = self.title or "Check yourself"
         return (
             f'<div class="ln-quiz" role="group" aria-label="{html.escape(title)}">'
@@ -80,10 +82,10 @@ class Quiz:
         )
 
     def widget(self) -> Any:
-        """Build the live widget: for each question its controls, a button, the explanation."""
+        """Build the live widget: for each question its controls, a button and the explanation."""
         import ipywidgets as widgets
 
-        first: dict[int, bool] = {}  # of the questions answered: whether on the first try
+        first: dict[int, bool] = {}  # for each answered question, whether the first try was right
         score = widgets.HTML()
 
         def question(i, item):
@@ -114,7 +116,7 @@ class Quiz:
         return card
 
     def __repr__(self) -> str:
-        """Return the questions, then the answers."""
+        """Return the questions, then the answers, as text."""
         count = len(self.questions)
         lines = [f"{self.title or 'Check yourself'} ({count} question{'s' * (count > 1)})", ""]
         for i, question in enumerate(self.questions, 1):
@@ -129,7 +131,7 @@ class Quiz:
 
 
 def question_html(question: Choose | Number | Order) -> str:
-    """Write a question; ``data-key`` is what a stored answer belongs to."""
+    """Return the HTML of a question; ``data-key`` identifies its stored answer."""
     data = ""
     if isinstance(question, Number):
         data = f' data-answer="{question.answer!r}" data-atol="{question.atol!r}"'
@@ -142,7 +144,7 @@ def question_html(question: Choose | Number | Order) -> str:
 
 
 def feedback(right: bool | None, why: str) -> str:
-    """Write what the live widget says; ``None`` is no verdict."""
+    """Return the explanation as HTML for the live widget; for ``None``, without a verdict."""
     verdict = {True: f"<b>{RIGHT}</b> ", False: f"<b>{NOT_YET}</b> ", None: ""}[right]
     color = {True: "holds", False: "fails", None: "gray"}[right]
     return (
@@ -152,5 +154,5 @@ def feedback(right: bool | None, why: str) -> str:
 
 
 def scored(first: Mapping[int, bool], count: int) -> str:
-    """Say how far the reader is."""
+    """Return a sentence on how many questions were answered, and how many right at first."""
     return f"{len(first)} of {count} answered, {sum(first.values())} right on the first try."

@@ -1,7 +1,8 @@
-"""The field below an exercise of the built book, which checks a number or an expression.
+"""The input field below an exercise of the built book, for a number or an expression.
 
-What is right, and what is said of each known mistake, comes from the exercise
-(:mod:`lnbook.exercises`). ``quiz.js`` makes a form of it and judges as the exercise does.
+The right answer and the explanation of each known mistake come from the exercise
+(:mod:`lnbook.exercises`). ``quiz.js`` turns them into a form and checks answers as the exercise
+does.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from lnbook.exercises import Exercise, Function, Value
 from lnbook.widgets.quiz.questions import digest
 from lnbook.widgets.quiz.texts import markup
 
-SEEDS = range(4)  # an expression is compared at the cases of several draws
+SEEDS = range(4)  # an expression is compared on the cases of several seeds
 
 
 def answer_field(name: str, exercise: Exercise, starter: str) -> str:
-    """Return the HTML of the field of an exercise.
+    """Return the HTML of the input field of an exercise.
 
     Args:
-        name: The exercise.
-        exercise: What it checks.
-        starter: The code that readers complete in a live notebook; the field is labeled with
-            what it asks for.
+        name: The name of the exercise.
+        exercise: The exercise, which checks the answer.
+        starter: The code that readers complete in a live notebook. The label of the field is taken
+            from it.
 
     Returns:
-        An element that ``quiz.js`` fills, or "" if the answer is neither numbers nor an
-        expression. Its data is encoded, so that the answer cannot be read in passing.
+        An element that ``quiz.js`` fills, or "" if the answer is neither numeric nor an expression.
+        Its data is encoded, so that a reader does not see the answer by accident.
     """
     data = check_data(exercise)
     if data is None:
@@ -51,7 +52,7 @@ def answer_field(name: str, exercise: Exercise, starter: str) -> str:
 
 
 def check_data(exercise: Exercise) -> dict[str, Any] | None:
-    """Return what decides on an answer, as JSON takes it; ``None`` if a page cannot check it.
+    """Return the data for checking an answer, for JSON; ``None`` if a page cannot check it.
 
     ``answer`` has a number for each part of the answer, or for each of the ``cases`` in which an
     expression is evaluated. An answer may be off by ``atol + rtol * |answer|``.
@@ -130,7 +131,7 @@ def _short(tolerance: float) -> str:
 
 
 def _answer_label(starter: str) -> str:
-    """Return what a starter asks for: "factor", "[batch, layer]" or "rate(n, size)"."""
+    """Return what the starter asks for, such as "factor", "[batch, layer]" or "rate(n, size)"."""
     *body, check = ast.parse(starter).body
     answer = ast.unparse(check.value.args[1])
     for part in body:

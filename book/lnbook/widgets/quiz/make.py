@@ -1,4 +1,4 @@
-"""What a chapter calls: :func:`choose`, :func:`number`, :func:`order`; each checks what it gets."""
+"""The functions that create questions: :func:`choose`, :func:`number` and :func:`order`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lnbook.widgets.quiz.questions import Choose, Number, Order, near
 
 
 def choose(text: str, options: Mapping[str, str], *, answer: str) -> Choose:
-    """Ask for one of several options.
+    """Create a multiple-choice question.
 
     Args:
-        text: The question. Here and in every explanation, `` `code` `` and ``*emphasis*`` are
-            marked up, and nothing else.
-        options: From each option to the explanation that is shown for it: why it is right, or
-            which misconception it comes from. A leading "Yes." or "No:" is dropped, for the
-            verdict stands before it.
+        text: The question. In it and in the explanations, `` `code` `` and ``*emphasis*`` are the
+            only markup.
+        options: Maps each option to the explanation that is shown for it: why it is right, or which
+            misconception is behind it. A leading "Yes." or "No:" is removed, because the verdict
+            precedes it.
         answer: The right option.
 
     Returns:
@@ -60,16 +60,16 @@ def number(
     misconceptions: Mapping[float, str] | None = None,
     unit: str = "",
 ) -> Number:
-    """Ask for a number.
+    """Create a question for a number.
 
     Args:
         text: The question.
-        answer: The number.
-        why: Explains it.
+        answer: The right answer.
+        why: Explains the answer.
         hint: A hint for any answer that is neither right nor in ``misconceptions``.
-        atol: Absolute tolerance, of the answer and of each wrong one.
-        misconceptions: From a wrong number to the misconception it comes from.
-        unit: Said beside the answer; the reader may leave it out.
+        atol: Absolute tolerance of the right answer and of each wrong one.
+        misconceptions: Maps a wrong number to the explanation of the misconception behind it.
+        unit: The unit, shown next to the field; the reader may omit it.
 
     Returns:
         The question, for :class:`Quiz`.
@@ -113,15 +113,15 @@ def order(
     hint: str,
     misconceptions: Mapping[Sequence[str], str] | None = None,
 ) -> Order:
-    """Ask for things to be put in order.
+    """Create a question in which items have to be put in order.
 
     Args:
-        text: The question; it says which end is first.
-        items: In the right order. The reader gets them mixed, the same way at every build.
+        text: The question, which says which end is first.
+        items: The items in the right order. They are shown shuffled, the same way in every build.
         why: Explains the order.
         hint: A hint for any order that is neither right nor in ``misconceptions``.
-        misconceptions: From a tuple of all items in a wrong order to the misconception it comes
-            from.
+        misconceptions: Maps a tuple of all items in a wrong order to the explanation of the
+            misconception behind it.
 
     Returns:
         The question, for :class:`Quiz`.
@@ -157,21 +157,21 @@ def order(
 
 
 def filled(owner: str, what: str, text: Any) -> str:
-    """Return a text that says something."""
+    """Return ``text`` if it is a string that is not empty; raise a ``ValueError`` otherwise."""
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"{owner}: {what} must be a text that is not empty, got {text!r}.")
+        raise ValueError(f"{owner}: {what} must be a nonempty string, got {text!r}.")
     return text
 
 
 def explanation(owner: str, what: str, text: Any) -> str:
-    """Return an explanation without a verdict at its start."""
+    """Return an explanation without a verdict at its beginning."""
     text = filled(owner, what, text).strip()
     rest = re.sub(r"^(yes|no|right|correct|wrong|not yet)[.:!]\s+", "", text, flags=re.I)
     return rest[0].upper() + rest[1:] if rest != text and re.match("[a-z]{2}", rest) else rest
 
 
 def finite(name: str, text: str, value: Any) -> float:
-    """Return a float that is a number."""
+    """Convert to a float; raise a ``ValueError`` if it is not finite."""
     try:
         value = float(value)
     except (TypeError, ValueError):

@@ -13,10 +13,10 @@ NAMESPACE = {"Quiz": Quiz, "choose": choose, "number": number, "order": order, "
 
 
 def read_questions(notebook: Path) -> tuple[Choose | Number | Order, ...]:
-    """Return the questions of all quizzes in a notebook, in their order.
+    """Return the questions of all quizzes in a notebook, in order.
 
     Args:
-        notebook: The file of a chapter. Its code cells that begin with ``Quiz(`` are evaluated.
+        notebook: The path of the notebook. Its code cells that begin with ``Quiz(`` are evaluated.
     """
     cells = json.loads(notebook.read_text("utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]

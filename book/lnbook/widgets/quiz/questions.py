@@ -1,4 +1,4 @@
-"""The three kinds of questions: what is right, how each is written, asked and judged."""
+"""The three kinds of questions: how each is displayed and checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ARROW = " → "
 
 @dataclass(frozen=True)
 class Choose:
-    """A question with options; :func:`choose` makes it.
+    """A multiple-choice question, made by :func:`choose`.
 
     Args:
         text: The question.
@@ -33,15 +33,15 @@ class Choose:
 
     @property
     def identity(self) -> tuple:
-        """What a stored answer belongs to: all but the explanations."""
+        """What identifies a stored answer: everything except the explanations."""
         return self.text, [option for option, _ in self.options], self.answer
 
     def judge(self, answer: int | None) -> tuple[bool, str] | None:
-        """Say whether the option of this index is right, and why; ``None`` if none is chosen."""
+        """Return whether the option at this index is right, and why; ``None`` if none is chosen."""
         return None if answer is None else (answer == self.answer, self.options[answer][1])
 
     def html(self) -> str:
-        """Write options that open."""
+        """Return the options as HTML that unfolds."""
         return "".join(
             f'<details class="ln-answer"><summary>{markup(option)}</summary><p>'
             f"<b>{RIGHT if i == self.answer else NOT_YET}</b>"
@@ -50,11 +50,11 @@ class Choose:
         )
 
     def choices(self) -> list[str]:
-        """Say in lines what can be answered."""
+        """Return the possible answers as lines of text."""
         return [f"{chr(97 + i)}. {option}" for i, (option, _) in enumerate(self.options)]
 
     def answered(self) -> list[str]:
-        """Say in lines what is right, then what is not."""
+        """Return lines that explain the right answer, then the wrong ones."""
         lines = [f"{a}: {why}" for a, (_, why) in zip(self.choices(), self.options, strict=True)]
         right = lines.pop(self.answer)
         return [right, *(f"Not {line}" for line in lines)]
@@ -73,16 +73,16 @@ class Choose:
 
 @dataclass(frozen=True)
 class Number:
-    """A question for a number; :func:`number` makes it.
+    """A question for a number, made by :func:`number`.
 
     Args:
         text: The question.
         answer: The number.
         atol: Absolute tolerance.
         why: Explains the right answer.
-        misconceptions: Pairs of a wrong answer and its explanation.
+        misconceptions: Pairs of a wrong number and its explanation.
         hint: A hint for any other answer.
-        unit: Said beside the answer.
+        unit: The unit, shown next to the answer.
     """
 
     text: str
@@ -97,11 +97,11 @@ class Number:
 
     @property
     def identity(self) -> tuple:
-        """What a stored answer belongs to: all but the explanations."""
+        """What identifies a stored answer: everything except the explanations."""
         return self.text, self.answer, self.atol, self.unit
 
     def judge(self, answer: str) -> tuple[bool, str] | None:
-        """Say whether this text is the right number, and why; ``None`` if it is no number."""
+        """Return whether a text is the right number, and why; ``None`` if it is not a number."""
         result = number_parsing.readings(answer, self.unit)
         if not result:
             return None
@@ -116,7 +116,7 @@ class Number:
         return False, min(known, key=lambda pair: pair[0])[1] if known else self.hint
 
     def html(self) -> str:
-        """Write the answer, which opens."""
+        """Return the answer as HTML that unfolds."""
         wrong = "".join(
             f"<p><b>{format_number(value)}?</b>"
             f' <span data-value="{value!r}">{markup(why)}</span></p>'
@@ -132,17 +132,17 @@ class Number:
 
     @property
     def correct(self) -> str:
-        """The answer as a text."""
+        """The right answer as text."""
         unit = f" {self.unit}" if self.unit else ""
         give = f" (give or take {format_number(self.atol)})" if self.atol else ""
         return format_number(self.answer) + unit + give
 
     def choices(self) -> list[str]:
-        """Say in lines what can be answered."""
+        """Return the possible answers as lines of text."""
         return [f"(a number, in {self.unit})" if self.unit else "(a number)"]
 
     def answered(self) -> list[str]:
-        """Say in lines what is right, then what is not."""
+        """Return lines that explain the right answer, then the wrong ones."""
         wrong = [f"Not {format_number(value)}: {why}" for value, why in self.misconceptions]
         return [f"{self.correct}. {self.why}", *wrong, f"Another number: {self.hint}"]
 
@@ -161,12 +161,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Order:
-    """Things to be put in order; :func:`order` makes it.
+    """A question in which items have to be put in order, made by :func:`order`.
 
     Args:
         text: The question.
-        items: In the right order.
-        why: Explains it.
+        items: The items in the right order.
+        why: Explains the order.
         misconceptions: Pairs of a wrong order, as indices into ``items``, and its explanation.
         hint: A hint for any other order.
     """
@@ -181,12 +181,12 @@ class Order:
 
     @property
     def identity(self) -> tuple:
-        """What a stored answer belongs to: all but the explanations."""
+        """What identifies a stored answer: everything except the explanations."""
         return self.text, self.items
 
     @property
     def start(self) -> tuple[int, ...]:
-        """The order at the start, the same at every build: no item has its right place."""
+        """The initial order, the same in every build: no item is at its right place."""
         right = range(len(self.items))
         for salt in itertools.count():
             mixed = sorted(right, key=lambda i: digest(salt, self.text, self.items[i]))
@@ -194,13 +194,13 @@ class Order:
                 return tuple(mixed)
 
     def judge(self, answer: Sequence[int]) -> tuple[bool, str] | None:
-        """Say whether this order of indices is right, and why."""
+        """Return whether this order of indices is right, and why."""
         if tuple(answer) == tuple(range(len(self.items))):
             return True, self.why
         return False, dict(self.misconceptions).get(tuple(answer), self.hint)
 
     def html(self) -> str:
-        """Write the items mixed, and the answer, which opens."""
+        """Return the shuffled items, and the answer that unfolds, as HTML."""
         mixed = "".join(f'<li data-place="{i}">{markup(self.items[i])}</li>' for i in self.start)
         wrong = "".join(
             f"<p><b>{markup(self.named(order))}?</b>"
@@ -217,15 +217,15 @@ class Order:
         )
 
     def named(self, order: Sequence[int]) -> str:
-        """Say an order in words."""
+        """Return the items in this order, joined by arrows."""
         return ARROW.join(self.items[i] for i in order)
 
     def choices(self) -> list[str]:
-        """Say in lines what can be answered."""
+        """Return the possible answers as lines of text."""
         return [f"- {self.items[i]}" for i in self.start]
 
     def answered(self) -> list[str]:
-        """Say in lines what is right, then what is not."""
+        """Return lines that explain the right answer, then the wrong ones."""
         wrong = [f"Not {self.named(order)}: {why}" for order, why in self.misconceptions]
         right = f"{self.named(range(len(self.items)))}. {self.why}"
         return [right, *wrong, f"Another order: {self.hint}"]
@@ -255,10 +255,10 @@ class Order:
 
 
 def near(x: float, value: float, atol: float) -> bool:
-    """Compare, with room for rounding at the edge."""
+    """Return whether ``x`` is within ``atol`` of ``value``, except for rounding."""
     return abs(x - value) <= atol * (1 + 1e-9) + 1e-12 * abs(value)
 
 
 def digest(*parts: Any) -> str:
-    """Hash, the same at every build."""
+    """Return a hash that is the same in every build."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()

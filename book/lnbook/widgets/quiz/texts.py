@@ -1,4 +1,4 @@
-"""Texts of a quiz as HTML, as plain text and as wrapped lines, and its numbers."""
+"""Format the texts and numbers of a quiz, as HTML, plain text and wrapped lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import textwrap
 
 RIGHT, NOT_YET = "✓ Right.", "✗ Not yet."
 LINE_WIDTH = 88  # characters, in the text form of a quiz
-# A star within a word is a product.
+# An asterisk within a word is a multiplication sign.
 EMPHASIS = re.compile(r"(?<![\w*])\*(?![\s*])([^*]+?)(?<!\s)\*(?![\w*])")
 
 
@@ -26,7 +26,7 @@ def markup(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return a text without its marks of emphasis, for widgets that show plain text."""
+    """Return a text without asterisks for emphasis, for widgets that show plain text."""
     parts = re.split(r"`([^`]+)`", text)
     parts[0::2] = [EMPHASIS.sub(r"\1", part) for part in parts[0::2]]
     return "".join(parts)
@@ -50,5 +50,5 @@ def wrap_paragraph(head: str, lines: list[str]) -> list[str]:
 
 
 def format_number(value: float) -> str:
-    """Return a number as it is written in prose, such as ``−1,234.5``."""
+    """Format a number as in prose, such as ``−1,234.5``."""
     return f"{value:,.10g}".replace("-", "−")

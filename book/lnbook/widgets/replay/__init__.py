@@ -1,1 +1,1 @@
-"""Widgets that show what recorded networks did while they trained."""
+"""Widgets that show what recorded networks did during training."""

@@ -1,4 +1,4 @@
-"""Networks side by side at one update: their records, points of training, and how one sees them."""
+"""Base of the widgets that compare recorded networks at a point of training."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lnbook.display import bundle
 from lnbook.widgets.base import WidgetFiles
 
 Record = Mapping[str, Any]
-Arm = tuple[Any, ...]  # what its runs' settings are, such as norm and start
-POINTS = 12  # of training, at most
+Arm = tuple[Any, ...]  # the values of the settings that identify it, such as norm and start
+POINTS = 12  # the maximum number of recorded points to show
 
 
 def side_by_side(
@@ -29,19 +29,20 @@ def side_by_side(
     by: Sequence[str] = ("norm", "start"),
     setting: str = "keep",
 ) -> dict[Arm, Record]:
-    """Return the record of each arm that there is, in the order of the arms.
+    """Return the record of each arm that has one, in the order of ``arms``.
 
     Args:
-        widget: Who says what is wrong.
-        records: Of runs with arrays, one for each arm.
-        arms: The settings of each that ``by`` names.
-        array: The array that is needed.
-        again: The end of the command that records them.
-        by: The settings that tell arms apart.
-        setting: The setting that makes runs save it.
+        widget: The name of the widget, for error messages.
+        records: Records of runs with arrays, one for each arm.
+        arms: For each arm, its values of the settings in ``by``.
+        array: The name of the required array.
+        again: The end of the command that records the runs.
+        by: The settings that identify an arm.
+        setting: The setting that makes a run save the array.
 
     Raises:
-        ValueError: If there are none, or two of one arm, or they differ in more.
+        ValueError: If there are no records, if there are two of one arm, or if they differ in other
+            settings.
     """
     named = f"{', '.join(by[:-1])} and {by[-1]}"
     results: dict[Arm, Record] = {}
@@ -49,25 +50,25 @@ def side_by_side(
         arm = tuple(run["settings"][name] for name in by)
         if arm in results:
             raise ValueError(
-                f"{widget}: records must be one of each {named}, got two of {arm}; read those of "
+                f"{widget}: records must have one run per {named}, got two of {arm}; read those of "
                 "one seed and of one kind of setting"
             )
         if array not in run["arrays"]:
             raise ValueError(
-                f"{widget}: records must be of runs with {setting}, this one kept no {array}; "
+                f"{widget}: records must be of runs with {setting}, this one has no {array}; "
                 f"record it with python -m lnlab replay {again}"
             )
         results[arm] = run
     runs = {arm: results[arm] for arm in arms if arm in results}
     if not runs:
         raise ValueError(
-            f"{widget}: records must be one at least, got none; record them with python -m lnlab "
+            f"{widget}: records must contain at least one run; record them with python -m lnlab "
             f"replay {again} --seeds 0"
         )
     shapes = {run["arrays"][array].shape for run in runs.values()}
     if len(shapes) > 1 or len({tuple(updates(run)) for run in runs.values()}) > 1:
         raise ValueError(
-            f"{widget}: records must have one number of updates and one shape of {array}, got "
+            f"{widget}: records must all have the same updates and the same shape of {array}, got "
             f"shapes {sorted(shapes)}; read those of one kind of setting"
         )
     return runs
@@ -79,9 +80,9 @@ def select_runs(
     """Return the first run of each arm that has an array, in the order of the arms.
 
     Args:
-        records: Of any settings.
-        arms: From an arm's name to settings that its runs have.
-        array: Its name.
+        records: Records of runs with any settings.
+        arms: Maps the name of an arm to the settings of its runs.
+        array: The name of the array.
     """
     results = {
         name: [
@@ -95,10 +96,10 @@ def select_runs(
 
 
 def updates(run: Record) -> list[int]:
-    """Return after how many updates a run was measured."""
+    """Return the numbers of updates after which a run was measured."""
     settings = run["settings"]
     updates_per_epoch = settings.get("updates_an_epoch")
-    if updates_per_epoch is None:  # an epoch is the whole set
+    if updates_per_epoch is None:  # an epoch is a pass over the training set
         updates_per_epoch = run["data"]["cases"]["train_questions"] // settings["batch_size"]
     return [round(epoch * updates_per_epoch) for epoch in run["curves"]["epoch"]]
 
@@ -117,13 +118,13 @@ def points(updates: Sequence[float]) -> list[int]:
 
 
 def pack(header: Mapping[str, Any], *arrays: np.ndarray) -> str:
-    """Return what a page draws, in base64 of gzip: a line of JSON, and then the arrays' bytes."""
+    """Return the data for a page, in base64 of gzip: a line of JSON, then the arrays' bytes."""
     content = json.dumps(header).encode() + b"\n" + b"".join(array.tobytes() for array in arrays)
     return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
 
 
 def unpack(packed: str) -> tuple[dict[str, Any], bytes]:
-    """Return the line of JSON, read, and the bytes after it.
+    """Return the parsed line of JSON and the bytes after it.
 
     Example:
         >>> unpack(pack({"points": 2}, np.array([80, 49], "u1")))
@@ -134,11 +135,11 @@ def unpack(packed: str) -> tuple[dict[str, Any], bytes]:
 
 
 def files(folder: Path, packed: Callable[[], str]) -> WidgetFiles:
-    """Return what a widget of recorded networks brings: ``canvas.js``, its script, its records.
+    """Return the files of such a widget: ``canvas.js``, its own script, and its data.
 
     Args:
-        folder: The widget's.
-        packed: What the book's records come to, computed when the book is built.
+        folder: The folder of the widget.
+        packed: Returns the book's records as text; called when the book is built.
     """
 
     def data() -> str:
@@ -150,18 +151,18 @@ def files(folder: Path, packed: Callable[[], str]) -> WidgetFiles:
 
 
 class SideBySide:
-    """A widget that shows what networks left while they trained; it has no Python half.
+    """Base class of the widgets that show recorded networks; such a widget has no Python part.
 
-    Make it the last line of a cell. In the built book it is HTML, which the files of its folder
-    bring to life; with a kernel it is a widget that runs them.
+    Make it the last line of a cell. It is HTML, filled by the scripts of its folder, in the built
+    book, and a widget in a live notebook.
 
     Attributes:
-        WEB: Its files.
-        LABEL: What it is, for a screen reader.
-        WHAT: What is there, in words that follow "Here" and precede "as recorded".
-        SHORT: Likewise, that follow "For".
-        packed: What the page draws, as :func:`pack` returns it.
-        own: Whether that lies in the page; else a file of the book has it.
+        WEB: The widget's files.
+        LABEL: Its ARIA label.
+        WHAT: What it shows, in words between "Here" and "as recorded".
+        SHORT: What it shows, in words after "For".
+        packed: The data for the page, as returned by :func:`pack`.
+        own: Whether the page itself contains the data; otherwise, a file of the book does.
     """
 
     WEB: ClassVar[WidgetFiles]
@@ -173,12 +174,12 @@ class SideBySide:
         self.packed, self.own = packed, own
 
     def to_html(self) -> str:
-        """Return one ``<div>``, which the widget's script fills."""
+        """Return a ``<div>``, which the widget's script fills."""
         without = f"Here {self.WHAT}, as recorded. It needs JavaScript, but no internet connection."
         return self.WEB.html(self.LABEL, without, data=self.packed if self.own else "")
 
     def widget(self) -> Any:
-        """Return the widget of a live notebook."""
+        """Return the widget for a live notebook."""
         start = f"{self.WEB.js_name}(root, async () => data.packed)"
         return self.WEB.live(start, self.SHORT, packed=self.packed)
 

@@ -1,16 +1,16 @@
-"""Layer norm of three numbers as geometry: a scene that the reader turns.
+"""The geometry of layer norm with three numbers: a scene that the reader can rotate.
 
-The reader drags a point; subtracting the mean projects it along (1, 1, 1), dividing by the standard
-deviation moves it to a circle. The page computes this itself, and a test compares it with
-:mod:`lnlib.norms`. The same files serve the built book and a live notebook, where :class:`Sphere`
-is a widget without a Python half.
+The reader drags a point; subtracting the mean projects it along (1, 1, 1), and dividing by the
+standard deviation moves it to a circle. The page computes this itself, and a test compares it with
+:mod:`lnlib.norms`. The built book and a live notebook use the same files. :class:`Sphere` is a
+widget without a Python part.
 
 =============  =================================================================================
 ``space.js``   layer norm of three numbers, forward and backward, and the camera
-``scene.js``   draws it, says it
-``sphere.js``  the controls, the hands in the picture, the state and its address
-``*.html``     the start as ``sphere.js`` has it, for pages without JavaScript: ``python
-               tools/sphere.py`` writes it
+``scene.js``   draws and describes the scene
+``sphere.js``  the controls, dragging, the state and its address
+``*.html``     the initial scene for pages without JavaScript, written by ``python
+               tools/sphere.py``
 =============  =================================================================================
 """
 
@@ -37,13 +37,13 @@ _ids = itertools.count(1)
 
 
 class Sphere:
-    """The sphere, the plane and the circle in which they meet, for examples of three numbers.
+    """The sphere, the plane and their circle of intersection, for examples of three numbers.
 
-    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
-    bring to life; with a kernel it is a widget that runs them.
+    Make it the last line of a cell. It is HTML, filled by the scripts of this folder, in the built
+    book, and a widget in a live notebook.
 
     Args:
-        gradient: Whether to begin with the gradient that arrives, and what is left of it.
+        gradient: Whether to show the incoming gradient, and what is left of it, at first.
 
     Example:
         >>> Sphere()
@@ -54,7 +54,7 @@ class Sphere:
         self.options = {"cloud": cloud(), "settings": {"gradient": gradient}}
 
     def to_html(self) -> str:
-        """Return one ``<div>`` with the picture at its start; ``sphere.js`` takes its place."""
+        """Return a ``<div>`` with the initial picture, which ``sphere.js`` replaces."""
         number = next(_ids)
         name = f"sphere-{number}" if number > 1 else "sphere"
         start = "gradient" if self.options["settings"]["gradient"] else "start"
@@ -68,7 +68,7 @@ class Sphere:
         )
 
     def widget(self) -> Any:
-        """Return the widget of a live notebook."""
+        """Return the widget for a live notebook."""
         start = "(root.dataset.alt = data.alt, lnSphere(root, { ...data.options, live: true }))"
         return WEB.live(start, "the picture", options=self.options, alt=ALT)
 
@@ -80,7 +80,7 @@ class Sphere:
 
 
 def cloud() -> list[list[float]]:
-    """Draw fifty examples of three numbers, to two decimals."""
+    """Draw fifty examples of three numbers, rounded to two decimals."""
     import numpy as np
 
     drawn = np.random.default_rng(2).normal([0.3, -0.1, 0.4], 0.85, (50, 3))

@@ -1,18 +1,18 @@
-"""A transformer that reads the reader's sentence in the page, a switch on each of its norms.
+"""A transformer that reads the reader's sentence in the page, with a switch for each norm.
 
-Every character has the color of its surprise, next to that of the same model with all norms on.
+The color of each character shows its surprise, next to that of the same model with all norms on.
 
-The model is one that ``lnlab.experiments.transformer`` has trained, with two blocks and 64
-features; its weights come in 8 bits. The arithmetic is JavaScript (``engine.js``), because a page
-has nothing else to compute with; a test holds it to PyTorch. The same files serve the built book
-and a live notebook, where :class:`TransformerWidget` is a widget without a Python half.
+The model was trained by ``lnlab.experiments.transformer`` and has two blocks and 64 features; its
+weights are stored in 8 bits. It runs in JavaScript (``engine.js``), because a page cannot run
+Python; a test compares it with PyTorch. The built book and a live notebook use the same files.
+:class:`TransformerWidget` is a widget without a Python part.
 
 ==================  ============================================================================
-``engine.js``       the model: what it reads, what it writes, what a norm sees
-``worker.js``       runs it, away from the page
-``pictures.js``     draws the stream before and after a norm
+``engine.js``       the model: its inputs, its outputs, and the inputs of its norms
+``worker.js``       runs the model in a web worker
+``pictures.js``     draws the residual stream before and after a norm
 ``challenges.js``   what the reader is asked to predict
-``transformer.js``  the controls, the address, and what holds all of it together
+``transformer.js``  the controls, the address, and the main program
 ==================  ============================================================================
 """
 
@@ -39,7 +39,7 @@ SEEDS = range(3)
 SENTENCE = "To be, or not to be: that is the "  # Hamlet is not in the training text
 LEVELS = (1, 2, 4)  # bits, as in transformer.js; the last level begins above a uniform guess
 NORMS = {"l": "on", "r": "rms", "f": "frozen", "o": "off"}
-# From the letters of a setting, a norm each, to the measure of a record that has its loss.
+# Maps a setting, one letter per norm, to the measure of a record that contains its loss.
 MEASURES = {
     "lllll": "val_nll",
     "rrrrr": "nll_rms",
@@ -52,20 +52,20 @@ MEASURES = {
 
 
 class TransformerWidget:
-    """A small transformer on a sentence, with a switch on each of its norms.
+    """A small transformer that reads a sentence, with a switch for each norm.
 
-    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
-    bring to life; with a kernel it is a widget that runs them.
+    Make it the last line of a cell. It is HTML, filled by the scripts of this folder, in the built
+    book, and a widget in a live notebook.
 
     Args:
-        text: The sentence to start with.
-        norms: A letter for each norm, in the order in which the stream meets them: ``l`` on, ``r``
-            RMS, ``f`` frozen, ``o`` off.
-        record: Of another run, with its weights. ``None``: the book's model.
+        text: The initial sentence.
+        norms: A letter for each norm, in the order of the residual stream: ``l`` on, ``r`` RMS
+            norm, ``f`` frozen, ``o`` off.
+        record: The record of another run, with its weights. ``None``: the book's model.
 
     Raises:
-        ValueError: If ``norms`` is not made of five such letters, or the record has no weights or
-            another number of norms.
+        ValueError: If ``norms`` is not made of five such letters, or if the record has no weights
+            or the wrong number of norms.
 
     Example:
         >>> TransformerWidget("To be, or not to be", norms="llllo")
@@ -96,7 +96,7 @@ class TransformerWidget:
             )
 
     def to_html(self) -> str:
-        """Return one ``<div>``; ``transformer.js`` fills it."""
+        """Return a ``<div>``, which ``transformer.js`` fills."""
         colored = still(self.record or _read(0), **self.settings)
         return WEB.html(
             "A transformer on your sentence",
@@ -106,7 +106,7 @@ class TransformerWidget:
         )
 
     def widget(self) -> Any:
-        """Return the widget of a live notebook."""
+        """Return the widget for a live notebook."""
         start = "lnTransformer(root, { ...data, live: true })"
         return WEB.live(start, "the transformer", **({"weights": weights()} | self.options))
 
@@ -118,14 +118,14 @@ class TransformerWidget:
 
 
 def still(record: Mapping[str, Any], norms: str, text: str) -> str:
-    """Return the sentence in HTML, twice, each character on the color of its surprise.
+    """Return the sentence as HTML, twice, each character colored by its surprise.
 
     This is what a page without JavaScript shows.
 
     Args:
-        record: Of a model with its weights.
-        norms: A letter for each norm of the second time; in the first all are on.
-        text: The sentence; what the model cannot read is left out.
+        record: The record of a model with its weights.
+        norms: A letter for each norm, for the second copy; in the first copy all norms are on.
+        text: The sentence. Characters that the model does not know are dropped.
     """
     from lnlab.experiments.transformer.trained_transformer import (
         TrainedTransformer,
@@ -156,21 +156,22 @@ def still(record: Mapping[str, Any], norms: str, text: str) -> str:
 
 
 def packed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the weights of a record as the page reads them.
+    """Return the weights of a record in the format of the page.
 
     Args:
-        record: Its ``settings``, and ``arrays`` of all points; the last is taken.
+        record: A record with ``settings``, and ``arrays`` for all points of training. The last
+            point is used.
 
     Returns:
         ``matrices`` (int8), ``scales`` and ``vectors`` (float32, little-endian) in base64;
-        ``deviations``, what a frozen norm divides by; ``characters``; ``settings``.
+        ``deviations``, the standard deviations of frozen norms; ``characters``; ``settings``.
 
     Raises:
         ValueError: If the record has no weights.
     """
     if "matrices" not in record["arrays"]:
         raise ValueError(
-            "TransformerWidget: record must be of a run with ablate, this one kept no weights"
+            "TransformerWidget: record must be of a run with ablate, this one has no weights"
         )
     last = {name: array[-1] for name, array in record["arrays"].items()}
 
@@ -191,18 +192,18 @@ def packed(record: Mapping[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def _read(seed: int) -> dict[str, Any]:
-    """Read the book's record of the model that the page runs."""
+    """Return the book's record of the model that the page runs."""
     (path,) = (records.installed() / "transformer").glob(f"*-ablate-True-*-seed{seed}.json")
     return records.read(path)
 
 
 def weights() -> dict[str, Any]:
-    """Return the book's model, seed 0, and the losses with its norms changed, in three seeds."""
+    """Return the book's model (seed 0), and the losses of three seeds with changed norms."""
     return packed(_read(0)) | {"recorded": recorded()}
 
 
 def recorded() -> dict[str, list[float]]:
-    """Return the recorded losses on validation text, in nats: a setting's letters, its seeds."""
+    """Map each setting to the recorded validation losses in nats, one per seed."""
     return {
         letters: [round(_read(seed)["curves"][name][-1], 4) for seed in SEEDS]
         for letters, name in MEASURES.items()

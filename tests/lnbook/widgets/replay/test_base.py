@@ -53,7 +53,7 @@ def test_the_first_run_of_each_arm_that_kept_the_array_is_taken():
 ARMS = [("layer", "usual"), ("none", "usual")]
 
 
-def test_arms_stand_in_their_own_order():
+def test_results_follow_the_order_of_the_arms():
     result = base.side_by_side("Widget", [record("none"), record("layer")], ARMS, "maps", "x")
     assert list(result) == ARMS
     assert [run["settings"]["norm"] for run in result.values()] == ["layer", "none"]
@@ -62,13 +62,13 @@ def test_arms_stand_in_their_own_order():
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        ([], "one at least, got none; record them with"),
-        ([record("none"), record("none", 1)], r"one of each norm and start, got two of \('none'"),
-        ([record("none", array=False)], "of runs with keep, this one kept no maps; record it"),
-        ([record("none"), record("layer", size=4)], "one shape of maps, got shapes"),
-        ([record("none"), record("layer", epochs=(0, 2))], "one number of updates and one shape"),
+        ([], "contain at least one run; record them with"),
+        ([record("none"), record("none", 1)], r"one run per norm and start, got two of \('none'"),
+        ([record("none", array=False)], "of runs with keep, this one has no maps; record it"),
+        ([record("none"), record("layer", size=4)], "same shape of maps, got shapes"),
+        ([record("none"), record("layer", epochs=(0, 2))], "same updates and the same shape"),
     ],
 )
-def test_records_that_do_not_go_together_are_refused(records, message):
+def test_incompatible_records_raise_an_error(records, message):
     with pytest.raises(ValueError, match=f"^Widget: records must .*{message}"):
         base.side_by_side("Widget", records, ARMS, "maps", "x")

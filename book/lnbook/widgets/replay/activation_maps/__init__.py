@@ -1,10 +1,9 @@
-"""Statistics of every unit of a convolutional network, by position: norms side by side.
+"""Maps of the statistics of every unit of a convolutional network, for several norms.
 
-What is shown was recorded by ``lnlab.experiments.convnet`` with ``maps``: how often each unit is
-active, and mean and standard deviation of its summed input, before and after the norm, at points
-of training. The page gets one file for each kind of pictures, when it is asked for, and draws. The
-same files serve the built book and a live notebook, where :class:`ActivationMaps` is a widget
-without a Python half.
+The data was recorded by ``lnlab.experiments.convnet`` with ``maps``: how often each unit is active,
+and the mean and standard deviation of its summed input, before and after the norm, at several
+points of training. The page loads one file per kind of image when it is needed. The built book and
+a live notebook use the same files. :class:`ActivationMaps` is a widget without a Python part.
 """
 
 from __future__ import annotations
@@ -27,24 +26,24 @@ from lnlab import records as recorded
 
 __all__ = ["WEB", "ActivationMaps", "border_and_interior", "packed", "unpacked"]
 
-#: Each norm's name and color, in the order of the panels.
+#: The name and color of each norm, in the order of the panels.
 NORMS = {
     "none": ("No norm", "none"),
     "batch": ("Batch norm", "batch"),
     "layer": ("Layer norm", "layer"),
 }
 PICTURES = {"fashion_small": "Fashion-MNIST", "mnist": "MNIST"}
-CUTS = (0, 4)  # pixels off each side
+CUTS = (0, 4)  # pixels cropped from each side
 LAYERS = (1, 2, 3)
 STATISTICS = ("on", "mean", "deviation", "before_mean", "before_deviation")
-LEVELS = 60  # above zero and below, to which a map is rounded
+LEVELS = 60  # positive levels, and as many negative ones, to which a map is rounded
 
 
 class ActivationMaps:
-    """Maps of units' statistics over the image, without a norm and with two, and their controls.
+    """Maps of units' statistics over the image, without normalization and with two norms.
 
-    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
-    bring to life; with a kernel it is a widget that runs them.
+    Make it the last line of a cell. It is HTML, filled by the scripts of this folder, in the built
+    book, and a widget in a live notebook.
 
     Example:
         >>> ActivationMaps()  # doctest: +SKIP
@@ -52,7 +51,7 @@ class ActivationMaps:
     """
 
     def to_html(self) -> str:
-        """Return one ``<div>``; ``places.js`` fills it."""
+        """Return a ``<div>``, which ``activation_maps.js`` fills."""
         return WEB.html(
             "Statistics of units by position in the image",
             "Here are recorded maps of the units' activity at each position of the image. They "
@@ -60,7 +59,7 @@ class ActivationMaps:
         )
 
     def widget(self) -> Any:
-        """Return the widget of a live notebook."""
+        """Return the widget for a live notebook."""
         start = "lnActivationMaps(root, async (name) => data[name])"
         return WEB.live(start, "the maps", **{name: of_book(*kind) for name, kind in FILES.items()})
 
@@ -75,22 +74,22 @@ class ActivationMaps:
 
 
 def border_and_interior(maps: np.ndarray) -> np.ndarray:
-    """Return the means of border units and interior units, and the interval of their difference.
+    """Return the means of border and interior units, and an interval for their difference.
 
     Args:
         maps: A statistic of each unit, shape ``(..., channels, S, S)``.
 
     Returns:
-        Shape ``(..., 4)``: mean of the outermost ring, mean of the others, and the ends of the 95%
-        interval of their difference over the channels, for all at once:
-        :func:`lnlab.comparison.interval`.
+        Shape ``(..., 4)``: the mean of the outermost ring, the mean of the other units, and the
+        ends of the 95% interval of their difference over the channels, computed for all maps at
+        once as :func:`lnlab.comparison.interval` does.
     """
     inner = maps[..., 1:-1, 1:-1]
     rest = inner.mean((-2, -1))
     ring = maps.shape[-1] ** 2 - inner.shape[-1] ** 2
     border = (maps.sum((-2, -1)) - inner.sum((-2, -1))) / ring
     means = np.sort(border - rest) @ _shares(maps.shape[-3]).T
-    level = 0.95  # written as compare.interval does: 0.025 is another number in floating point
+    level = 0.95  # written as in comparison.interval: 0.025 is a different floating-point number
     quantiles = [(1 - level) / 2, (1 + level) / 2]
     ends = np.quantile(means, quantiles, axis=-1, method="inverted_cdf")
     return np.stack([border.mean(-1), rest.mean(-1), *ends], -1)
@@ -98,23 +97,24 @@ def border_and_interior(maps: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _shares(n: int) -> np.ndarray:
-    # Of each channel in each resample: as compare.interval draws them.
+    # The weight of each channel in each resample, drawn as in comparison.interval.
     drawn = np.random.default_rng(0).integers(n, size=(comparison.NUM_RESAMPLES, n))
     return (drawn[..., None] == np.arange(n)).mean(1)
 
 
 def packed(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the page draws of one kind of pictures, in base64 of gzip: JSON, then bytes.
+    """Return the data of one kind of image, in base64 of gzip: a line of JSON, then bytes.
 
-    The bytes are ``ink``, how often a pixel is not empty, ``(S, S)`` of 0 to 255; then, for each
-    norm, layer and statistic, a map in whole steps, ``(points, channels, S, S)``, each less its
-    left neighbor, modulo 256; the JSON says how long a step is at each point.
+    The bytes are ``ink``, how often a pixel is not empty, shape ``(S, S)``, from 0 to 255; then,
+    for each norm, layer and statistic, a map in integer steps, shape ``(points, channels, S, S)``.
+    Each value is stored as the difference from its left neighbor, modulo 256. The JSON contains the
+    size of a step at each point.
 
     Args:
-        records: Of runs with ``maps``, one a norm.
+        records: Records of runs with ``maps``, one per norm.
 
     Raises:
-        ValueError: If a norm is missing, or is there twice, or a record has no maps.
+        ValueError: If a norm is missing or occurs twice, or if a record has no maps.
     """
     norms = sorted(run["settings"]["norm"] for run in records)
     if norms != sorted(NORMS) or not all("on_1" in run["arrays"] for run in records):
@@ -147,7 +147,7 @@ def _arm(run: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[bytes]]:
         results = {}
         for name in STATISTICS:
             if f"{name}_{layer}" not in run["arrays"]:
-                continue  # without a norm nothing lies before it
+                continue  # without a norm there is nothing before it
             maps = run["arrays"][f"{name}_{layer}"].astype(float)
             maps = maps / 255 if name == "on" else maps
             step = np.maximum(np.abs(maps).max((1, 2, 3)), 1e-6) / LEVELS
@@ -163,7 +163,7 @@ def _arm(run: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[bytes]]:
 
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, list]:
-    """Return what was packed: the header, the ink, and maps by norm, layer and statistic."""
+    """Decode the result of :func:`packed`: the header, the ink, and the maps."""
     head, _, rest = gzip.decompress(base64.b64decode(content)).partition(b"\n")
     header = json.loads(head)
     ink = np.frombuffer(rest, "u1", count=28 * 28).reshape(28, 28)
@@ -184,7 +184,7 @@ def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, list]:
 
 
 def of_book(pictures: str, cut: int) -> str:
-    """Pack the book's records of one kind of pictures."""
+    """Encode the book's records for one kind of image."""
     return packed(recorded.read_all("convnet", maps=True, data=pictures, cut=cut))
 
 

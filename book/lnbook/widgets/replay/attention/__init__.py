@@ -1,9 +1,8 @@
 """A passage with a missing name, its words shaded by the attention of several networks.
 
-Attention and answers of a few passages were recorded by ``lnlab.experiments.attentive_reader`` with
-``pictures``, at every measured point of training. Nothing is computed in the page. The same files
-serve the built book and a live notebook, where :class:`AttentionReplay` is a widget without a
-Python half.
+Attention and answers for a few passages were recorded by ``lnlab.experiments.attentive_reader``
+with ``pictures``, at every measured point of training. The page computes nothing. The built book
+and a live notebook use the same files. :class:`AttentionReplay` is a widget without a Python part.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from lnlab import records as recorded
 __all__ = ["WEB", "AttentionReplay", "Question", "attends", "packed", "questions", "unpacked"]
 
 BY = ("norm", "start", "gain")
-#: Norm, start and gain of each network: its name, its color, the dash of its line.
+#: Maps norm, initialization and gain to the name of the network, its color and its line style.
 ARMS = {
     ("none", "usual", 1.0): ("No norm", "none", "dotted"),
     ("none", "chosen", 1.0): ("No norm (tuned initialization)", "none", "dashed"),
@@ -30,21 +29,21 @@ ARMS = {
     ("layer", "usual", 0.1): ("Layer norm, gain 0.1", "layer", "dashed"),
     ("layer", "usual", 1.0): ("Layer norm", "layer", "solid"),
 }
-#: Those that stand side by side at first, as far as there are records.
+#: The networks shown side by side at first, if there are records of them.
 SHOWN = ("No norm", "Batch norm in the LSTM", "Layer norm")
 BLANK, NAME = "@blank", re.compile(r"@e(\d+)")
 BOOKS = {"songofsolomon": "Song of Solomon", "songofsongs": "Song of Songs"}
-CHANCE = 10_000  # of a sure answer
+CHANCE = 10_000  # the integer that stands for a probability of 1
 
 
 class Question(NamedTuple):
     """A question that a run with ``pictures`` saved.
 
     Attributes:
-        passage: Its words, names such as ``@e3`` among them; ``...`` is a word too rare to know.
-        query: Likewise, ``@blank`` among them.
-        answer: The name that is missing.
-        verse: Where the query stands, such as ``1 Samuel 17:32``.
+        passage: Its words, including names such as ``@e3``; ``...`` stands for a rare word.
+        query: Its words, including ``@blank``.
+        answer: The missing name.
+        verse: The source of the query, such as ``1 Samuel 17:32``.
     """
 
     passage: list[str]
@@ -54,7 +53,7 @@ class Question(NamedTuple):
 
     @property
     def right(self) -> int:
-        """The number of the answer among the names."""
+        """The index of the answer among the names."""
         return int(NAME.fullmatch(self.answer)[1])
 
 
@@ -62,10 +61,12 @@ class AttentionReplay(base.SideBySide):
     """A passage shaded by the attention of several networks, and the name that each predicts.
 
     Args:
-        records: Of runs with ``pictures``, one for each norm, start and gain. ``None``: the book's.
+        records: Records of runs with ``pictures``, one for each norm, initialization and gain.
+            ``None``: the book's records.
 
     Raises:
-        ValueError: If there are none, or two of one norm, start and gain, or they differ in more.
+        ValueError: If there are no records, if two have the same norm, initialization and gain, or
+            if they differ in other settings.
 
     Example:
         >>> AttentionReplay()  # doctest: +SKIP
@@ -89,7 +90,7 @@ class AttentionReplay(base.SideBySide):
 
 
 def _book() -> list[dict[str, Any]]:
-    """Return the runs with attention, of the first seed and the longest training."""
+    """Return the longest runs with recorded attention, of the first seed."""
     runs = [run for run in recorded.read_all("attentive_reader") if "attention" in run["arrays"]]
     longest = max((run["settings"]["epochs"] for run in runs), default=0)
     return [run for run in runs if run["seed"] == 0 and run["settings"]["epochs"] == longest]
@@ -105,7 +106,7 @@ def questions(run: Mapping[str, Any]) -> list[Question]:
 
 
 def _verse(reference: str) -> str:
-    """Write where a verse stands as a person would.
+    """Format the reference to a verse for readers.
 
     Example:
         >>> _verse("1samuel 17:32"), _verse("songofsolomon 3:7")
@@ -116,7 +117,7 @@ def _verse(reference: str) -> str:
 
 
 def attends(run: Mapping[str, Any]) -> np.ndarray:
-    """Return the share of attention that is on the right name, shape ``(points, questions)``."""
+    """Return the attention paid to the right name, shape ``(points, questions)``."""
     shares = []
     for k, example in enumerate(questions(run)):
         indices = [index for index, word in enumerate(example.passage) if word == example.answer]
@@ -125,20 +126,20 @@ def attends(run: Mapping[str, Any]) -> np.ndarray:
 
 
 def packed(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the page draws, in base64 of gzip: a line of JSON, and then bytes.
+    """Return the data for the page, in base64 of gzip: a line of JSON, then bytes.
 
-    The bytes are the chances of the names in 1/10,000, uint16 of shape ``(networks, points,
-    questions, names)``, and then the roots of the attention, 255 for all of it, uint8 of
-    ``(networks, points, questions, words)``.
+    The bytes are the probabilities of the names in 1/10,000, uint16 of shape ``(networks, points,
+    questions, names)``, and then the square roots of the attention, where 255 stands for 1, uint8
+    of shape ``(networks, points, questions, words)``.
 
-    A reader sees first the question on whose right name attention grows most from the first point
-    to the last, in the mean of the networks that are shown first.
+    The first question shown is the one for which attention to the right name grows most from the
+    first point to the last, averaged over the networks that are shown first.
 
     Args:
-        records: Of runs with ``pictures``.
+        records: Records of runs with ``pictures``.
 
     Raises:
-        ValueError: As :class:`AttentionReplay` says.
+        ValueError: See :class:`AttentionReplay`.
     """
     arms = base.side_by_side(
         "AttentionReplay",
@@ -177,7 +178,7 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """Return what was packed: the header, the names' chances and the words' attention."""
+    """Decode the result of :func:`packed`: the header, the probabilities, the attention."""
     header, rest = base.unpack(content)
     shape = len(header["arms"]), len(header["updates"]), len(header["questions"])
     count = 2 * int(np.prod(shape)) * header["names"]

@@ -1,14 +1,14 @@
-"""A scene composed by the reader, and 500 captions ranked for it by two recorded networks.
+"""A scene composed by the reader, and 500 captions that two recorded networks rank for it.
 
-The networks are those of ``lnlab.experiments.order_embeddings``, without normalization and with
-layer norm, each at its own best learning rate. For several points of training there are the vectors
-of 500 captions and the linear map that gives a scene its vector, in 8 bits. The arithmetic runs in
-JavaScript; a test compares it with Python's. The same files serve the built book and a
-live notebook, where :class:`CaptionRanking` is a widget without a Python half.
+The networks are those of ``lnlab.experiments.order_embeddings`` without normalization and with
+layer norm, each at its own best learning rate. For several points of training, the page loads the
+vectors of 500 captions and the linear map from a scene to its vector, in 8 bits. The ranking is
+computed in JavaScript; a test compares it with Python. The built book and a live notebook use the
+same files. :class:`CaptionRanking` is a widget without a Python part.
 
 ==================  ============================================================================
-``pictures.json``   the test pictures: boxes of objects, and a caption each, with their credit
-``engine.js``       what the experiment computes of a scene
+``pictures.json``   test images: boxes of objects, captions, and credits
+``engine.js``       what the experiment computes for a scene
 ``glyphs.js``       shapes for objects
 ``caption_ranking.js`` the canvas, the controls, and the ranked captions
 ==================  ============================================================================
@@ -33,18 +33,18 @@ __all__ = ["WEB", "CaptionRanking", "networks", "pictures"]
 
 SOURCE = Path(__file__).with_name("pictures.json")
 NORMS = ("none", "layer")
-POINTS = 9  # of training; a test holds that the records have so many
+POINTS = 9  # of training; a test checks that the records have that many
 
 
 class CaptionRanking:
-    """Objects on a canvas, and captions ranked for them by two networks.
+    """A canvas with objects, and captions that two networks rank for them.
 
-    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
-    bring to life; with a kernel it is a widget that runs them.
+    Make it the last line of a cell. It is HTML, filled by the scripts of this folder, in the built
+    book, and a widget in a live notebook.
 
     Args:
-        picture: Index of the test image to start from.
-        point: Index of the recorded point of training. ``None``: the last.
+        picture: Index of the initial test image.
+        point: Index of the recorded point of training. ``None``: the last one.
 
     Raises:
         ValueError: If there is no such image or point.
@@ -59,12 +59,12 @@ class CaptionRanking:
         for name, value, most in (("picture", picture, count), ("point", point or 0, POINTS)):
             if not 0 <= value < most:
                 raise ValueError(
-                    f"CaptionRanking: {name} must be a place from 0 to {most - 1}, got {value}"
+                    f"CaptionRanking: {name} must be an index from 0 to {most - 1}, got {value}"
                 )
         self.options = {"picture": picture, "point": POINTS - 1 if point is None else point}
 
     def to_html(self) -> str:
-        """Return one ``<div>``, which ``caption_ranking.js`` fills."""
+        """Return a ``<div>``, which ``caption_ranking.js`` fills."""
         return WEB.html(
             "A scene and its captions",
             "An interactive canvas: you place objects, and two networks rank captions for them. "
@@ -73,7 +73,7 @@ class CaptionRanking:
         )
 
     def widget(self) -> Any:
-        """Return the widget of a live notebook."""
+        """Return the widget for a live notebook."""
         start = (
             "lnCaptionRanking(root, { ...data.options, load: async (name) => data.files[name] })"
         )
@@ -88,11 +88,11 @@ class CaptionRanking:
 
 @functools.cache
 def pictures() -> dict[str, Any]:
-    """Return the test images of ``pictures.json`` and the numbers of updates of the networks.
+    """Return the test images of ``pictures.json`` and the recorded points of training.
 
     Returns:
-        ``categories``, ``credit``; ``pictures``, each its id, width, height, boxes and caption;
-        ``updates``, the points of training.
+        ``categories``; ``credit``; ``pictures``, each with its id, width, height, boxes and
+        caption; ``updates``, the points of training.
     """
     source = json.loads(SOURCE.read_text("utf-8"))
     saved = records()["none"]
@@ -104,13 +104,13 @@ def pictures() -> dict[str, Any]:
 
 @functools.cache
 def records() -> dict[str, dict[str, Any]]:
-    """Return the records that keep vectors, by norm."""
+    """Return the records that contain vectors, by norm."""
     results = [r for r in record.read_all("order_embeddings") if "keep" in r["settings"]]
     return {r["settings"]["norm"]: r for r in results}
 
 
 def networks(point: int) -> dict[str, dict[str, str]]:
-    """Return both networks at a point of training: levels and scales in base64, little-endian."""
+    """Return both networks at a point of training: levels and scales, little-endian, in base64."""
 
     def text(norm: str, name: str, dtype: str) -> str:
         array = records()[norm]["arrays"][name][point]

@@ -1,12 +1,12 @@
-"""Digits drawn glimpse by glimpse, by networks of section 6.4 side by side at one update.
+"""Digits drawn glimpse by glimpse, by several networks of section 6.4 at one update.
 
-What is shown was recorded by ``lnlab.experiments.draw`` with ``keep``: canvases and windows, of
-test digits and of dreams, at points of training. The page gets a dozen of these points; nothing is
-computed there but what lies between two of them. The same files serve the built book and a live
-notebook, where :class:`DrawReplay` is a widget without a Python half.
+The data was recorded by ``lnlab.experiments.draw`` with ``keep``: canvases and windows, for test
+digits and for samples, at several points of training. The page gets a dozen of these points and
+only interpolates between them. The built book and a live notebook use the same files.
+:class:`DrawReplay` is a widget without a Python part.
 
-``digits.json`` has the digits that are painted, test images of binarized MNIST by their number
-(after MNIST by Yann LeCun and Corinna Cortes, under CC BY-SA 3.0). A record does not hold them.
+``digits.json`` contains the digits to be drawn: test images of binarized MNIST by their number
+(after MNIST by Yann LeCun and Corinna Cortes, under CC BY-SA 3.0). A record does not contain them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from lnlab import records as recorded
 __all__ = ["WEB", "DrawReplay", "digits", "packed"]
 
 SIDE = 28
-STEPS = 64  # of a window's numbers, to a pixel
-#: Norm and start of each network: its name, its color, the dash of its line.
+STEPS = 64  # per pixel, for the numbers of a window
+#: Maps norm and initialization to the name of the network, its color and its line style.
 ARMS = {
     ("none", "usual"): ("No norm", "none", "dotted"),
     ("none", "chosen"): ("No norm (tuned initialization)", "none", "dashed"),
@@ -35,13 +35,15 @@ ARMS = {
 
 
 class DrawReplay(base.SideBySide):
-    """Networks that draw digits, side by side; controls for the glimpse and the update.
+    """Networks that draw digits, side by side, with controls for the glimpse and the update.
 
     Args:
-        records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
+        records: Records of runs with ``keep``, one for each norm and initialization. ``None``: the
+            book's records.
 
     Raises:
-        ValueError: If there are none, or two of one norm and start, or they differ in more.
+        ValueError: If there are no records, if two have the same norm and initialization, or if
+            they differ in other settings.
 
     Example:
         >>> DrawReplay()  # doctest: +SKIP
@@ -68,7 +70,7 @@ class DrawReplay(base.SideBySide):
 
 @functools.cache
 def digits() -> dict[int, tuple[int, str]]:
-    """Return the test images that are shown: their number, their digit, their bits in base64."""
+    """Return the test images shown, by their number: their digit, and their bits in base64."""
     result = json.loads(Path(__file__).with_name("digits.json").read_text("utf-8"))
     return {int(number): (entry["digit"], entry["bits"]) for number, entry in result.items()}
 
@@ -78,18 +80,19 @@ def _book() -> list[dict[str, Any]]:
 
 
 def packed(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the page draws, in base64 of gzip: a line of JSON, and then bytes.
+    """Return the data for the page, in base64 of gzip: a line of JSON, then bytes.
 
-    The bytes are shades, 0 to 15, of shape ``(networks, points, 2, images, glimpses, S, S)``:
-    digits seen, and dreams; each shade is less that of the glimpse before, modulo 16. Behind them
-    are windows, int16 of ``STEPS`` to a pixel, ``(networks, points, 3, images, glimpses, 4)``:
-    reading and painting a digit, painting a dream; center x and y, stride and deviation.
+    The bytes are shades from 0 to 15, of shape ``(networks, points, 2, images, glimpses, S, S)``,
+    for reconstructed digits and for samples; each shade is stored as the difference from the
+    previous glimpse, modulo 16. Then follow windows, int16 with ``STEPS`` per pixel, of shape
+    ``(networks, points, 3, images, glimpses, 4)``: reading a digit, writing a digit, writing a
+    sample; center x and y, stride and standard deviation.
 
     Args:
-        records: Of runs with ``keep``.
+        records: Records of runs with ``keep``.
 
     Raises:
-        ValueError: As :class:`DrawReplay` says.
+        ValueError: See :class:`DrawReplay`.
     """
     arms = base.side_by_side("DrawReplay", records, tuple(ARMS), "canvas", "draw --keep 6")
     runs = list(arms.values())
@@ -113,7 +116,7 @@ def _both(run: Mapping[str, Any], *names_and_points: Any) -> np.ndarray:
 def _header(runs: Sequence[Mapping[str, Any]], updates: list[int], chosen: list[int]) -> dict:
     settings, images = runs[0]["settings"], runs[0]["arrays"]["canvas"].shape[1]
     count = runs[0]["data"]["cases"]["test"]
-    numbers = [(2 * k + 1) * count // (2 * images) for k in range(images)]  # as a run keeps them
+    numbers = [(2 * k + 1) * count // (2 * images) for k in range(images)]  # as a run chooses them
     arms = []
     for run in runs:
         name, color, line = ARMS[run["settings"]["norm"], run["settings"]["start"]]
@@ -132,7 +135,7 @@ def _header(runs: Sequence[Mapping[str, Any]], updates: list[int], chosen: list[
 
 
 def unpacked(painted: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """Return what was packed: the header, the shades and the windows (pixels)."""
+    """Decode the result of :func:`packed`: the header, the shades and the windows (pixels)."""
     header, content = base.unpack(painted)
     shape = len(header["arms"]), len(header["updates"])
     each = header["images"], header["glimpses"]

@@ -1,9 +1,9 @@
-"""A text written point by point, by networks of section 6.5 side by side, at one update.
+"""A text written point by point, by several networks of section 6.5 at one update.
 
-What is shown was recorded by ``lnlab.experiments.handwriting`` with ``keep``: pen and window, at
-points of training. Nothing is computed on the page. The same files serve the built book and a live
-notebook. There a reader can type a text of their own, which a :class:`HandwritingReplay` that is
-handed a text and what writes it shows in place of what was recorded.
+The data was recorded by ``lnlab.experiments.handwriting`` with ``keep``: pen and window, at several
+points of training. The page computes nothing. The built book and a live notebook use the same
+files. In a live notebook, readers can also type their own text: a :class:`HandwritingReplay` with
+``text`` and ``write`` shows that text instead of the recorded one.
 """
 
 from __future__ import annotations
@@ -21,26 +21,28 @@ from lnlab import records as recorded
 
 __all__ = ["WEB", "HandwritingReplay", "packed", "unpacked"]
 
-TEXT = "the pen moves on"  # what the runs write
+TEXT = "the pen moves on"  # the text that the runs write
 ARRAYS = ("strokes", "lifts", "window")  # of shape (points of training, points), or (…, 2)
-PER = 64  # of the window's numbers, to a character
+PER = 64  # per character, for the numbers of the window
 
 
 class HandwritingReplay(base.SideBySide):
-    """Networks that write a text, one below the other; controls for the pen and for the update.
+    """Networks that write a text, one below the other, with controls for the pen and the update.
 
-    With a text it shows what the networks write of it, as they are in the end, and in a live
-    notebook a field for another.
+    With ``text``, it shows how the trained networks write this text; a live notebook also has a
+    field for another text.
 
     Args:
-        records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
-        text: To write. ``None``: what was recorded is shown.
-        write: ``write(record, text, bias=…)``, what the network of a record writes in the end: an
-            object with ``strokes``, ``lifts`` and ``window``, as a record's arrays are, but as many
-            points as it likes. It raises a ``ValueError`` for a text that cannot be written.
+        records: Records of runs with ``keep``, one for each norm and initialization. ``None``: the
+            book's records.
+        text: The text to write. ``None``: the recorded text is shown.
+        write: ``write(record, text, bias=…)`` returns what the trained network of a record writes:
+            an object with ``strokes``, ``lifts`` and ``window`` like the arrays of a record, but
+            with any number of points. It raises a ``ValueError`` if the text cannot be written.
 
     Raises:
-        ValueError: If there are no records, or two of one norm and start, or they differ in more.
+        ValueError: If there are no records, if two have the same norm and initialization, or if
+            they differ in other settings.
 
     Example:
         >>> HandwritingReplay()  # doctest: +SKIP
@@ -65,14 +67,14 @@ class HandwritingReplay(base.SideBySide):
         super().__init__(written, own=records is not None or text is not None)
 
     def typed(self, text: str, bias: float = 1.0) -> str:
-        """Return what the networks write of a text, packed: as they are in the end.
+        """Return what the trained networks write for a text, as :func:`pack` encodes it.
 
         Args:
-            text: To write.
-            bias: Of the sampling: the Gaussians are ``e**bias`` times narrower.
+            text: The text to write.
+            bias: Sampling bias: the Gaussians are ``e**bias`` times narrower.
 
         Raises:
-            ValueError: If they cannot write it.
+            ValueError: If the text cannot be written.
         """
         lines = [self.write(run, text, bias=bias) for run in self.records]
         most = max(len(line.lifts) for line in lines)
@@ -83,7 +85,7 @@ class HandwritingReplay(base.SideBySide):
         return _pack(text, _arms(self.records, [-1]), after, arrays)
 
     def widget(self) -> Any:
-        """Return the widget of a live notebook, with a field for a text if one was written."""
+        """Return the widget for a live notebook, with a text field if ``text`` was given."""
         shown = super().widget()
         if self.text is None:
             return shown
@@ -110,7 +112,7 @@ class HandwritingReplay(base.SideBySide):
 
     def __repr__(self) -> str:
         header = unpacked(self.packed)[0]
-        if self.text is not None:  # how many points it takes, another processor may say otherwise
+        if self.text is not None:  # the number of points can depend on the processor
             return (
                 f"HandwritingReplay: {self.text!r}, by {len(header['arms'])} networks after "
                 f"{header['updates'][-1]:,} updates"
@@ -134,7 +136,7 @@ def _ordered(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _rest(name: str, values: np.ndarray, most: int) -> np.ndarray:
-    """Return an array of a line that ended early, to so many points: the pen rests, lifted."""
+    """Extend an array of a line that ended early to ``most`` points: the pen rests, lifted."""
     end = {"strokes": np.zeros(2), "lifts": 1, "window": values[-1]}[name]
     return np.concatenate((values, np.broadcast_to(end, (most - len(values), *values.shape[1:]))))
 
@@ -149,17 +151,17 @@ def _arms(records: Sequence[Mapping[str, Any]], points: Sequence[int]) -> list[d
 
 
 def packed(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the page draws, in base64 of gzip: a line of JSON, and then bytes.
+    """Return the data for the page, in base64 of gzip: a line of JSON, then bytes.
 
     The bytes are strokes, int16, of shape ``(networks, points of training, points, 2)``; windows,
-    int16 of ``PER`` to a character, and lifts, a byte each, of shape ``(networks, points of
+    int16 with ``PER`` per character, and lifts, uint8, both of shape ``(networks, points of
     training, points)``.
 
     Args:
-        records: Of runs with ``keep``.
+        records: Records of runs with ``keep``.
 
     Raises:
-        ValueError: As :class:`HandwritingReplay` says.
+        ValueError: See :class:`HandwritingReplay`.
     """
     records = _ordered(records)
     after = base.updates(records[0])
@@ -171,7 +173,7 @@ def _pack(
     text: str, arms: list[dict[str, Any]], after: list[int], arrays: Mapping[str, Sequence]
 ) -> str:
     strokes, lifts, window = (np.array(arrays[name]) for name in ARRAYS)
-    # A window that has left the text, or is no number, stays where it can be shown.
+    # A window that has left the text, or is NaN, is clipped to what can be shown.
     position = np.clip(np.nan_to_num(window.astype(float)), 0, len(text) - 1)
     header = {"text": text, "arms": arms, "updates": after, "points": strokes.shape[2]}
     steps = np.rint(position * PER).astype("<i2")
@@ -179,7 +181,7 @@ def _pack(
 
 
 def unpacked(written: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray]:
-    """Return what was packed: the header, the strokes, the windows (characters), the lifts."""
+    """Decode the data: the header, the strokes, the windows (characters) and the lifts."""
     header, content = base.unpack(written)
     shape = len(header["arms"]), len(header["updates"]), header["points"]
     count = int(np.prod(shape))

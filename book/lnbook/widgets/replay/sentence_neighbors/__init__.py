@@ -1,9 +1,9 @@
-"""Maps of sentences and the nearest neighbors of each, for several networks side by side.
+"""Maps of sentences and the nearest neighbors of each, for several networks.
 
 ``lnlab.experiments.skip_thoughts`` with ``keep`` recorded them for 500 sentences: the projections
 to each network's principal directions and the nearest neighbors, at several points of training. The
-page only interpolates between these points. The same files serve the built book and a live
-notebook, where :class:`SentenceNeighbors` is a widget without a Python half.
+page only interpolates between these points. The built book and a live notebook use the same files.
+:class:`SentenceNeighbors` is a widget without a Python part.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lnlab import records as recorded
 
 __all__ = ["CATEGORIES", "WEB", "SentenceNeighbors", "agreement", "packed", "sentences"]
 
-#: Norm and start of each network: its name, its color, the dash of its line.
+#: Maps norm and initialization to the name of the network, its color and its line style.
 ARMS = {
     ("none", "code"): ("No norm", "none", "dotted"),
     ("none", "scaled"): ("No norm (tuned initialization)", "none", "dashed"),
@@ -40,18 +40,20 @@ CATEGORIES = {
         lambda tokens: sum(w not in "?!" for w in tokens) >= 8,
     ),
 }
-FRAME = 107  # of the map, where those lie that are farther out
-EDGE, HIGH = 100, 0.8  # where the outermost sentences lie, but for one in a hundred; of that, up
+FRAME = 107  # the edge of the map, to which sentences farther out are clipped
+EDGE, HIGH = 100, 0.8  # 99% of the sentences lie within EDGE, and within HIGH of it vertically
 
 
 class SentenceNeighbors(base.SideBySide):
     """A map of sentences for each network, and the nearest neighbors of one of them.
 
     Args:
-        records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
+        records: Records of runs with ``keep``, one for each norm and initialization. ``None``: the
+            book's records.
 
     Raises:
-        ValueError: If there are none, or two of one norm and start, or they differ in more.
+        ValueError: If there are no records, if two have the same norm and initialization, or if
+            they differ in other settings.
 
     Example:
         >>> SentenceNeighbors()  # doctest: +SKIP
@@ -80,13 +82,13 @@ def _book() -> list[dict[str, Any]]:
 
 
 def sentences(run: Mapping[str, Any]) -> list[str]:
-    """Return the sentences that a run with ``keep`` saved, without quotation marks around."""
+    """Return the sentences that a run with ``keep`` saved, without enclosing quotation marks."""
     decoded = (bytes(row).rstrip(b"\0").decode() for row in run["arrays"]["texts"][0])
     return [_tidy(text) for text in decoded]
 
 
 def _tidy(text: str) -> str:
-    """Leave out marks that only say that someone speaks; write those within a sentence as a pair.
+    """Remove quotation marks around the whole text, and replace pairs within it by ‘ and ’.
 
     Example:
         >>> _tidy('"There is no hurry.'), _tidy('"Come in!" said Holmes.')
@@ -100,14 +102,14 @@ def _tidy(text: str) -> str:
 
 
 def agreement(run: Mapping[str, Any], category: str) -> tuple[np.ndarray, float]:
-    """Return the fraction of the neighbors of a category's sentences that belong to it, too.
+    """Return the fraction of the neighbors of a category's sentences that also belong to it.
 
     Args:
         run: A record with ``keep``.
-        category: Of :data:`CATEGORIES`.
+        category: A key of :data:`CATEGORIES`.
 
     Returns:
-        The fraction at each measuring point, shape ``(points,)``, and its chance level; 0 where no
+        The fraction at each measured point, shape ``(points,)``, and its chance level; 0 if no
         sentence belongs to the category.
     """
     belongs = np.array(_belongs(sentences(run), category))
@@ -123,25 +125,25 @@ def _belongs(texts: Sequence[str], category: str) -> list[bool]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a sentence, its ``?`` and ``!``, as the networks read them."""
+    """Split a sentence into words, ``?`` and ``!``, as the networks read it."""
     return re.findall(r"[a-z0-9]+(?:'[a-z0-9]+)*|[?!]", text.lower())
 
 
 def packed(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the page draws, in base64 of gzip: a line of JSON, and then bytes.
+    """Return the data for the page, in base64 of gzip: a line of JSON, then bytes.
 
-    The bytes are places, int8 of shape ``(networks, points, sentences, 2)``, and then the nearest,
-    nearest first, uint16 of ``(networks, points, sentences, nearest)``.
+    The bytes are positions, int8 of shape ``(networks, points, sentences, 2)``, and then the
+    neighbors, nearest first, uint16 of shape ``(networks, points, sentences, nearest)``.
 
-    A map has the two directions in which the vectors of that network differ most at that point. As
-    it has no top and no left, each is turned, or mirrored, onto that of the next point; the last
-    ones onto layer norm's.
+    A map shows the two directions in which the vectors of that network differ most at that point.
+    As its orientation is arbitrary, each map is rotated or reflected to match that of the next
+    point, and the last map to match that of layer norm.
 
     Args:
-        records: Of runs with ``keep``.
+        records: Records of runs with ``keep``.
 
     Raises:
-        ValueError: As :class:`SentenceNeighbors` says.
+        ValueError: See :class:`SentenceNeighbors`.
     """
     arms = base.side_by_side(
         "SentenceNeighbors", records, tuple(ARMS), "map", "skip_thoughts --keep true"
@@ -184,7 +186,7 @@ def _arm_header(run: Mapping[str, Any], arm: tuple[str, str], chosen: list[int])
 
 
 def _map_positions(maps: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """Turn each map onto the next one, and let it fill the frame."""
+    """Align each map with the next one, and scale it to the frame."""
     result, like = [], last
     for now in maps[::-1, :, :2].astype(float):
         left, _, right = np.linalg.svd(now.T @ like)
@@ -197,7 +199,7 @@ def _map_positions(maps: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """Return what was packed: the header, the places and the nearest."""
+    """Decode the result of :func:`packed`: the header, the positions and the neighbors."""
     header, rest = base.unpack(content)
     shape = len(header["arms"]), len(header["updates"]), len(header["texts"])
     count = 2 * int(np.prod(shape))

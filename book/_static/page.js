@@ -24,9 +24,9 @@
     }
   }
 
-  /* A line does not begin with the comma after a formula, nor end within 1e-3, N(0, 0.02), 8 × 8,
+  /* A line does not begin with the comma after a formula, nor end within 1e-3, 1.4 ± 0.1, 8 × 8,
      --seed or a date; that of a heading does not end within "post-norm" either. */
-  const UNBROKEN = /N\(0, [\d.]+²?\)|[−\d.]*\de-\d+|\d{4}-\d\d-\d\d|\d[\d,]*(?: × \d[\d,]*)+/;
+  const UNBROKEN = /N\(0, [\d.]+²?\)|[\d.]+ ± [\d.]+|[−\d.]*\de-\d+|\d{4}-\d\d-\d\d|\d[\d,]*(?: × \d[\d,]*)+/;
   const HYPHENATED = /\w+(?:-\w+)+/;
   const JOINED = Object.assign(document.createElement("span"), { className: "ln-joined" });
   function joined(article) {

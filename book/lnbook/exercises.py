@@ -199,7 +199,7 @@ class Function:
         if run.error is not None:
             return _feedback.raised(run.error, answer, where)
         if run.result is None:
-            return "the function returns nothing; end it with `return` and what you have computed."
+            return "the function returns nothing; end it with `return` and the result."
         if _feedback.missing(run.result):
             return "the function still returns `...`; put your code in its place."
         if changed := _feedback.changed(self.reference, args, run.args):

@@ -39,7 +39,7 @@ def exercise():
         (lambda x: x - x.mean(axis=0), "by columns."),
         (lambda x: ..., "the function still returns `...`; put your code in its place."),
         (lambda x: (..., ...), "the function still returns `...`; put your code in its place."),
-        (lambda x: None, "the function returns nothing; end it with `return` and what you have"),
+        (lambda x: None, "the function returns nothing; end it with `return` and the result"),
         (lambda x: {}[0], "the function raised KeyError (0) at `"),
         (lambda x, y, z: x, "the function must take (x), yours takes (x, y, z)."),
         (lambda x: x - ..., "there is still a `...` in the function; put your code in its place."),

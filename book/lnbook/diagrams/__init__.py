@@ -1,16 +1,16 @@
-"""Diagrams drawn by us, where a picture says more than a formula: inline SVG, made by Python.
+"""Diagrams as inline SVG, generated in Python.
 
 =================  ===========================================================================
 ``cube()``         which numbers share a mean in a tensor (batch, channel, position), norm by norm
-``lstm() gru()``   one step of a layer-normalized cell, each norm where it sits
-``residual()``     a residual block, with the norm before, behind, or both
-``residual_stream()``  the residual stream through all blocks, as wide as it was measured
+``lstm() gru()``   one step of a layer-normalized cell, with its norms
+``residual()``     a residual block, with the norm before it, after it, or both
+``residual_stream()``  the residual stream through all blocks, its width showing its measured std
 ``board()``        a sketch for a blackboard
 =================  ===========================================================================
 
-``svg.py`` has what they are drawn with, ``flow.py`` boxes and wires; ``diagrams.css`` the look, in
-the colors of the book; ``diagrams.js`` answers to pointer and keyboard. Without it all of a
-diagram is there at once, as it is in print.
+``svg.py`` has helpers for drawing, ``flow.py`` draws boxes and arrows. ``diagrams.css`` contains
+the styles, with the colors of the book. ``diagrams.js`` handles pointer and keyboard; without it, a
+diagram shows everything at once, as in print.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _ids = itertools.count(1)
 
 
 class Diagram:
-    """A picture that explains itself, the same in a notebook and in the built book.
+    """A diagram with a description, the same in a notebook and in the built book.
 
     Args:
-        kind: A class of ``diagrams.css``, by which ``diagrams.js`` knows it.
-        title: Heads the card.
-        body: HTML of what stands in it; ``{id}`` is replaced by an id of its own.
-        description: One sentence; the text of the diagram.
+        kind: A CSS class in ``diagrams.css``, which ``diagrams.js`` uses to identify the diagram.
+        title: The title of the card.
+        body: HTML of the content; ``{id}`` is replaced by a unique id.
+        description: One sentence, used as the text of the diagram.
     """
 
     def __init__(self, kind: str, title: str, body: str, description: str) -> None:
         self.kind, self.title, self.body, self.description = kind, title, body, description
 
     def to_html(self) -> str:
-        """Return one ``<div>``."""
+        """Return a ``<div>``."""
         uid = f"diagram-{next(_ids)}"
         return (
             f'<div class="ln-diagram {self.kind}" id="{uid}" data-address="{uid}" role="group"'
@@ -56,12 +56,12 @@ class Diagram:
         )
 
     def widget(self) -> Any:
-        """Return the widget of a live notebook."""
+        """Return the widget for a live notebook."""
         import ipywidgets
 
         try:
             shown = _widget_class()(html=self.to_html())
-        except ImportError:  # it does not answer, but everything is there
+        except ImportError:  # not interactive, but complete
             shown = ipywidgets.HTML(f"<style>{_style()}</style>{self.to_html()}")
         return box([shown])
 
@@ -90,7 +90,7 @@ def _widget_class() -> type:
 
 
 def cube() -> Diagram:
-    """Draw a tensor (batch, channel, position) and, norm by norm, which numbers share a mean.
+    """Return a diagram of a tensor (batch, channel, position) and of which numbers share a mean.
 
     Example:
         >>> cube()
@@ -101,7 +101,7 @@ def cube() -> Diagram:
 
 
 def lstm() -> Diagram:
-    """Draw one step of the paper's layer-normalized LSTM, eqs. 20-22."""
+    """Return a diagram of one step of the paper's layer-normalized LSTM, eqs. 20-22."""
     return Diagram(
         "ln-diagram-flow",
         "One step of the layer-normalized LSTM, eqs. 20-22",
@@ -111,7 +111,7 @@ def lstm() -> Diagram:
 
 
 def gru() -> Diagram:
-    """Draw one step of the paper's layer-normalized GRU, eqs. 26-28."""
+    """Return a diagram of one step of the paper's layer-normalized GRU, eqs. 26-28."""
     return Diagram(
         "ln-diagram-flow",
         "One step of the layer-normalized GRU, eqs. 26-28",
@@ -127,19 +127,19 @@ def residual(
     forms: Sequence[str] | Mapping[str, str] = ("pre", "post", "sandwich"),
     title: str = "Where the norm is applied in a residual block",
 ) -> Diagram:
-    """Draw residual blocks side by side; the wire that passes the block by is lit.
+    """Return residual blocks side by side, with the residual path highlighted.
 
     Args:
-        block: The boxes of the block, from the first to the last, such as ``("attention",)`` or
-            ``("linear", "ReLU")``.
-        norm: What is written on the norm.
-        forms: Of ``pre`` (norm, block, sum), ``post`` (block, sum, norm), ``sandwich`` (norm,
-            block, norm, sum) and ``inner`` (the norm after the first box of the block); or from
-            these to a heading.
-        title: Heads the card.
+        block: The sublayers of the block in order, such as ``("attention",)`` or ``("linear",
+            "ReLU")``.
+        norm: The label of the norm.
+        forms: Some of ``pre`` (norm, block, sum), ``post`` (block, sum, norm), ``sandwich`` (norm,
+            block, norm, sum) and ``inner`` (the norm after the first box of the block), or a
+            mapping from these to headings.
+        title: The title of the card.
 
     Raises:
-        ValueError: If a form is unknown, or ``inner`` has a block of one box.
+        ValueError: If a form is unknown, or if ``inner`` is used with a block of one box.
 
     Example:
         >>> residual(("attention",), forms=("pre", "post"))
@@ -160,16 +160,16 @@ def residual_stream(
     bars: str,
     hint: str,
 ) -> Diagram:
-    """Draw the residual stream as a band, with the norms on it or on branches.
+    """Return a diagram of the residual stream as a band, with the norms on it or on branches.
 
     Args:
-        states: From a place, ``pre``, ``post``, ``sandwich`` or ``none``, to what is known of it
-            for each option of the second choice; the first of both is shown first.
+        states: Maps each placement (``pre``, ``post``, ``sandwich`` or ``none``) to a state for
+            each option of the second choice. The first state of the first placement is shown first.
         gauge: The scale below the diagram.
-        title: Heads the card.
-        starts: What the second choice is called.
-        bars: What the bars are.
-        hint: What the drawing means.
+        title: The title of the card.
+        starts: The label of the second choice.
+        bars: The label of the bars.
+        hint: How to read the diagram.
     """
     body = residual_streams.body(states, gauge, starts=starts, bars=bars, hint=hint)
     text = next(iter(next(iter(states.values())).values())).description
@@ -177,10 +177,10 @@ def residual_stream(
 
 
 def board(name: str) -> Diagram:
-    """Draw a sketch for a blackboard.
+    """Return a sketch for a blackboard.
 
     Args:
-        name: One of ``boards.BOARDS``, such as ``"rows"``.
+        name: A key of ``boards.BOARDS``, such as ``"rows"``.
 
     Raises:
         ValueError: If there is no such sketch.

@@ -1,4 +1,4 @@
-"""Sketches for a blackboard: few lines, few words, drawn by hand in a minute."""
+"""Sketches with few lines and few words, to be drawn by hand on a blackboard."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lnbook.diagrams.svg import spans
 from lnlib.norms import layer_norm
 
 WIDTH = 480
-EXAMPLES, UNITS = 4, 6  # of the table
-PAIR = (1.0, 5.0)  # normalized by hand
-DEPTH, FADING = 10, 0.66  # layers, and what each leaves of a signal, in the sketch
+EXAMPLES, UNITS = 4, 6  # size of the table
+PAIR = (1.0, 5.0)  # the numbers to normalize by hand
+DEPTH, FADING = 10, 0.66  # number of layers, and the factor per layer in the sketch
 CAPTION, PICTURE = (0.2, 0.5), (0.9, 0.4)
 ROWS = (
     "all weights × s", "all weights + one vector", "one unit’s weights × s",
@@ -22,7 +22,7 @@ ROWS = (
 
 
 def rows() -> str:
-    """Return a table of examples and units: a column that shares a mean, and a row that does."""
+    """Return a table of examples and units, with a framed column and a framed row."""
     left, top, wide, high = 98, 34, 40, 34
     cells = [
         _rect(left + j * wide, top + i * high, wide, high, "cell")
@@ -47,7 +47,7 @@ def rows() -> str:
 
 
 def pair() -> str:
-    """Return the three steps of layer norm for two numbers, each on a line."""
+    """Return the three steps of layer norm for two numbers, one per line."""
     a = np.array(PAIR)
     steps = {"a": a, "a − μ": a - a.mean(), "(a − μ) / σ": layer_norm(a, eps=0)}
     parts = []
@@ -69,7 +69,7 @@ def _along(value: float) -> float:
 
 
 def table_1() -> str:
-    """Return Table 1 of the paper, empty: a class fills it in."""
+    """Return an empty Table 1 of the paper, for a class to fill in."""
     left, top, wide, high = 244, 34, 76, 32
     parts = [
         _text(left + (j + 0.5) * wide, 20, name, "bold", name)
@@ -82,7 +82,7 @@ def table_1() -> str:
 
 
 def triangle() -> str:
-    """Return a step of gradient descent at a right angle to the weights."""
+    """Return a step of gradient descent orthogonal to the weights."""
     o, tip, end = (40, 140), (370, 140), (370, 30)
     return _svg(
         172,
@@ -98,7 +98,7 @@ def triangle() -> str:
 
 
 def steps() -> str:
-    """Return a state on its way through the same weights, and its size at each step."""
+    """Return a state that is multiplied by the same weights repeatedly, and its size per step."""
     parts, columns = [], (156, 236, 316, 432)
     for k, (x, name) in enumerate(zip(columns, ("a_1", "a_2", "a_3", "a_{200}"), strict=True)):
         parts += [
@@ -118,7 +118,7 @@ def steps() -> str:
 
 
 def layers() -> str:
-    """Return the size of a signal in ten layers, without a norm and with one."""
+    """Return the size of a signal in ten layers, with and without a norm."""
     parts = []
     for base, name, tone, keeps in (
         (78, "no norm", "none", FADING),
@@ -134,7 +134,7 @@ def layers() -> str:
 
 
 def above() -> str:
-    """Return a caption's two numbers before those of its picture: one sticks out."""
+    """Return two numbers of a caption in front of those of its image; one exceeds its bound."""
     base, scale, parts = 176, 150, []
     for k, (c, p) in enumerate(zip(CAPTION, PICTURE, strict=True)):
         x = 108 + 130 * k
@@ -154,7 +154,7 @@ def above() -> str:
 
 
 def verdicts() -> str:
-    """Return three labels of tests: bars beside a line of no difference, and across it."""
+    """Return three labels of tests: intervals on either side of zero, and across it."""
     parts = [_line((170, 26), (170, 158), "dashed"), _text(170, 14, "no difference", "small")]
     for y, low, high, name, tone in (
         (54, 50, 140, "✓ supported", "holds"),
@@ -167,7 +167,7 @@ def verdicts() -> str:
     return _svg(192, parts)
 
 
-# By name: the heading, what is drawn, the sentence below it, and the sketch in words.
+# Maps a name to the heading, the drawing, the sentence below it, and the alt text.
 BOARDS = {
     "layers": (
         "Ten layers, one signal", layers,
@@ -222,7 +222,7 @@ BOARDS = {
 }  # fmt: skip
 
 
-# What they are drawn with.
+# Drawing helpers.
 
 
 def _svg(height: float, parts: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
-"""One step of the paper's LN-LSTM (eqs. 20-22) and LN-GRU (eqs. 26-28), as boxes and wires.
+"""One step of the paper's LN-LSTM (eqs. 20-22) and LN-GRU (eqs. 26-28), as boxes and arrows.
 
-A test computes what is drawn, box by box along the wires, and compares it with ``lnlib.cells``.
+A test evaluates each diagram box by box and compares the result with ``lnlib.cells``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The cube of (batch, channel, position): which cells share a mean, norm by norm.
+"""A cube of (batch, channel, position) that shows which cells share a mean, for each norm.
 
-It is pulled apart along the batch, so that every cell is in sight: four examples, each a slab of
-channels and positions.
+The cube is pulled apart along the batch axis, so that every cell is visible: four examples, each a
+slab of channels and positions.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from lnbook.diagrams.svg import Point, polygon
 
 SHAPE = (4, 6, 4)  # examples, channels, positions
 AXES = ("example", "channel", "position")
-START = (1, 2, 1)  # the chosen cell, from 0
+START = (1, 2, 1)  # the initially selected cell, counted from 0
 
 
 @dataclass(frozen=True)
 class Norm:
-    """A norm of the cube.
+    """A norm, and how the diagram describes it.
 
     Args:
-        over: Axes that its statistics run over.
-        members: Who that is; a cell's place is filled in.
-        tone: Name of its color.
-        groups: Into how many groups of neighbors the channels are cut. 0 if they are not.
-        centers: Whether there is a mean. RMS norm has none.
+        over: The axes that its statistics run over.
+        members: Description of a normalization set; placeholders stand for the position of a cell.
+        tone: The name of its color.
+        groups: The number of groups of neighboring channels; 0 if there are none.
+        centers: Whether it subtracts a mean. RMS norm does not.
     """
 
     over: tuple[int, ...]
@@ -39,7 +39,7 @@ class Norm:
     centers: bool = True
 
 
-#: Named like PyTorch's modules: C channels and T positions. The first is that of transformers.
+#: Names as in PyTorch, for C channels and T positions. The first is the norm of transformers.
 NORMS = {
     "LayerNorm(C)": Norm((1,), "position {position} of example {example}", "layer"),
     "RMSNorm(C)": Norm((1,), "position {position} of example {example}", "rms", centers=False),
@@ -56,15 +56,15 @@ START_NORM = next(iter(NORMS))
 def normalization_sets(
     shape: tuple[int, ...], over: tuple[int, ...], *, groups: int = 0
 ) -> np.ndarray:
-    """Number the means of a norm, and say which one each cell uses.
+    """Return, for each cell, the number of the normalization set it belongs to.
 
     Args:
-        shape: Of the tensor; its axis 1 is the channels.
-        over: Axes that the mean runs over.
-        groups: Into how many groups of neighbors the channels are cut. 0 if they are not.
+        shape: The shape of the tensor; axis 1 contains the channels.
+        over: The axes that the mean runs over.
+        groups: The number of groups of neighboring channels; 0 if there are none.
 
     Returns:
-        Integers from 1 up, of that shape; equal where cells share their statistics.
+        Integers from 1 up, of the given shape; equal for cells that share their statistics.
 
     Example:
         >>> normalization_sets((2, 3), (0,))
@@ -72,7 +72,7 @@ def normalization_sets(
                [1, 2, 3]])
     """
     indices = np.indices(shape)
-    if groups:  # the channel's group in place of the channel
+    if groups:  # replace the channel by its group
         indices[1] = indices[1] * groups // shape[1]
     keys = np.stack([key.ravel() for axis, key in enumerate(indices) if axis not in over])
     _, numbers = np.unique(keys, axis=1, return_inverse=True)
@@ -80,13 +80,13 @@ def normalization_sets(
 
 
 def sets(name: str) -> np.ndarray:
-    """Number the means of a norm of :data:`NORMS`, cell by cell."""
+    """Return the number of each cell's normalization set, for a norm of :data:`NORMS`."""
     norm = NORMS[name]
     return normalization_sets(SHAPE, norm.over, groups=norm.groups)
 
 
 def sentence(name: str) -> str:
-    """Return what is said of a norm, with the place of the chosen cell to be filled in."""
+    """Return the sentence about a norm, with placeholders for the position of the selected cell."""
     norm, numbers = NORMS[name], sets(name)
     means = int(numbers.max())
     what = "root mean square" if not norm.centers else "mean"
@@ -100,11 +100,11 @@ def sentence(name: str) -> str:
 
 
 def describe(name: str = START_NORM, cell: Sequence[int] = START) -> str:
-    """Say which numbers share a mean with a cell.
+    """Describe which numbers share a mean with a cell.
 
     Args:
         name: A key of :data:`NORMS`.
-        cell: Example, channel and position, from 0.
+        cell: Example, channel and position, counted from 0.
     """
     size = SHAPE[1] // (NORMS[name].groups or 1)
     first = cell[1] // size * size + 1
@@ -112,20 +112,20 @@ def describe(name: str = START_NORM, cell: Sequence[int] = START) -> str:
     return sentence(name).format(**position, first=first, last=first + size - 1)
 
 
-# Geometry: from place to point.
+# Geometry: from cells to points in the drawing.
 
 ALONG = {  # one step along each axis, in pixels
     "example": (152.0, -31.0),
     "channel": (20.0, 8.6),
     "position": (0.0, 26.0),
 }
-DEEP = 0.115  # of a step to the next example: how thick a slab is
+DEEP = 0.115  # thickness of a slab, as a fraction of the distance between examples
 ORIGIN = (44.0, 116.0)
 SIZE = (652, 310)
 
 
 def corner(example: float, channel: float, position: float) -> Point:
-    """Return where a corner of a cell is drawn."""
+    """Return the point at which a corner of a cell is drawn."""
     x, y = ORIGIN
     for count, (dx, dy) in zip((example, channel, position), ALONG.values(), strict=True):
         x, y = x + count * dx, y + count * dy
@@ -133,7 +133,7 @@ def corner(example: float, channel: float, position: float) -> Point:
 
 
 def cell_path(i: int, c: int, p: int) -> str:
-    """Return what is seen of a cell: its front, and its top and side where the slab ends."""
+    """Return the visible faces of a cell: its front, and its top and side at the slab's edges."""
 
     def face(*points: tuple[float, float, float]) -> str:
         return polygon([corner(*point) for point in points])
@@ -154,7 +154,7 @@ def slab(i: int) -> list[str]:
 
 
 def light() -> str:
-    """Return a light on the slabs' tops and a shadow on their sides."""
+    """Return highlights on the slabs' tops and shadows on their sides."""
     N, C, P = SHAPE
     top = [(0, 0, 0), (DEEP, 0, 0), (DEEP, C, 0), (0, C, 0)]
     side = [(0, C, 0), (DEEP, C, 0), (DEEP, C, P), (0, C, P)]
@@ -166,7 +166,7 @@ def light() -> str:
 
 
 def beam(i: int, c: int) -> str:
-    """Return the path of what joins a channel of an example with that of the next."""
+    """Return the path that joins a channel of an example with the same channel of the next one."""
     P, ends = SHAPE[2], (i + DEEP, i + 1)
     top = [(ends[0], c, 0), (ends[1], c, 0), (ends[1], c + 1, 0), (ends[0], c + 1, 0)]
     side = [(i, c + 1, p) for i, p in zip((*ends, *ends[::-1]), (0, 0, P, P), strict=True)]
@@ -174,18 +174,18 @@ def beam(i: int, c: int) -> str:
 
 
 def drawing(name: str, cell: tuple[int, int, int] = START, *, large: bool = False) -> str:
-    """Return an ``<svg>`` of the cube, the normalization set of a cell lit.
+    """Return an ``<svg>`` of the cube, with the normalization set of a cell highlighted.
 
     Args:
-        name: Of the norm.
-        cell: The chosen one.
-        large: With the names of the axes, and the slabs that the others repeat.
+        name: The name of the norm.
+        cell: The selected cell.
+        large: Whether to draw the large cube, with axis names and the slabs that small cubes reuse.
     """
     numbers = sets(name)
     lit = numbers == numbers[cell]
-    joined = bool(lit.any((1, 2)).all())  # examples share a mean
+    joined = bool(lit.any((1, 2)).all())  # the mean runs over examples
     parts = []
-    for i in reversed(range(SHAPE[0])):  # the last example lies behind
+    for i in reversed(range(SHAPE[0])):  # the last example is at the back
         if i < SHAPE[0] - 1:
             parts.append(f'<path class="beam" d="{beam(i, cell[1]) if joined else ""}"/>')
         cells = f'<g id="{{id}}-{i}">{"".join(slab(i))}</g>'
@@ -200,7 +200,7 @@ def drawing(name: str, cell: tuple[int, int, int] = START, *, large: bool = Fals
 
 
 def _axis_labels() -> str:
-    """Return the names of the axes, and the numbers along them."""
+    """Return the names of the axes and the indices along them."""
     N, C, P = SHAPE
     tilt = np.degrees(np.arctan2(*ALONG["channel"][::-1]))
     texts = []
@@ -228,12 +228,12 @@ def _axis_labels() -> str:
 
 
 def _breakable(name: str) -> str:
-    """Let a name break before its parenthesis only."""
+    """Allow a line break in a name only before its parenthesis."""
     return name.replace("(", "<wbr/>(").replace(", ", ",\N{NO-BREAK SPACE}")
 
 
 def body() -> str:
-    """Return the norms side by side, the cube at large, and the sentence."""
+    """Return the small cubes of all norms, the large cube, and the sentence."""
     start, checked = START_NORM, ' checked="checked"'
     norms = "".join(
         f'<label class="ln-diagram-norm" style="--tone: var(--{norm.tone})">'

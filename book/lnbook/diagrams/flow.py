@@ -1,4 +1,4 @@
-"""Boxes and wires on a grid: drawn from left to right, or from above where it is narrow."""
+"""Boxes and arrows on a grid, drawn from left to right, or from top to bottom on narrow screens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lnbook.diagrams.svg import Point, marked, polygon, spans, spoken, wire
 
-#: Half of the width and of the height of a box, by kind.
+#: Half the width and half the height of a box, by kind.
 SIZES = {
     "end": (23, 14),
     "weight": (21, 19),
@@ -22,9 +22,9 @@ SIZES = {
 }
 SIGNS = {"sum": "+", "times": "⊙", "minus": "1−"}
 ROUND = {"weight": 5, "norm": 7, "gate": 18, "block": 5}
-LANDSCAPE, PORTRAIT = (86, 60), (66, 61)  # pixels a column and a row
+LANDSCAPE, PORTRAIT = (86, 60), (66, 61)  # pixels per column and per row
 MARGIN = (34, 24)
-NOTE = 5  # pixels by which a second line makes a box higher, above and below
+NOTE = 5  # pixels added above and below a box with a second line
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Box:
 
     Args:
         kind: A key of :data:`SIZES`.
-        column: Its place along the flow.
-        row: Its place across.
-        label: What stands in it: mathematics, as :func:`lnbook.diagrams.svg.spans` reads it.
-        text: What it does, in a line, with its equation between dollars.
+        column: The position along the flow.
+        row: The position across the flow.
+        label: The text in the box, with mathematics as in :func:`lnbook.diagrams.svg.spans`.
+        text: A line on what it does, with the equation between dollar signs.
         note: A second line in the box.
-        tone: Name of the color, such as ``gate-f``; ``None`` is that of the text.
-        wide: Half of its width, where its kind's does not fit.
+        tone: The name of the color, such as ``gate-f``. ``None``: the color of the text.
+        wide: Half of its width, if it differs from that of its kind.
     """
 
     kind: str
@@ -53,24 +53,24 @@ class Box:
 
     @property
     def half(self) -> Point:
-        """Half of its width and of its height."""
+        """Half the width and half the height."""
         wide, high = SIZES[self.kind]
         return self.wide or wide, high + NOTE * bool(self.note)
 
 
 @dataclass(frozen=True)
 class Wire:
-    """A line from box to box.
+    """An arrow between two boxes.
 
     Args:
-        source: Name of a box.
-        target: Name of a box.
-        bend: ``""`` straight on, ``"hv"`` along the row and then across, ``"vh"`` the other way,
-            or a column: along the row to it, across, and along again.
-        tone: As for :class:`Box`.
-        start: A column at which it leaves a longer wire, with a dot.
-        over: Whether it passes over another wire.
-        lit: Whether it is the one that the picture is about.
+        source: The name of a box.
+        target: The name of a box.
+        bend: ``""`` for a straight line, ``"hv"`` for along the row and then across, ``"vh"`` for
+            the reverse, or a column: along the row to this column, across, and along again.
+        tone: See :class:`Box`.
+        start: A column at which it branches off a longer arrow, marked by a dot.
+        over: Whether it crosses over another arrow.
+        lit: Whether it is highlighted.
     """
 
     source: str
@@ -84,13 +84,12 @@ class Wire:
 
 @dataclass(frozen=True)
 class Flow:
-    """Boxes by name, the wires between them, and what they are together.
+    """Boxes by name, and the arrows between them.
 
     Args:
-        boxes: In the order in which the arrow keys run through them; those that say nothing are
-            passed by.
-        wires: In the order in which they are drawn.
-        description: What the whole is, in a sentence.
+        boxes: In the order in which the arrow keys select them; boxes without text are skipped.
+        wires: In drawing order.
+        description: One sentence about the whole diagram.
     """
 
     boxes: Mapping[str, Box]
@@ -98,7 +97,7 @@ class Flow:
     description: str
 
     def __post_init__(self) -> None:
-        """Refuse a wire that would run askew: it is drawn along rows and columns."""
+        """Raise a ``ValueError`` if an arrow would not run along rows and columns."""
         for w in self.wires:
             for (u, v), (x, y) in itertools.pairwise(self.points(w)):
                 if u != x and v != y:
@@ -108,7 +107,7 @@ class Flow:
                     )
 
     def body(self) -> str:
-        """Return the drawing, the sentence, and every box in a line."""
+        """Return the drawing, the sentence, and a line for every box."""
         parts = [(name, box) for name, box in self.boxes.items() if box.text]
         lines = "".join(
             f'<li data-part="{name}"{_toned(box)}>{marked(box.text)}</li>' for name, box in parts
@@ -122,10 +121,10 @@ class Flow:
         )
 
     def draw(self) -> str:
-        """Return one ``<svg>``: from left to right, or from above where it is narrow.
+        """Return an ``<svg>`` for both orientations: left to right, or top to bottom if narrow.
 
-        The boxes are the same in both, and the style sheet puts them to their places; of the wires
-        it shows those of the one. The drawing is cut to the height that it then has.
+        The boxes are the same in both, and the style sheet positions them; it shows the arrows of
+        one orientation. The drawing is cropped to the height of that orientation.
         """
         (width, height), (narrow, tall) = self._size(_landscape), self._size(_portrait)
         wires = "".join(
@@ -144,7 +143,7 @@ class Flow:
         )
 
     def upright(self) -> str:
-        """Return one ``<svg>``, drawn from above downward at every width."""
+        """Return an ``<svg>`` drawn from top to bottom at every width."""
         width, height = self._size(_portrait)
         boxes = "".join(
             self._box(name, box, _portrait(box.column, box.row)) for name, box in self.boxes.items()
@@ -156,7 +155,7 @@ class Flow:
         )
 
     def _size(self, to_point) -> Point:
-        """Return the width and the height of a drawing."""
+        """Return the width and the height of the drawing."""
         edges = [
             [
                 coordinate + max(half, margin)
@@ -188,7 +187,7 @@ class Flow:
         )
 
     def points(self, w: Wire) -> list[Point]:
-        """Return the corners of a wire, in columns and rows."""
+        """Return the corners of an arrow, in columns and rows."""
         source, target = self.boxes[w.source], self.boxes[w.target]
         first, last = (source.column, source.row), (target.column, target.row)
         if w.start is not None:
@@ -234,7 +233,7 @@ def _portrait(column: float, row: float) -> Point:
 
 
 def _border(box: Box, before: Point, center: Point) -> Point:
-    """Return where a wire meets the box that it ends at, with room for its head."""
+    """Return where an arrow meets the box that it ends at, with room for the arrowhead."""
     (u, v), (x, y) = before, center
     a, b = box.half
     if u == x:
@@ -243,9 +242,9 @@ def _border(box: Box, before: Point, center: Point) -> Point:
 
 
 def _head(before: Point, tip: Point, size: float) -> tuple[str, Point]:
-    """Return the head of an arrow, and where its line ends, within it."""
+    """Return an arrowhead, and the point within it where the line ends."""
     (u, v), (x, y) = before, tip
-    length = abs(x - u) + abs(y - v)  # along an axis
+    length = abs(x - u) + abs(y - v)  # the segment is parallel to an axis
     dx, dy = (x - u) / length * size, (y - v) / length * size
     left = (x - dx + 0.55 * dy, y - dy - 0.55 * dx)
     right = (x - dx - 0.55 * dy, y - dy + 0.55 * dx)
@@ -253,6 +252,6 @@ def _head(before: Point, tip: Point, size: float) -> tuple[str, Point]:
 
 
 def _toned(box: Box, style: str = "") -> str:
-    """Return a style with the color of a box, the norm's or a gate's, if there is any."""
+    """Add the color of a box, if it has one, to a style."""
     whole = ";".join(filter(None, (style, box.tone and f"--tone:var(--{box.tone})")))
     return f' style="{whole}"' if whole else ""

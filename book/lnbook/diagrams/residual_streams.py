@@ -1,4 +1,4 @@
-"""Diagram of the residual stream: a band through all blocks, with the norms on it or on branches.
+"""Diagram of the residual stream: a band through all blocks, with norms on it or on branches.
 
 Each block reads from the band and adds to it. The caller passes the width of the band, the heights
 of the bars and the positions of the marks; the placement determines where the norms are.
@@ -17,7 +17,7 @@ from typing import Any
 
 from lnbook.diagrams.svg import Point, format_point, marked, wire
 
-#: Names of the placements of a block's norms.
+#: The name of each placement of a block's norms.
 PLACEMENTS = {
     "pre": "Pre-norm",
     "post": "Post-norm",
@@ -28,13 +28,13 @@ PLACEMENTS = {
 
 @dataclass(frozen=True)
 class State:
-    """What the diagram shows for one choice.
+    """The content of the diagram for one selection.
 
     Args:
-        description: The sentence; its numbers may name their mark, such as ``[1.00](last-std)``.
-        widths: Of the stream, before the first block and behind each. ``None``: not known.
-        bars: One for each block, on a logarithmic scale from :data:`BARS`' low end to its high end.
-        marks: From label to a number on the gauge, two of them; ``None`` where it is not known.
+        description: The sentence. A number can refer to its mark, as in ``[1.00](last-std)``.
+        widths: Std of the stream before the first block and after each block. ``None``: unknown.
+        bars: One for each block, on a logarithmic scale that spans :data:`BARS`.
+        marks: Maps two labels to a number on the gauge; ``None`` stands for unknown.
     """
 
     description: str
@@ -48,10 +48,10 @@ class Gauge:
     """The scale below the diagram.
 
     Args:
-        title: What it measures.
-        low: Its left end.
-        high: Its right end.
-        lines: From label to a number to compare with.
+        title: The quantity on the scale.
+        low: The left end.
+        high: The right end.
+        lines: Maps the labels of reference lines to numbers.
     """
 
     title: str
@@ -66,19 +66,19 @@ class Layout:
 
     portrait: bool
     size: Point
-    step: float  # from block to block
+    step: float  # distance between blocks
     start: float  # where the first block begins
     stream: float  # center line of the stream, across
     box: float  # the middle of the boxes
-    half: Point  # of a box, along and across
-    norm: float  # of the norms on the branches
+    half: Point  # half the size of a box, along and across
+    norm: float  # position of the norms on the branches
     wide: float  # width of the stream for a std of 1
-    foot: float  # of the bars
-    high: float  # of a bar at the high end of the scale
-    gauge: tuple[float, float, float]  # its left and right end, and its height
+    foot: float  # lower end of the bars
+    high: float  # length of a bar at the high end of the scale
+    gauge: tuple[float, float, float]  # left end, right end, and position across
 
     def to_point(self, along: float, across: float) -> Point:
-        """Return where a point is drawn."""
+        """Return the pixel position of a point."""
         return (across, along) if self.portrait else (along, across)
 
     def rect(self, along: float, across: float, long: float, wide: float) -> list[float]:
@@ -91,24 +91,24 @@ WIDE = Layout(False, (720, 446), 49, 70, 172, 54, (11, 14), 108, 22, 332, 64, (1
 TALL = Layout(
     True, (360, 722), 42, 58, 152, 40, (9, 16), 92, 18, 212, 96, (30, 330, 664)
 )  # fmt: skip
-#: The numbers in the drawing, in the order of the texts of its shape.
+#: The labels of the numbers in the drawing, in the order of the texts of :func:`_shape`.
 MARKS = ("first-loss", "second-loss", "first-std", "last-std", "first-bar", "last-bar")
-BARS = (1e-4, 20)  # both ends of the bars' scale
-TICKS = (1e-3, 0.1, 10)  # of the bars' scale
-FORK, JOIN, BEHIND = 0.14, 0.78, 0.94  # of a step
-LEAST = 1.6  # pixels: how wide the narrowest creek is drawn
-WIDEST = 100  # pixels: a wider stream would cover the norms beside it
+BARS = (1e-4, 20)  # ends of the bars' scale
+TICKS = (1e-3, 0.1, 10)  # ticks of the bars' scale
+FORK, JOIN, BEHIND = 0.14, 0.78, 0.94  # fractions of a step
+LEAST = 1.6  # pixels: minimum width of the stream
+WIDEST = 100  # pixels: a wider stream would cover the norms on the branches
 
 
 def _length(layout: Layout, value: float) -> float:
-    """Return the length in pixels of a bar; what lies off the scale ends where the scale does."""
+    """Return the length of a bar in pixels, clipped to the scale."""
     low, high = map(math.log10, BARS)
     share = (math.log10(max(value, BARS[0])) - low) / (high - low)
     return max(1, layout.high * min(share, 1))
 
 
 def number(value: float) -> str:
-    """Write a length: two decimals, or more where these would be 0.
+    """Format a std: two decimals, or more if these would be 0.
 
     Example:
         >>> [number(v) for v in (1.0, 0.014, 0.00123)]
@@ -120,7 +120,7 @@ def number(value: float) -> str:
 def _shape(
     layout: Layout, placement: str, state: State, blocks: int, gauge: Gauge
 ) -> dict[str, Any]:
-    """Return everything that moves: outline of the stream, rectangles, circles and texts."""
+    """Return everything that depends on the state: outline, rectangles, circles and texts."""
     widths = state.widths if state.widths is not None else [0] * (blocks + 1)
     half = [max(LEAST, min(layout.wide * w, WIDEST)) / 2 for w in widths]
     rects = [*_locks(layout, placement, half), *_bars(layout, state.bars or [0] * blocks)]
@@ -184,7 +184,7 @@ def _bars(layout: Layout, bars: Sequence[float]) -> list[list[float]]:
 
 
 def _ends(layout: Layout, state: State, half: Sequence[float]) -> list[list]:
-    """Write the first and the last width and bar; empty where they are not known."""
+    """Return the first and the last width and bar as texts; empty if unknown."""
     blocks, texts = len(half) - 1, []
     ends = (layout.start - 24, layout.start + blocks * layout.step + 30)
     known = state.widths is not None
@@ -221,7 +221,7 @@ def _marks(layout: Layout, gauge: Gauge, state: State) -> tuple[list[list], list
 
 
 def draw(layout: Layout, placement: str, state: State, blocks: int, gauge: Gauge, bars: str) -> str:
-    """Return the ``<svg>`` of one state."""
+    """Return the ``<svg>`` of a state."""
     shape = _shape(layout, placement, state, blocks, gauge)
     still = []
     for k in range(blocks):
@@ -262,7 +262,7 @@ def draw(layout: Layout, placement: str, state: State, blocks: int, gauge: Gauge
 
 
 def _labels(layout: Layout, blocks: int, gauge: Gauge, bars: str) -> str:
-    """Return the titles of what is drawn, and the gauge."""
+    """Return the titles and the gauge."""
     left, right, y = layout.gauge
     end = layout.start + blocks * layout.step
     texts = []
@@ -279,7 +279,7 @@ def _labels(layout: Layout, blocks: int, gauge: Gauge, bars: str) -> str:
     else:
         add_text(first - 66, layout.box, "blocks", "left")
         add_text(first - 66, layout.stream - 20, "stream", "left")
-        for k, word in enumerate(bars.split()):  # beside the first bar there is room for one
+        for k, word in enumerate(bars.split()):  # next to the first bar, there is room for one line
             add_text(first - 66, layout.foot - 26 + 17 * k, word, "left")
         line = [(first, layout.foot), (last, layout.foot)]
     texts.append(f'<path class="axis" d="{wire(line)}"/>')
@@ -313,14 +313,15 @@ def body(
     bars: str,
     hint: str,
 ) -> str:
-    """Return the choices, both drawings, of which one is shown, and the sentence.
+    """Return the choices, the drawings, one of which is shown, and the sentence.
 
     Args:
-        states: From a key of :data:`PLACES` to a state for each start; the first of both is shown.
-        gauge: The scale at the foot.
-        starts: What the second choice is called.
-        bars: What the bars are.
-        hint: What the drawing means.
+        states: Maps a key of :data:`PLACEMENTS` to a state for each start. The first of both is
+            shown first.
+        gauge: The scale at the bottom.
+        starts: The label of the second choice.
+        bars: The label of the bars.
+        hint: How to read the drawing.
     """
     placement, (start, state) = next(iter(states)), next(iter(next(iter(states.values())).items()))
     blocks = next(
@@ -353,7 +354,7 @@ def body(
 
 
 def _packed(data: Any) -> str:
-    """Write JSON, gzip it, and encode it as base64; the same bytes at every build."""
+    """Return data as JSON, gzipped, in base64; the same bytes in every build."""
     raw = json.dumps(data, separators=(",", ":")).encode()
     return base64.b64encode(gzip.compress(raw, 9, mtime=0)).decode()
 

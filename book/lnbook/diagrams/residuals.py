@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from lnbook.diagrams.flow import Box, Flow, Wire
 from lnbook.diagrams.svg import marked
 
-#: Heading of each form.
+#: The heading of each form.
 FORMS = {
     "pre": "Pre-norm",
     "post": "Post-norm",
@@ -20,13 +20,13 @@ FORMS = {
 }
 
 
-ASIDE, STEP = 1.25, 0.88  # rows and columns: aside from the wire that passes by, box to box
+ASIDE, STEP = 1.25, 0.88  # rows from residual path to branch; columns between boxes
 FIRST = 1.1  # column of the first box of the longest block
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One block: its heading, its drawing, and whether its residual path is free of norms."""
+    """One block: its heading, its drawing, and whether there is no norm on its residual path."""
 
     title: str
     flow: Flow
@@ -35,7 +35,7 @@ class Panel:
 
 
 def branch(form: str, block: Sequence[str], norm: str) -> tuple[str, ...]:
-    """Return the boxes that stand beside the wire."""
+    """Return the boxes on the branch."""
     if form not in FORMS:
         raise ValueError(f"residual: forms must be of {', '.join(FORMS)}, got {form!r}")
     if form == "inner" and len(block) < 2:
@@ -51,12 +51,12 @@ def branch(form: str, block: Sequence[str], norm: str) -> tuple[str, ...]:
 
 
 def panels(block: Sequence[str], norm: str, forms: Mapping[str, str | None]) -> list[Panel]:
-    """Draw one block in several forms, each from above downward.
+    """Draw one block in several forms, from top to bottom.
 
     Args:
-        block: Its boxes, from the first to the last.
-        norm: What is written on the norm.
-        forms: From a key of :data:`FORMS` to the heading; ``None`` takes that of :data:`FORMS`.
+        block: Its boxes, in order.
+        norm: The label of the norm.
+        forms: Maps a key of :data:`FORMS` to a heading; ``None`` stands for that of :data:`FORMS`.
     """
     branches = {form: branch(form, block, norm) for form in forms}
     longest = max(map(len, branches.values()))
@@ -67,7 +67,7 @@ def panels(block: Sequence[str], norm: str, forms: Mapping[str, str | None]) -> 
 
 
 def _panel(title: str, labels: Sequence[str], norm: str, longest: int, *, behind: bool) -> Panel:
-    """Draw one form, as high as one with ``longest`` boxes."""
+    """Draw one form, with the height of a block of ``longest`` boxes."""
     first = FIRST + STEP * (longest - len(labels)) / 2
     end = FIRST + STEP * longest  # the sum
     boxes = {"x": Box("end", 0, 0, "x"), "sum": Box("sum", end, 0)}
@@ -110,12 +110,12 @@ def body(shown: Sequence[Panel]) -> str:
 
 
 def _heading(title: str) -> str:
-    """Write a heading that breaks between words, not at a hyphen."""
+    """Return a heading that breaks between words, but not at a hyphen."""
     return re.sub(r"\S+-\S+", r'<span class="ln-diagram-whole">\g<0></span>', html.escape(title))
 
 
 def describe(shown: Sequence[Panel]) -> str:
-    """Say in which blocks the residual path has a norm."""
+    """Describe which blocks have a norm on the residual path."""
     texts = []
     for free, what in ((True, "No norm on the highlighted residual path"), (False, "A norm on it")):
         names = [p.title for p in shown if p.free is free]

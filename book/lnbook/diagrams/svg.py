@@ -1,4 +1,4 @@
-"""What the diagrams are drawn with: numbers, lines with round corners, and a little mathematics."""
+"""Helpers of the diagrams: coordinates, lines with rounded corners, and simple mathematics."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from collections.abc import Callable, Sequence
 Point = tuple[float, float]
 
 SUB = re.compile(r"_\{([^}]*)\}|_(\w)")
-LINKED = re.compile(r"\[([^]]+)\]\(([\w-]+)\)")  # a text and the mark it belongs to
+LINKED = re.compile(r"\[([^]]+)\]\(([\w-]+)\)")  # a text and the mark that it refers to
 LINK = r"""<span data-lights='[data-mark="\2"]' tabindex="0">\1</span>"""
-LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])")  # alone it is a variable
+LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])")  # a single letter is a variable
 
 
 def short(value: float) -> str:
-    """Write a coordinate with one decimal at most."""
+    """Format a coordinate with at most one decimal."""
     return f"{round(value, 1) + 0.0:g}"
 
 
 def format_point(point: Point) -> str:
-    """Write a point of a path."""
+    """Format a point of a path."""
     return " ".join(map(short, point))
 
 
 def polygon(points: Sequence[Point]) -> str:
-    """Return the path of a closed shape.
+    """Return the path of a closed polygon.
 
     Example:
         >>> polygon([(0, 0), (4, 0), (4, 2.25)])
@@ -37,7 +37,7 @@ def polygon(points: Sequence[Point]) -> str:
 
 
 def wire(points: Sequence[Point], radius: float = 9) -> str:
-    """Return the path of a line along the axes, its corners rounded.
+    """Return the path of a line along the axes with rounded corners.
 
     Example:
         >>> wire([(0, 0), (20, 0), (20, 30)], radius=5)
@@ -51,20 +51,20 @@ def wire(points: Sequence[Point], radius: float = 9) -> str:
 
 
 def _along(start: Point, end: Point) -> str:
-    """Write a straight part of a path, which runs along an axis."""
+    """Return a straight segment of a path, parallel to an axis."""
     return f"H{short(end[0])}" if start[1] == end[1] else f"V{short(end[1])}"
 
 
 def _towards(start: Point, end: Point, distance: float) -> Point:
-    """Go from a point towards another, half of the way at most."""
+    """Move from a point toward another, at most halfway."""
     (x, y), (u, v) = start, end
-    length = abs(u - x) + abs(v - y)  # along an axis
+    length = abs(u - x) + abs(v - y)  # the segment is parallel to an axis
     share = min(distance / length, 0.5) if length else 0
     return x + share * (u - x), y + share * (v - y)
 
 
 def _format_math(text: str, letter: Callable[[str], str], sub: Callable[[str], str]) -> str:
-    """Write mathematics: single letters are variables, ``_x`` and ``_{t-1}`` are subscripts."""
+    """Format mathematics: single letters are variables, ``_x`` and ``_{t-1}`` are subscripts."""
     parts, end = [], 0
 
     def plain(piece: str) -> str:
@@ -79,7 +79,7 @@ def _format_math(text: str, letter: Callable[[str], str], sub: Callable[[str], s
 
 
 def spans(text: str) -> str:
-    """Write mathematics within a ``<text>``.
+    """Format mathematics for an SVG ``<text>``.
 
     Example:
         >>> spans("W_h")
@@ -90,20 +90,21 @@ def spans(text: str) -> str:
         lambda letter: f'<tspan class="v">{letter}</tspan>',
         lambda sub: f'<tspan class="{_slope(sub)}" dy="0.3em">{sub}</tspan>\0',
     )
-    # What follows a subscript goes back up, by 0.3 of the smaller letter.
+    # Text after a subscript is moved back up, by 0.3 of the smaller font size.
     done = re.sub(r"\0<tspan", '<tspan dy="-0.24em"', done)
     return re.sub(r"\0([^<]+)", r'<tspan dy="-0.24em">\1</tspan>', done).replace("\0", "")
 
 
 def _slope(sub: str) -> str:
-    """Let a subscript slope that is a variable."""
+    """Return a subscript in italics if it is a variable."""
     return "s v" if LETTER.match(sub) else "s"
 
 
 def marked(text: str) -> str:
-    """Write a sentence as HTML; what stands between dollars is mathematics.
+    """Format a sentence as HTML, with mathematics between dollar signs.
 
-    ``[1.00](last-std)`` lights up with the part of the drawing that has ``data-mark="last-std"``.
+    ``[1.00](last-std)`` is highlighted together with the part of the drawing that has
+    ``data-mark="last-std"``.
 
     Example:
         >>> marked("The norm of $W_x x_t$, alone")
@@ -121,7 +122,7 @@ def _sub(sub: str) -> str:
 
 
 def spoken(text: str) -> str:
-    """Write a sentence as it is read aloud: without dollars, marks, and signs for subscripts.
+    """Return a sentence for screen readers: without dollar signs, marks and underscores.
 
     Example:
         >>> spoken("The norm of $W_x x_{t−1}$")

@@ -47,14 +47,14 @@ class Explorer:
             for the light and the dark theme. It uses :data:`COLORS`, which a dark page replaces.
             ``layout.title`` is shown as text above the panel, and ``layout.height`` is the height
             in pixels (default: 320).
-        controls: From parameter name to :func:`slider` or :func:`choice`. Empty for a static
+        controls: Maps parameter names to :func:`slider` or :func:`choice`. Empty for a static
             figure.
         title: Heading of the card.
         describe: Called like ``draw``; returns a description of the state in one sentence. Not
             given with a :class:`Picture`, which contains it.
         alt: Alt text for all states. Not given with a :class:`Picture`.
         columns: Panels per row on a wide page. Default: up to 3, and 2 for four panels.
-        limit: Maximal number of states in the built book.
+        limit: Maximum number of states in the built book.
 
     Raises:
         ValueError: If there are too many states, or ``draw`` or ``describe`` does not take the
@@ -80,7 +80,7 @@ class Explorer:
         if self.n_states > limit:
             raise ValueError(
                 f"Explorer: controls of {title!r} make {self.n_states} states, limit is {limit}; "
-                "use coarser grids (a slider with live= stays fine where there is a kernel)."
+                "use coarser grids (a slider with live= still has a fine one in a live notebook)."
             )
         functions = {"draw": self.draw, "describe": self.describe}
         check_accepts("Explorer", functions, list(self.controls))

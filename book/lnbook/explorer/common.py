@@ -47,9 +47,9 @@ def picture_of(
         return draw
     if isinstance(draw, Picture) or describe is None:
         raise ValueError(
-            f"{owner}: draw must be a Picture, which has its sentence and its alt text, or a "
-            "function with describe= beside it; got "
-            + ("a Picture and another sentence or alt text." if describe or alt else "no sentence.")
+            f"{owner}: draw must be a Picture, which includes its description and alt text, or a "
+            "function with describe=; got "
+            + ("a Picture and also describe or alt." if describe or alt else "no description.")
         )
     return Picture(draw, describe, alt)
 

@@ -40,7 +40,7 @@ class LiveRun:
         describe: ``describe(results, **settings)``; not given with a :class:`Picture`.
         alt: See :class:`Explorer`.
         progress: Label of the slider over the results.
-        frames: Maximal number of positions of that slider; with 1 only the end is shown.
+        frames: Maximum number of positions of that slider; with 1 only the end is shown.
         recorded: ``recorded(**settings)`` returns the results for the built book instead of
             ``run``, if they depend on the machine, such as times.
 

@@ -238,7 +238,7 @@ def bar(trace: dict, offset: float, width: float, base: dict[Any, float], x: Axi
         trace: The trace.
         offset: Distance from the position of a bar to its left edge, in units of the spacing.
         width: Width of a bar, in units of the spacing.
-        base: From a position to the height at which its bar starts.
+        base: Maps a position to the height at which its bar starts.
         x: The x axis.
         y: The y axis.
     """
@@ -330,7 +330,7 @@ def anchor_fraction(ref: str, axis: Axis, value: Any) -> float:
     """Return the position of a shape or annotation as a fraction of the panel.
 
     Args:
-        ref: ``"paper"`` if the value is a fraction of the panel, else the name of the axis.
+        ref: ``"paper"`` if the value is a fraction of the panel, otherwise the name of the axis.
         axis: The axis.
         value: A category or a number in the units of the axis' range.
     """

@@ -1,1 +1,1 @@
-"""What figures are made of: colors, lines, learning curves, tables, the verdicts on claims."""
+"""Building blocks of figures: colors, lines, learning curves, tables, labels of claims."""

@@ -1,6 +1,6 @@
-"""Tables of the paper's claims about an experiment, with what its records show.
+"""Tables of the paper's claims about an experiment, with the results of its records.
 
-All findings and labels are those of :mod:`lnlab.claims`, as the page on every claim has them.
+All findings and labels are those of :mod:`lnlab.claims`, as on the page about all claims.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ Record = Mapping[str, Any]
 
 
 def evaluate_records(experiment: str, records: Sequence[Record], *names: str) -> list[ClaimResult]:
-    """Evaluate the claims that an experiment decides; only those of the names, if any."""
+    """Evaluate the claims about an experiment, or only those with the given names."""
     about = [claim for claim in claims.about(experiment) if not names or claim.name in names]
     return claims.evaluate(Records.from_runs(experiment, records), about)
 
 
 @functools.cache
 def page() -> dict[str, ClaimResult]:
-    """Return all claims by the book's records, by name; they are weighed once in a process.
+    """Return all claims on the book's records, by name; evaluated once per process.
 
-    Labels of ten seeds or more are corrected for all comparisons of the page on every claim.
+    With ten seeds or more, labels are corrected for all comparisons of the page about all claims.
     """
     return {result.claim.name: result for result in claims.evaluate()}
 
 
 def findings(results: Sequence[ClaimResult], caption: str) -> Table:
-    """Return a row a claim, with its label and what was run, and below it what was measured."""
+    """Return a table with a row per claim (label and runs), followed by its measurements."""
     rows = []
     for result in results:
         rows.append([result.claim.statement, result.evidence, badge(result.label)])
@@ -46,7 +46,7 @@ def findings(results: Sequence[ClaimResult], caption: str) -> Table:
 
 
 def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
-    """Return :func:`findings` on an experiment, by some of its records."""
+    """Return :func:`findings` for an experiment and some of its records."""
     results = evaluate_records(experiment, records, *names)
     ranges = [text for result in results if " to " in (text := result.label.text)]
     return findings(
@@ -64,12 +64,12 @@ def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
 
 
 def targets(task: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Table:
-    """Return how many updates each arm needs to reach the three targets.
+    """Return a table of the number of updates that each arm needs to reach the three targets.
 
     Args:
-        task: Compares the runs.
-        arms: At their best rates, that without norm among them.
-        names: What the table calls them.
+        task: The comparison of the runs.
+        arms: The arms at their best learning rates, including the one without normalization.
+        names: Maps each arm to its name in the table.
     """
     plain = arms[NO_NORM]
     rows = [
@@ -106,7 +106,7 @@ def _row(what: str, finding: Finding) -> list[str]:
 
 
 def _updates(steps: np.ndarray) -> str:
-    """Write numbers of updates, one a seed: mean and ends; infinite where a target was missed."""
+    """Format numbers of updates, one per seed: mean and range; infinite if a target was missed."""
     if np.isinf(steps).any():
         return f"never in {np.isinf(steps).sum()} of {len(steps)} seeds"
     return f"{steps.mean():,.0f} ({steps.min():,.0f} to {steps.max():,.0f})"

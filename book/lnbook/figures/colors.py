@@ -1,16 +1,16 @@
-"""Every color of the book: what it stands for, on a light page and on a dark one.
+"""Every color of the book, with its meaning, for light and for dark pages.
 
-A color belongs to one thing, in every figure, diagram and table. Recorded against live, or one
-form of a norm against another, is shown by the line's style, and no color stands alone: beside it
-there is a dash, a marker or a label. A figure is drawn with the light color (:data:`COLORS`); a
-dark page draws its :data:`DARK` one in its place (``--ln-swap``, read by the page's scripts).
+A color has one meaning in all figures, diagrams and tables. Line styles distinguish recorded from
+live runs, or variants of a norm. Color is never the only cue: there is also a dash, a marker or a
+label. Figures are drawn with the light color (:data:`COLORS`); a dark page replaces it by the
+:data:`DARK` one (``--ln-swap``, read by the page's scripts).
 """
 
 from __future__ import annotations
 
 __all__ = ["CARD", "COLORS", "DARK", "css", "fade", "mix", "swap"]
 
-#: What a thing is called, its color on a light card, and on a dark one.
+#: Maps a meaning to its color on a light card and on a dark one.
 _THINGS = {
     # norms
     "none": ("#474a52", "#b9bbc2"),
@@ -32,34 +32,35 @@ _THINGS = {
     # optimizers
     "sgd": ("#895927", "#eec173"),
     "adam": ("#116999", "#14c6f6"),
-    # above and below zero
+    # positive and negative
     "positive": ("#cf3548", "#ff6670"),
     "negative": ("#0b7c85", "#2bb5b8"),
-    # a norm in another form: batch norm in use, layer norm in other places than the chapter's
+    # another variant of a norm: batch norm at inference, layer norm at other positions than the
+    # chapter's
     "kept": ("#893b02", "#ffc8b3"),
     "variant": ("#192f5f", "#c2e4ff"),
-    # things that have no color of their own, in the order in which a figure has them
+    # series without a color of their own, in the order in which a figure uses them
     "first": ("#31566f", "#87b2b1"),
     "second": ("#6e3215", "#e2dea9"),
     "third": ("#603756", "#f2bffe"),
     "fourth": ("#55723f", "#bdaf62"),
-    # what others are held against; what is followed; a frame
+    # the baseline; what is highlighted; a frame
     "gray": ("#696f77", "#82888e"),
     "ink": ("#1c232c", "#e7ecf2"),
-    # what a verdict says, as text
+    # verdicts, as text
     "holds": ("#1c6445", "#74ae7e"),
     "fails": ("#af1f3a", "#f6a9b3"),
     "open": ("#6c4c09", "#e7a326"),
 }
-#: From a thing to the color that a figure is given, the one of the light page.
+#: Maps a meaning to the color of the light page, with which figures are drawn.
 COLORS = {thing: light for thing, (light, _) in _THINGS.items()}
-#: From a thing to what a dark page draws.
+#: Maps a meaning to the color of the dark page.
 DARK = {thing: dark for thing, (_, dark) in _THINGS.items()}
 
 CARD = ("#fafbfc", "#1a1f27")
 LINE = ("#dfe3e8", "#39424f")
-NUMBER = ("#14181e", "#ffffff")  # in the cells of a heat map
-HEAT = 0.6  # share of a heat map's last color in its fullest cell, so that its number can be read
+NUMBER = ("#14181e", "#ffffff")  # text in the cells of a heat map
+HEAT = 0.6  # opacity of the most intense cell of a heat map, so that its number is readable
 DARK_PAGE = (  # the book, JupyterLab, VS Code, Colab
     'html[data-theme="dark"]',
     'body[data-jp-theme-light="false"]',
@@ -73,13 +74,13 @@ def _parts(color: str) -> tuple[int, ...]:
 
 
 def mix(color: str, ground: str, share: float) -> str:
-    """Return ``#rrggbb``: a share of a color on a ground, both ``#rrggbb``."""
+    """Mix a color with a background; both, and the result, are ``#rrggbb``."""
     pairs = zip(_parts(color), _parts(ground), strict=True)
     return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in pairs)
 
 
 def fade(color: str, share: float = 0.2) -> str:
-    """Return ``#rrggbb`` as a color that lets through what is behind it."""
+    """Return ``#rrggbb`` as a translucent color."""
     return f"{_open(color)},{share:g})"
 
 
@@ -88,16 +89,16 @@ def _open(color: str) -> str:
 
 
 def swap() -> dict[str, str]:
-    """Return from each color that a figure may have to what a dark page draws in its place.
+    """Map each light color of a figure to the dark color that replaces it.
 
-    Of a faded color (:func:`fade`) this is the beginning: all but its share.
+    For a faded color (:func:`fade`), both are prefixes that end before the opacity.
     """
     pairs = {COLORS[thing]: DARK[thing] for thing in COLORS}
     return pairs | {_open(light): _open(dark) for light, dark in pairs.items()}
 
 
 def css() -> str:
-    """Return a style sheet with every color as ``--ln-<thing>``, on light pages and on dark."""
+    """Return a style sheet with every color as ``--ln-<name>``, on light and dark pages."""
     light, dark = (
         {"card": CARD[k], "line": LINE[k], "number": NUMBER[k]}
         | things

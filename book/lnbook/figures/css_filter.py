@@ -1,7 +1,7 @@
-"""Choices that show and hide lines by style alone: the same on a page without scripts.
+"""Choices that show and hide lines with CSS alone, so that they work without JavaScript.
 
-Each group is a set of radio buttons. A line names the values of a group under which it is shown;
-of a group that it does not name, every value will do.
+Each group is a set of radio buttons. A line lists the values of a group for which it is shown. A
+group that it does not list has no effect on it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ STYLE = SOURCE.read_text("utf-8")
 
 @dataclass(frozen=True)
 class Group:
-    """A question and its answers.
+    """A question with several options.
 
     Args:
         label: The question.
-        options: From a word without blanks to what the reader sees.
-        start: One of the words.
+        options: Maps a value without spaces to the text that the reader sees.
+        start: The value selected at first.
     """
 
     label: str
@@ -34,12 +34,12 @@ class Group:
 
 
 def shown(conditions: Mapping[str, tuple[str, ...]], chosen: Mapping[str, str]) -> bool:
-    """Say whether a line is shown: the rule that :func:`rules` writes as a style sheet."""
+    """Return whether a line is shown, by the same rule as the style sheet of :func:`rules`."""
     return all(chosen[group] in values for group, values in conditions.items())
 
 
 def attributes(conditions: Mapping[str, tuple[str, ...]]) -> str:
-    """Write a line's conditions as attributes of its element.
+    """Return the conditions of a line as attributes of its element.
 
     Example:
         >>> attributes({"batch": ("small", "large")})
@@ -49,7 +49,7 @@ def attributes(conditions: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def rules(name: str, groups: Mapping[str, Group]) -> str:
-    """Write the style sheet that hides what was not chosen."""
+    """Return the style sheet that hides lines that do not match the selection."""
     return "".join(
         f'.{name}:has([name="{name}-{group}"][value="{value}"]:checked) '
         f'[data-{group}]:not([data-{group}~="{value}"]){{display:none}}'
@@ -59,7 +59,7 @@ def rules(name: str, groups: Mapping[str, Group]) -> str:
 
 
 def fieldsets(name: str, groups: Mapping[str, Group]) -> str:
-    """Write the radio buttons."""
+    """Return the radio buttons."""
     return "".join(
         f"<fieldset><legend>{html.escape(choice.label)}</legend>"
         + "".join(
@@ -73,7 +73,7 @@ def fieldsets(name: str, groups: Mapping[str, Group]) -> str:
 
 
 def card(name: str, title: str, groups: Mapping[str, Group], body: str) -> str:
-    """Put choices and lines into one card, with rules of its own. A page has :data:`STYLE` once."""
+    """Return a card with choices and lines, and its CSS rules. A page needs :data:`STYLE` once."""
     address = name.removeprefix("ln-")
     return (
         f"<style>{rules(name, groups)}</style>"
@@ -85,7 +85,7 @@ def card(name: str, title: str, groups: Mapping[str, Group], body: str) -> str:
 
 
 def live(body: str) -> Any:
-    """Build the widget of a live notebook: a card with its look."""
+    """Build the widget for a live notebook: a card with its styles."""
     import ipywidgets
 
     return box([ipywidgets.HTML(f"<style>{CONTROLS}{STYLE}</style>{body}")])

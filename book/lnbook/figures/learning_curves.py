@@ -32,8 +32,8 @@ class LearningCurves:
             updates, in which all networks improve fast.
         digits: Number of digits after the decimal point.
         pad: Space between the curves and the ends of the vertical axis, in the unit.
-        difference_unit: The unit of a difference; that of the curves if ``None``.
-        lines: How the networks' lines look, in words.
+        difference_unit: The unit of a difference; ``None``: that of the curves.
+        lines: Description of the networks' line styles.
         levels: Maps the runs and the name of a group to values of baselines that are not trained,
             by the baselines' names.
     """
@@ -154,7 +154,7 @@ class LearningCurves:
         return end
 
     def describe_curves(self, runs: Runs, shown: str, axis: str, kind: str | None = None) -> str:
-        """Say where the curves end; or the largest difference and the one at the end."""
+        """Describe the final values, or the largest difference and the final one."""
         kind = kind or runs.GROUPS[0]
         arms = runs.groups[kind]
         seeds = len(arms[LAYER].runs)
@@ -248,7 +248,7 @@ class LearningCurves:
         return [min(values) - self.pad, min(max(values), self.top) + self.pad]
 
     def describe_rates(self, runs: Runs) -> str:
-        """Say which rate is best for each arm, with its value there and at the worst rate."""
+        """Describe the best rate of each arm, with its value there and at the worst rate."""
         if not runs.sweep:
             return f"The runs at several rates are {MISSING}."
         texts = []

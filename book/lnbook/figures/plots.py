@@ -1,4 +1,4 @@
-"""Figures and tables: arrays and records in, plotly figures out. One file a chapter."""
+"""Building blocks of figures: styles of norms and gates, bands, and labels of lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lnbook.figures.colors import COLORS, fade
 from lnbook.figures.table import badge
 from lnlab import comparison
 
-#: How each norm looks in every figure of the book: label, color, dash. Never color alone.
+#: The style of each norm in every figure: label, color, dash. Color is never the only cue.
 NORMS = {
     "layer": ("layer norm", COLORS["layer"], "solid"),
     "batch": ("batch norm", COLORS["batch"], "dash"),
@@ -22,7 +22,7 @@ NORMS = {
     "weight": ("weight norm", COLORS["weight"], "dashdot"),
 }
 RMS = ("RMS norm", COLORS["rms"], "longdash")
-#: The gates of an LSTM in the order of the rows of W: how each looks. Never color alone.
+#: The style of each gate of an LSTM, in the order of the rows of W. Color is never the only cue.
 GATES = {
     "i": ("input gate i", COLORS["gate-i"], "circle"),
     "f": ("forget gate f", COLORS["gate-f"], "square"),
@@ -32,7 +32,7 @@ GATES = {
 
 
 def labels(rows: Sequence[np.ndarray | str]) -> list[str]:
-    """Return the badges of a table's rows, corrected as :func:`lnlab.comparison.labels` says.
+    """Return the labels of a table's rows, corrected as in :func:`lnlab.comparison.labels`.
 
     Example:
         >>> labels([np.array([-3.0, -1.0, -2.0]), -np.arange(1.0, 11), "diverged"])
@@ -42,7 +42,7 @@ def labels(rows: Sequence[np.ndarray | str]) -> list[str]:
 
 
 def difference(values: np.ndarray, digits: int = 2, unit: str = "") -> str:
-    """Write a mean difference with its bounds; of one seed there are none.
+    """Format a mean difference with its lowest and highest value, if there are several seeds.
 
     Example:
         >>> difference(np.array([-1.0, 3.0]), 1)
@@ -57,7 +57,7 @@ def difference(values: np.ndarray, digits: int = 2, unit: str = "") -> str:
 
 
 def suffix(unit: str) -> str:
-    """Return a unit as it follows a number: a percent sign without a space.
+    """Return a unit as it follows a number: a percent sign without a space, others with one.
 
     Example:
         >>> suffix("%"), suffix("nats")
@@ -67,7 +67,7 @@ def suffix(unit: str) -> str:
 
 
 def signs(values: np.ndarray) -> list[str]:
-    """Return the color of each number: above zero, or below."""
+    """Return the color of each number, one for positive and one for negative numbers."""
     return [COLORS["negative" if value < 0 else "positive"] for value in values]
 
 
@@ -79,15 +79,15 @@ def band(
     hover: str,
     mode: str = "lines",
 ) -> None:
-    """Add a line to a panel, in a band, where there is one.
+    """Add a line to a panel, with a band around it if there is one.
 
     Args:
         figure: The panel.
         x: Values on the x axis, shape ``(points,)``.
-        values: The band's lower edge, the line and the upper edge, each ``(points,)``.
-        style: Label, color, dash, as in :data:`NORMS`.
-        hover: What the line says at a point, in plotly's template.
-        mode: Of the line.
+        values: Lower edge of the band, line, and upper edge, each of shape ``(points,)``.
+        style: Label, color and dash, as in :data:`NORMS`.
+        hover: Plotly template of the hover label.
+        mode: Plotly mode of the line.
     """
     label, color, dash = style
     low, middle, high = values
@@ -113,29 +113,29 @@ def band(
         marker={"size": 7},
         hovertemplate=f"{hover}<extra>{label}</extra>",
     )
-    figure.layout.legend.traceorder = "normal"  # the fill would turn it round
+    figure.layout.legend.traceorder = "normal"  # the fill would reverse it
 
 
 def spread(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the lowest, the mean and the highest of the seeds, the first axis."""
+    """Return the minimum, the mean and the maximum over the seeds, the first axis."""
     return curves.min(0), curves.mean(0), curves.max(0)
 
 
-LETTER, LINE, GAP = 6.6, 15, 8  # pixels: width of a letter, height of a line, from line to label
-WIDEST = 16  # letters: on a phone a wider label would take the room of the lines
-AROUND = 66  # pixels of a panel's height that are not the lines'
+LETTER, LINE, GAP = 6.6, 15, 8  # pixels: letter width, line height, gap to the label
+WIDEST = 16  # letters: on a phone, a wider label would leave too little room for the lines
+AROUND = 66  # pixels of a panel's height outside the plot area
 
 
 def label_ends(figure: go.Figure) -> go.Figure:
-    """Write the name of each line at its last point, in its color, in place of the legend.
+    """Replace the legend by the name of each line, in its color, at its last point.
 
-    Names that would cover each other move apart. Where one is too wide the legend stays.
+    Overlapping names are moved apart. If a name is too wide, the legend stays.
 
     Args:
-        figure: A panel that is complete.
+        figure: A complete panel.
 
     Returns:
-        The panel.
+        The same panel.
     """
     lines = [
         trace
@@ -178,7 +178,7 @@ def label_ends(figure: go.Figure) -> go.Figure:
 
 
 def _two_lines(name: str) -> str:
-    """Break a long name where both halves fit, after a comma, or where they are most alike."""
+    """Break a long name after a comma if both parts fit, or else into parts of similar length."""
     breaks = [k for k, letter in enumerate(name) if letter == " "]
     if len(name) <= WIDEST or not breaks:
         return name
@@ -192,7 +192,7 @@ def _two_lines(name: str) -> str:
 
 
 def _range(figure: go.Figure, letter: str) -> tuple[float, float]:
-    """Return how far an axis reaches; plotly's own choice would make room for the labels there."""
+    """Return the range of an axis without the room for labels that plotly would add."""
     axis = figure.layout[f"{letter}axis"]
     if axis.range is None:
         values = np.concatenate([np.asarray(trace[letter], dtype=float) for trace in figure.data])
@@ -207,7 +207,7 @@ def _range(figure: go.Figure, letter: str) -> tuple[float, float]:
 
 
 def _ends(figure: go.Figure, lines: Sequence[Any], letter: str) -> np.ndarray:
-    """Return where the lines end, as their axis counts it."""
+    """Return the end points of the lines, in the units of the axis."""
     results = []
     for trace in lines:
         x, y = (np.asarray(values, dtype=float) for values in (trace.x, trace.y))

@@ -90,11 +90,11 @@ class Runs:
         """Return a measure of an arm's runs, one row per seed.
 
         Args:
-            group: Of :attr:`GROUPS`.
-            arm: Of :attr:`STYLES`.
-            axis: ``updates`` or ``seconds``. Runs have points at the same updates; for seconds
+            group: One of :attr:`GROUPS`.
+            arm: A key of :attr:`STYLES`.
+            axis: ``updates`` or ``seconds``. Runs are measured at the same updates; for seconds
                 they are interpolated linearly on a common grid.
-            name: Of the measure; :attr:`MEASURE`, in the task's unit, if ``None``.
+            name: Name of the measure. ``None``: :attr:`MEASURE`, in the task's unit.
 
         Returns:
             The updates or seconds, shape ``(points,)``, and the values, ``(seeds, points)``.
@@ -118,7 +118,7 @@ class Runs:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the measure of layer norm minus that of another arm, for the seeds that both have.
 
-        Args and returned arrays are those of :meth:`curves`.
+        Arguments and returned arrays are those of :meth:`curves`.
         """
         arms = self.groups[group]
         where, own = self.curves(group, LAYER, axis, name)

@@ -1,4 +1,4 @@
-"""A small table that reads well as text and as HTML, and how labels of claims look in it."""
+"""A small table for text and HTML, and the style of claim labels in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lnlab import comparison
 
 __all__ = ["Table", "badge", "day", "mark"]
 
-#: From a label to its sign, so that color is never alone, and the class that colors it.
+#: Maps a label to its symbol, so that color is never the only cue, and to its CSS class.
 _SIGNS = {
     comparison.HOLDS: ("✓", "holds"),
     comparison.FAILS: ("✗", "fails"),
@@ -25,13 +25,13 @@ _COUNT = re.compile(r"\d+( to \d+)? of \d+ seeds?|all seeds in \d+ of \d+ measur
 
 
 def badge(label: comparison.Label) -> str:
-    """Write a label as a badge has it: a count of seeds has no sign, for it is no verdict."""
+    """Format a label for a table: a count of seeds has no symbol, because it is not a verdict."""
     sign, _ = _SIGNS.get(label.text, ("", ""))
     return f"{sign} {label}".strip()
 
 
 def mark(text: str) -> str:
-    """Return the class that colors a badge; ``""`` for other text."""
+    """Return the CSS class of a label, or ``""`` for other text."""
     if _COUNT.fullmatch(text):
         return "count"
     if text.startswith(comparison.UNTESTABLE):
@@ -40,7 +40,7 @@ def mark(text: str) -> str:
 
 
 def heading(column: str) -> str:
-    """Return a column's name as a heading: with a capital, unless it is a name of code.
+    """Capitalize a column's name for the heading, unless it is an identifier.
 
     Example:
         >>> [heading(column) for column in ("no norm", "nn.LayerNorm")]
@@ -50,16 +50,16 @@ def heading(column: str) -> str:
 
 
 class Table:
-    """A small table that reads well as text and as HTML.
+    """A small table for text and HTML.
 
     Args:
-        columns: Headings.
-        rows: Cells, as text; the first of a row is its heading.
+        columns: The headings.
+        rows: Cells, as text; the first cell of a row is its heading.
         caption: What the table shows, in one sentence.
-        folded: Show the caption alone until a reader opens it: for what only some look up.
+        folded: Whether to show only the caption until a reader unfolds the table, for details.
 
     Raises:
-        ValueError: If a row is not as long as ``columns``.
+        ValueError: If the length of a row differs from that of ``columns``.
 
     Example:
         >>> Table(["norm", "means"], [["batch", "6"], ["layer", "4"]], "Means of a (4, 6) table.")
@@ -94,22 +94,23 @@ class Table:
         return "\n".join([self.caption, *text])
 
     def to_html(self) -> str:
-        """Write the table as HTML that scrolls inside itself."""
+        """Return the table as HTML that scrolls horizontally if it is too wide."""
 
-        def esc(text):  # a number and its unit stay on one line
+        def esc(text):  # no line break between a number and its unit
             return re.sub(r"(?<=\d) (?=([mnµ]?s|h)(?!\w))", "\u00a0", html.escape(text))
 
         def colored(text):
             kind = mark(text)
             return f'<span class="verdict {kind}">{esc(text)}</span>' if kind else esc(text)
 
-        def cell(row, k):  # on a phone a row is a list, and the column's name stands before
+        def cell(row, k):  # on a phone, a row is a list and each cell shows its column's name
             inner = colored(row[k])
             if k + 1 in under and mark(row[k + 1]):
                 inner += f"<br>{colored(row[k + 1])}"
             return f'<td data-column="{names[k].rstrip("?")}">{inner}</td>'
 
-        # Labels, each right of what it judges, stand below it: columns would be too many.
+        # Each label follows the cell it belongs to, in one cell: separate columns would be too
+        # many.
         cells = [{row[k] for row in self.rows} for k in range(len(self.columns))]
         judged = [
             k
@@ -128,8 +129,8 @@ class Table:
             for row in self.rows
         )
         caption = "" if self.folded else f"<caption>{esc(self.caption)}</caption>"
-        # It takes the focus, so that the arrow keys scroll it. Two tables of a page may have one
-        # caption, and need names of their own.
+        # The element can be focused, so that the arrow keys scroll it. Two tables of a page may
+        # have the same caption but need different labels.
         name = self.caption + "".join(f" First row: {row[0]}" for row in self.rows[:1])
         table = (
             f'<div class="ln-table" tabindex="0" role="region" aria-label="{esc(name)}">'
@@ -141,7 +142,7 @@ class Table:
         return f'<details class="ln-aside ln-folded"><summary>{head}</summary>{table}</details>'
 
     def widget(self) -> Any:
-        """Build the live widget: the same HTML."""
+        """Build the live widget, which shows the same HTML."""
         import ipywidgets
 
         return ipywidgets.HTML(self.to_html())
@@ -151,6 +152,6 @@ class Table:
 
 
 def day(date: str) -> str:
-    """Return a date as the book writes it, ``27 November 2026`` for ``2026-11-27T12:00``."""
+    """Format a date as the book does: ``27 November 2026`` for ``2026-11-27T12:00``."""
     written = datetime.date.fromisoformat(date[:10])
     return f"{written.day} {written:%B %Y}"

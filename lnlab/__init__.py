@@ -1,4 +1,4 @@
-"""The experiments on layer normalization: data sets, training, records, claims, the command line.
+"""The paper's experiments: data sets, training, records, claims, and the command line.
 
-Nothing here draws, and :mod:`lnlib` knows nothing of it.
+This package does not draw figures, and :mod:`lnlib` does not depend on it.
 """

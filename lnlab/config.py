@@ -136,8 +136,8 @@ def field_spec(annotation: Any) -> FieldSpec:
             normalize=lambda value: None if value is None else inner.normalize(value),
         )
     raise TypeError(
-        f"a setting's type must be a Literal, bool, or one of lnlab.config that says which "
-        f"values are right, such as Count or Positive, got {annotation}"
+        f"the type of a setting must be a Literal, bool, or a type of lnlab.config that defines "
+        f"the allowed values, such as Count or Positive, got {annotation}"
     )
 
 
@@ -163,8 +163,8 @@ def field_help(cls: type[Settings]) -> dict[str, str]:
             descriptions[entry[1]] = re.sub(r":\w+:`([^`]*)`", r"\1", text).replace("``", "")
     if missing := [name for name in field_specs(cls) if name not in descriptions]:
         raise TypeError(
-            f"the docstring of {cls.__module__}.{cls.__name__} must have a sentence for each field "
-            f"under 'Args:', it has none for {', '.join(missing)}"
+            f"the docstring of {cls.__module__}.{cls.__name__} must describe each field "
+            f"under 'Args:', it does not describe {', '.join(missing)}"
         )
     return descriptions
 

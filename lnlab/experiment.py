@@ -125,7 +125,7 @@ class Experiment:
                 f"names, {', '.join(missing)} are missing"
             )
         if not isinstance(self.defaults.get("seeds"), int):
-            raise ValueError(f"Experiment {self.name}: defaults must say how many seeds there are")
+            raise ValueError(f"Experiment {self.name}: defaults must contain the number of seeds")
         if self.steps and "step" in fields:
             raise ValueError(
                 f"Experiment {self.name}: no setting may be called step where --step chooses "

@@ -46,8 +46,8 @@ def installed() -> Path:
     """
     if not folder().is_dir():
         raise FileNotFoundError(
-            "this copy of lnlab was installed without the book's recorded runs, which this needs; "
-            "install it from a clone of the book: tools/setup.sh live in its folder"
+            "this copy of lnlab was installed without the book's recorded runs, which this "
+            "function needs; install it from a clone of the book: tools/setup.sh live in its folder"
         )
     return folder()
 

@@ -43,8 +43,8 @@ import sys
 import pytest
 from tools import fast
 # CPU time of this process and its children, which does not depend on the load of the machine.
-clock = fast.Clock({seconds}, now=lambda: sum(os.times()[:4]), pages={pages})
-sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *sys.argv[1:]], plugins=[clock]))
+limit = fast.TimeLimit({seconds}, now=lambda: sum(os.times()[:4]), pages={pages})
+sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *sys.argv[1:]], plugins=[limit]))
 """
 WIDGET_FOLDERS = tuple(f"book/lnbook/{name}/" for name in ("diagrams", "explorer", "widgets"))
 # Updates the files of widgets in the built book.

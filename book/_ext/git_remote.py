@@ -26,7 +26,7 @@ def git(folder, *arguments):
 
 
 def parse_remote(remote):
-    """Return the host, owner and name of a repository on GitHub or GitLab, else ``None``."""
+    """Return the host, owner and name of a repository on GitHub or GitLab, or ``None``."""
     match = REMOTE.fullmatch(remote)
     return match and match.groups()
 

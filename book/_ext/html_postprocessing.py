@@ -64,7 +64,7 @@ def check_widgets(app, doctree):
     for node in doctree.findall(nodes.container):
         if node.get("mime_type") == WIDGET_MIME_TYPE:
             LOGGER.warning(
-                "a widget is dead in the book; make it an lnbook.show.Explorer",
+                "a Jupyter widget does not work in the built book; use lnbook.show.Explorer",
                 location=node,
             )
 

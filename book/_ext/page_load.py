@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lnbook.widgets import base
 
-# From the prefix of a file name to a text in the body of the pages that need the file.
+# Maps the prefix of a file name to a text in the body of the pages that need the file.
 REQUIRED_TEXT = {
     "clipboard.min.js": '<div class="highlight',
     "copybutton.": '<div class="highlight',

@@ -272,7 +272,7 @@ def has_library(app):
 
 
 def build_wheels(root, folder):
-    """Build the wheels of the library without the recorded runs, which are 15 times as large.
+    """Build the wheels of the library without the recorded runs, which are 15 times larger.
 
     Args:
         root: Root of the repository.

@@ -27,7 +27,7 @@ FIGURES = ("Explorer", *WIDGETS)
 # Widgets whose challenges ask for a prediction; a test counts the challenges.
 CHALLENGES = {"Playground()": 10, "TransformerWidget()": 5}
 NOT_SHOWN = {"hide-input", "remove-input", "remove-cell"}
-#: From the title of a folded section to what it is called in counts.
+#: Maps the title of a folded section to its name in counts.
 FOLDED = {"Quiz": "questions", "Exercises": "exercises", "Notes": "notes"}
 
 
@@ -69,7 +69,7 @@ def calls(names, code):
 
 
 def counts(cells):
-    """Return how much of everything that has a pace is in some cells."""
+    """Count everything in the cells that takes time to read or do."""
     prose = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
     prose = re.sub(r"<details.*?</details>|`{3,}.*?`{3,}", " ", prose, flags=re.S)
     code = [cell for cell in cells if cell["cell_type"] == "code"]
@@ -101,7 +101,7 @@ def measures(notebook):
 
 
 def time(counted):
-    """Return the minutes for what is counted, without quiz and exercises."""
+    """Return the minutes for the counted items, without quiz and exercises."""
     per_minute = ("words", "code_lines")
     each = ("formulas", "tables", "explorers", "widgets", "challenges")
     result = sum(counted[name] / PACE[name] for name in per_minute)
@@ -109,13 +109,13 @@ def time(counted):
 
 
 def minutes(counted):
-    """Return the minutes for the main line and for what is folded, rounded to multiples of 5."""
+    """Return the minutes for the main line and for the folded parts, in multiples of 5."""
     folded = sum(counted[name] * PACE[name] for name in ("questions", "exercises"))
     folded += counted["topic_minutes"]
     return tuple(max(5, 5 * round(m / 5)) if m else 0 for m in (time(counted), folded))
 
 
 def minutes_text(counted):
-    """Return the minutes for the main line and, after a plus sign, for what is folded."""
+    """Return the minutes for the main line and, after a plus sign, for the folded parts."""
     reading, folded = minutes(counted)
     return f"{reading} + {folded} min" if folded else f"{reading} min"

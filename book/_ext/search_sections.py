@@ -19,7 +19,7 @@ EXCLUDED = (
     ".headerlink, .ln-where, .ln-quiz, .ln-numbers, .ln-controls, .solution, .copybtn, .hidden, "
     "script, style, svg, noscript, button, select, template, .ln-still, figure img, .linenos, .eqno"
 )
-# Of a section; that of a folded one is in the summary of the fold.
+# The heading of a section; that of a folded section is in the summary of the fold.
 HEADING = ":scope > :is(h1, h2, h3, h4, h5, h6), :scope > details > summary > h3"
 BLOCK_ELEMENTS = "p, li, td, th, tr, div, dt, dd, summary, pre, br, label, legend"
 SYMBOLS = {
@@ -36,7 +36,7 @@ SYMBOLS = {
 def latex_symbol(name):
     """Return the Unicode symbol of a LaTeX command, or "" for other commands."""
     size = "SMALL" if name.islower() else "CAPITAL"
-    greek_name = name.upper().replace("LAMBDA", "LAMDA")  # Unicode spells it so
+    greek_name = name.upper().replace("LAMBDA", "LAMDA")  # the spelling in Unicode names
     try:
         return unicodedata.lookup(f"GREEK {size} LETTER {greek_name}")
     except KeyError:

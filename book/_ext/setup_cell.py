@@ -25,7 +25,7 @@ if importlib.util.find_spec("lnbook") is None:
     print("Installing the book's library: a few minutes, once.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", *wanted], check=True)
     importlib.invalidate_caches()"""
-# From the name of a distribution of the library to its folder in the repository.
+# Maps the name of a distribution of the library to its folder in the repository.
 DISTRIBUTIONS = {"lnlib": "", "lnlab": "lnlab", "lnbook": "book"}
 
 
@@ -33,7 +33,7 @@ def setup_cell(sources):
     """Return the code of the first code cell.
 
     Args:
-        sources: From the name of a distribution to the URL that pip installs it from; empty if the
+        sources: Maps the name of a distribution to the URL that pip installs it from; empty if the
             book has no public repository.
     """
     return SETUP.format(sources="{" + ", ".join(f'"{k}": "{v}"' for k, v in sources.items()) + "}")

@@ -155,7 +155,7 @@ class BoardDirective(SphinxDirective):
 
 
 class BlockDirective(SphinxDirective):
-    """``{block}``: a part of a plan, which says what to open, ask, draw and leave out."""
+    """``{block}``: a part of a plan: what to open, ask, draw and leave out."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -167,7 +167,7 @@ class BlockDirective(SphinxDirective):
     }
 
     def run(self):
-        """Parse the content; the plan makes a fold of it."""
+        """Parse the content, which the plan puts into a fold."""
         if missing := [name for name in ("minutes", "page") if name not in self.options]:
             raise self.error(f"a block needs :{missing[0]}:")
         block = nodes.container(classes=["ln-block-body"], title=self.arguments[0], **self.options)
@@ -176,7 +176,7 @@ class BlockDirective(SphinxDirective):
 
 
 class PlanDirective(SphinxDirective):
-    """``{plan}``: a table of blocks, and the blocks; their minutes add up to the total."""
+    """``{plan}``: a table of blocks, followed by the blocks. Their minutes must add up."""
 
     required_arguments = 2
     has_content = True

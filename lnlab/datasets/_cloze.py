@@ -11,20 +11,20 @@ from collections.abc import Iterable, Sequence
 ENTITIES = tuple(f"@e{k}" for k in range(12))
 BLANK = "@blank"
 
-Verse = tuple[str, int, int]  # book, chapter, number
+Verse = tuple[str, int, int]  # book, chapter, verse
 Verses = dict[Verse, str]
 
-LONGEST, SHORTEST = 110, 50  # tokens of a passage
-QUESTIONS = 20_000  # of all that there are, about as many as in the set of the book's records
-WINDOWS = 3  # passages that a verse and a name have at most
-HELD_OUT = 12  # of 100 chapters, for validation, and as many for testing
+LONGEST, SHORTEST = 110, 50  # maximum and minimum number of tokens of a passage
+QUESTIONS = 20_000  # sample size, close to that of the book's records
+WINDOWS = 3  # maximum number of passages per verse and name
+HELD_OUT = 12  # chapters of 100 for validation, and as many for testing
 _TOKEN = re.compile(r"[A-Za-z]+|\d+|[^\w\s]")
 _PLAIN = str.maketrans("‘’“”", "''\"\"")
-_BEFORE_ANY = frozenset(".?!:;\"'(-—")  # a word behind these may have a capital
+_BEFORE_ANY = frozenset(".?!:;\"'(-—")  # a word after these may be capitalized
 
 
 def old(book: str, content: bytes) -> Verses:
-    """Read a book, by the name of its file, of the King James Version: chapters of verses."""
+    """Parse a book of the King James Version, by the name of its file, into verses by chapter."""
     return {
         (_book(book), int(chapter["chapter"]), int(verse["verse"])): verse["text"]
         for chapter in json.loads(content)["chapters"]
@@ -33,7 +33,7 @@ def old(book: str, content: bytes) -> Verses:
 
 
 def modern(book: str, content: bytes) -> Verses:
-    """Read a book of the modern translation: paragraphs and lines, parts of verses."""
+    """Parse a book of the modern translation, whose paragraphs and lines are parts of verses."""
     verses: Verses = defaultdict(str)
     for part in json.loads(content):
         if part["type"] in ("paragraph text", "line text"):
@@ -56,11 +56,11 @@ def tokens(text: str) -> list[str]:
 
 
 def names(texts: Iterable[Sequence[str]], least_count: int = 3) -> set[str]:
-    """Return words that come within sentences with a capital, and never without one.
+    """Return the words that are capitalized within sentences and never occur in lower case.
 
     Args:
         texts: Tokens of each verse.
-        least_count: How often they must.
+        least_count: Minimum number of capitalized occurrences.
     """
     within, small = Counter(), set()
     for text in texts:
@@ -72,10 +72,10 @@ def names(texts: Iterable[Sequence[str]], least_count: int = 3) -> set[str]:
 
 
 def windows(lengths: Sequence[int], verse: int) -> list[range]:
-    """Return the ranges of verses that contain a verse and are passages of maximal length.
+    """Return the ranges of verses that contain ``verse`` and form passages of maximum length.
 
     Args:
-        lengths: Numbers of tokens of the verses of a chapter.
+        lengths: Number of tokens of each verse of a chapter.
         verse: Index of the verse that must be in the passage.
     """
     results = []

@@ -23,9 +23,9 @@ import numpy as np
 from lnlab.datasets import fetch
 
 NAME = "coco_val2017_layout"
-CAPTIONS = 5  # an image
-FEATURES_PER_CATEGORY = 5  # numbers that a category has in an image's features
-# As the file of boxes counts them: it has the names of the YOLO detectors.
+CAPTIONS = 5  # per image
+FEATURES_PER_CATEGORY = 5  # features per category and image
+# In the order of the indices in the file of boxes, with the names of the YOLO detectors.
 CATEGORIES = (
     "person", "bicycle", "car", "motorbike", "aeroplane", "bus", "train", "truck", "boat",
     "traffic light", "fire hydrant", "stop sign", "parking meter", "bench", "bird", "cat", "dog",
@@ -42,14 +42,14 @@ CATEGORIES = (
 
 @dataclass(frozen=True, eq=False)
 class Layouts:
-    """Images by what is in them and where, each with its captions.
+    """Images, described by the objects in them and their positions, with captions.
 
     Attributes:
         name: Name of the data set, as for :func:`lnlab.datasets.load`.
-        categories: Names of the objects.
-        images: For ``train``, ``val`` and ``test`` the images' rows of the file: ``id``, ``w`` and
-            ``h`` in pixels, ``boxes`` as ``[category, x1, y1, x2, y2]``, five ``captions``.
-        sha256: Of the prepared file, uncompressed.
+        categories: Names of the object categories.
+        images: For ``train``, ``val`` and ``test``, the rows of the file: ``id``, ``w`` and ``h``
+            in pixels, ``boxes`` as ``[category, x1, y1, x2, y2]``, five ``captions``.
+        sha256: SHA-256 of the prepared file, uncompressed.
     """
 
     name: str
@@ -112,17 +112,17 @@ def features(layouts: Layouts, split: str) -> np.ndarray:
 
 
 def join(captions: bytes, boxes: bytes, *, held_out: int = 500) -> bytes:
-    """Return the data set's one file, derived from the two originals.
+    """Return the content of the data set's file, derived from the two original files.
 
-    Images without a box are left out. Of each image's captions the first five are taken, each run
-    of white space as one space. The images, in the order of their ids, are shuffled by Python's
-    ``random`` from the seed 2016: the first are for testing, the next for validation.
+    Images without boxes are left out. The first five captions of each image are used, with runs of
+    white space replaced by one space. The images are sorted by id and shuffled by Python's
+    ``random`` with seed 2016; the first ones are for testing, the next ones for validation.
 
     Args:
         captions: ``captions_val2017.json``.
-        boxes: ``val2017.txt``, a line an image: its path, then ``x1,y1,x2,y2,category`` for each
-            box.
-        held_out: How many images for testing, and how many for validation.
+        boxes: ``val2017.txt``, with one line per image: its path, then ``x1,y1,x2,y2,category`` for
+            each box.
+        held_out: Number of images for testing, and number of images for validation.
 
     Returns:
         Lines of JSON in ASCII.

@@ -8,24 +8,25 @@ import numpy as np
 
 from lnlab.datasets import Dataset
 
-# Of the pixels, then the labels, a byte each, in scikit-learn's order.
+# SHA-256 of the pixels followed by the labels, one byte each, in scikit-learn's order.
 _SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
 
 
 def load() -> Dataset:
     """Load 8 x 8 images of digits, 1,437 for training and 360 for testing.
 
-    The split needs no random numbers: sorted by label (stable), every fifth case is for testing, so
-    every class gives a fifth of its cases. Every fifth in the file's own order would give 48 threes
-    and 26 twos, since the file counts 0, 1, 2, ... for long stretches. Both parts keep that order.
-    The same people wrote both parts: test accuracy says nothing about a new writer.
+    The split needs no random numbers: after a stable sort by label, every fifth example is for
+    testing, so that every class contributes a fifth of its examples. (Every fifth example in the
+    order of the file would give 48 threes and 26 twos, because the file counts 0, 1, 2, ... for
+    long stretches.) Both parts keep the order of the file. Both parts have the same writers, so the
+    test accuracy does not predict the accuracy for a new writer.
 
     Returns:
-        64 features, the pixels 0 to 16 divided by 16. ``sha256`` is of all 1,797 cases: the pixels
-        in C order, then the labels, a byte each.
+        64 features: the pixels, 0 to 16, divided by 16. ``sha256`` is that of all 1,797 examples:
+        the pixels in C order, followed by the labels, one byte each.
 
     Raises:
-        ValueError: If scikit-learn ships other digits than the ones this book was written with.
+        ValueError: If scikit-learn contains different digits than those this book was written with.
 
     Example:
         >>> digits = load()
@@ -38,7 +39,7 @@ def load() -> Dataset:
     sha256 = hashlib.sha256(x.astype(np.uint8).tobytes() + y.astype(np.uint8).tobytes()).hexdigest()
     if sha256 != _SHA256:
         raise ValueError(
-            f"digits: SHA-256 must be {_SHA256}, got {sha256}; this scikit-learn ships other "
+            f"digits: SHA-256 must be {_SHA256}, got {sha256}; this scikit-learn contains other "
             "digits, install another version"
         )
     test = np.zeros(len(y), dtype=bool)

@@ -31,7 +31,7 @@ from lnlab.datasets.handwriting_lines import Line, Lines
 NAME = "iam_ondb"
 URL = "https://fki.tic.heia-fr.ch/databases/iam-on-line-handwriting-database"
 SPLITS = {"train": "trainset.txt", "val_new": "testset_v.txt", "test_new": "testset_f.txt"}
-LINE_BREAK = "%%%%%%%%%%%"  # in some transcriptions
+LINE_BREAK = "%%%%%%%%%%%"  # occurs in some transcriptions
 
 
 def load(folder: str | os.PathLike | None = None) -> Lines:

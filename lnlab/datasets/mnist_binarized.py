@@ -23,7 +23,7 @@ NAME = "mnist_binarized"
 SIDE = 28
 PIXELS = SIDE * SIDE
 SPLITS = ("train", "val", "test")
-_ENDS = (50_000, 60_000)  # where training and validation end
+_ENDS = (50_000, 60_000)  # ends of the training and the validation part
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Binarized:
     Attributes:
         name: Name of the data set, as for :func:`lnlab.datasets.load`.
         images: For ``train``, ``val`` and ``test``, shape ``(N, 784)``, uint8, 0 or 1, row by row.
-        sha256: Of the packed file, uncompressed.
+        sha256: SHA-256 of the packed file, uncompressed.
     """
 
     name: str

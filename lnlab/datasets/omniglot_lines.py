@@ -33,15 +33,15 @@ from lnlab.datasets import fetch
 from lnlab.datasets.handwriting_lines import Line, Lines
 
 NAME = "omniglot_lines"
-UNIT = 256  # offsets are whole numbers of 1/256 of the height of the drawer's x
+UNIT = 256  # offsets are integers, in 1/256 of the height of the writer's letter x
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DRAWERS = 20
-NEW = {"val_new": (14, 17), "test_new": (2, 5)}  # drawers who write nothing else
+NEW = {"val_new": (14, 17), "test_new": (2, 5)}  # writers whose lines are in no other split
 COUNTS = {"train": 2000, "val_seen": 160, "val_new": 160, "test_new": 160}
 
 
 def load(folder: str | os.PathLike | None = None) -> Lines:
-    """Load the lines, ``lines.npz`` where it is supplied.
+    """Load the lines, from ``lines.npz`` if it is supplied.
 
     Args:
         folder: As for :func:`lnlab.datasets.fetch.folders`.
@@ -60,24 +60,24 @@ def load(folder: str | os.PathLike | None = None) -> Lines:
 
 
 def compose(letters: bytes, text: bytes) -> bytes:
-    """Compose the lines of Omniglot's letters and a text.
+    """Compose lines from Omniglot's letters and a text.
 
-    A letter keeps every fourth recorded point, from a random one, and the ends of its strokes. It
-    stands on the line, or hangs from the height of an x (g, p, q, y), is turned, stretched and
-    moved a little, and all letters of a line have one slant and width. Words are of a to z, the
-    text's own in their order, to 24 to 30 characters a line; validation and test have the last
-    fifth of the text. Random numbers are those of Python's ``random.random`` from the seed 2016,
-    and what is done with them is adding and multiplying alone, so that every machine makes the same
-    file.
+    Of each letter, every fourth recorded point is kept, from a random first one, and the ends of
+    its strokes. A letter stands on the base line, or hangs from the height of an x (g, p, q, y),
+    and is rotated, stretched and moved slightly; all letters of a line have the same slant and
+    width. The words, of a to z, are those of the text in order, 24 to 30 characters per line;
+    validation and test lines use the last fifth of the text. Random numbers come from Python's
+    ``random.random`` with seed 2016 and are only added and multiplied, so that every machine
+    generates the same file.
 
     Args:
         letters: ``strokes_background_small1.zip``.
-        text: In UTF-8.
+        text: The text in UTF-8.
 
     Returns:
-        An ``.npz``, not compressed: ``dxy`` int16 (N, 2), in 1/256 of the height of the drawer's x,
-        y upwards; ``end`` uint8, 1 where the pen is lifted after the point; ``char`` uint8, to
-        which character it belongs; and for each line ``length``, ``split``, ``drawer``, ``text``.
+        An uncompressed ``.npz``: ``dxy`` int16 (N, 2), in 1/256 of the height of the writer's x, y
+        upward; ``end`` uint8, 1 if the pen is lifted after the point; ``char`` uint8, the index of
+        the point's character; and for each line ``length``, ``split``, ``drawer``, ``text``.
     """
     rng = random.Random(2016)
     drawn = _drawn(letters)
@@ -105,7 +105,7 @@ def compose(letters: bytes, text: bytes) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         for name, value in arrays.items():
-            entry = zipfile.ZipInfo(f"{name}.npy")  # of 1980: it knows of no clock
+            entry = zipfile.ZipInfo(f"{name}.npy")  # dated 1980, independent of the clock
             entry.create_system = 3
             written = io.BytesIO()
             np.lib.format.write_array(written, value, allow_pickle=False)
@@ -117,7 +117,7 @@ Points = list[tuple[float, float, int]]  # x, y, and 1 at the end of a stroke
 
 
 def _drawn(letters: bytes) -> list[dict[str, Points]]:
-    """Return each drawer's letters, on the line and in units of the height of the drawer's x."""
+    """Return the letters of each writer, on the base line, in units of the height of the x."""
     with zipfile.ZipFile(io.BytesIO(letters)) as archive:
         names = [name for name in archive.namelist() if "/Latin/" in name and name.endswith(".txt")]
         raw: list[dict[str, Points]] = [{} for _ in range(DRAWERS)]
@@ -149,7 +149,7 @@ def _scaled(raw: dict[str, Points]) -> dict[str, Points]:
 
 
 def _words(words: list[str], first: int, most: int) -> str:
-    """Return as many words from one on as fit."""
+    """Return as many words as fit, beginning with word ``first``."""
     text = ""
     for k in range(len(words)):
         longer = f"{text} {words[(first + k) % len(words)]}".strip()
@@ -160,7 +160,7 @@ def _words(words: list[str], first: int, most: int) -> str:
 
 
 def _line(text: str, letters: dict[str, Points], rng: random.Random) -> list[tuple[int, ...]]:
-    """Return a line's points: offsets in x and y, end of a stroke, character."""
+    """Return the points of a line: offsets in x and y, end of a stroke, character."""
 
     def about(middle: float, width: float) -> float:
         return middle + width * (2 * rng.random() - 1)

@@ -35,7 +35,7 @@ from lnlab.datasets import fetch
 
 NAME = "sentence_tasks"
 ARCHIVES = ("sentence_polarity", "subjectivity", "product_reviews_1", "product_reviews_2")
-PAIRS = 1000  # of one image; as many of any two; as many of two with the same things in them
+PAIRS = 1000  # pairs of captions of one image, of any two images, and of two similar images, each
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Tasks:
 
 
 def load(folder: str | os.PathLike | None = None) -> Tasks:
-    """Load the tasks, ``caption_pairs.tsv`` where it is supplied.
+    """Load the tasks, with ``caption_pairs.tsv`` if it is supplied.
 
     Args:
         folder: As for :func:`lnlab.datasets.fetch.folders`.
@@ -91,10 +91,10 @@ def load(folder: str | os.PathLike | None = None) -> Tasks:
 def to_tasks(polarity: bytes, subjectivity: bytes, five: bytes, nine: bytes) -> dict[str, bytes]:
     """Return the three files of sentences, derived from the four archives.
 
-    Of the products' reviews a sentence is good if one of its features is tagged ``[+n]`` and none
-    ``[-n]``, and bad the other way round; others, and copies, are left out. Each run of white space
-    becomes one space. Each task's lines are sorted and then shuffled by one ``random.Random(0)``,
-    in the order mr, subj, cr.
+    A sentence of the product reviews is positive if at least one feature is tagged ``[+n]`` and
+    none ``[-n]``, and negative in the opposite case. Other sentences and duplicates are left out.
+    Runs of white space are replaced by one space. The lines of each task are sorted and then
+    shuffled by one ``random.Random(0)``, in the order mr, subj, cr.
 
     Args:
         polarity: ``sentence_polarity.zip``.
@@ -146,7 +146,7 @@ def pairs(layouts: coco.Layouts, count: int = PAIRS) -> bytes:
 
 
 def _texts(archive: bytes) -> dict[str, str]:
-    """Return the texts of an archive by their names; a few are in an older encoding."""
+    """Return the texts of an archive by name; a few have an older encoding."""
     results = {}
     with zipfile.ZipFile(io.BytesIO(archive)) as held:
         for path in held.namelist():

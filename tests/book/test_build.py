@@ -88,7 +88,7 @@ FAULTS = {
         [
             "skipping unknown output mime type: application/vnd.plotly.v1+json",
             "stderr was found in the cell outputs of cell 3",
-            "a widget is dead in the book",
+            "a Jupyter widget does not work in the built book",
             "has no alt text",
         ],
     ),

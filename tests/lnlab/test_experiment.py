@@ -130,7 +130,7 @@ def test_a_setting_without_help_is_refused():
 
         depth: Count = 1
 
-    with pytest.raises(TypeError, match=r"Silent must have a sentence .*, it has none for depth$"):
+    with pytest.raises(TypeError, match=r"Silent must describe .*, it does not describe depth$"):
         config.field_help(Silent)
 
 
@@ -147,7 +147,7 @@ def test_a_setting_without_help_is_refused():
             "data, epochs, first_epoch_points",
         ),
         ({"primary_metric": "nll"}, "primary_metric must be one of the measures, got 'nll'"),
-        ({"defaults": {"epochs": 2}}, "defaults must say how many seeds there are"),
+        ({"defaults": {"epochs": 2}}, "defaults must contain the number of seeds"),
     ],
 )
 def test_an_inconsistent_experiment_is_refused(changes, message):

@@ -1,8 +1,8 @@
-"""The book in a class: homework, its grading, quizzes and glossary for other programs.
+"""Tools for teaching: homework, grading, and exports of quizzes and the glossary.
 
-All of it is made from the chapters and their exercises as they are::
+Everything is generated from the chapters and their exercises::
 
     python -m lnbook homework …    # an nbgrader course folder
-    python -m lnbook grade …       # submissions into tables and feedback, by nbgrader
-    python -m lnbook export …      # quizzes for Moodle and as Markdown, the glossary as a deck
+    python -m lnbook grade …       # grades and feedback for submissions, with nbgrader
+    python -m lnbook export …      # quizzes for Moodle and as Markdown, the glossary for Anki
 """

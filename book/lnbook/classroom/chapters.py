@@ -1,6 +1,6 @@
-"""What the chapters hold for a class: exercises with their solutions, quizzes, what code needs.
+"""Read exercises, solutions and quizzes from the chapters, with the code that they need.
 
-Homework and exports are made from the pages as they are; nothing is written down a second time.
+Homework and exports are generated from the pages; nothing is duplicated.
 """
 
 import ast
@@ -25,18 +25,18 @@ FENCE = re.compile(r"^`{3,}(?:\{[a-z-]+\}.*)?$\n?(?:^:[a-z]+:.*$\n?)*", re.M)
 
 @dataclass
 class Task:
-    """An exercise as its chapter sets it.
+    """An exercise of a chapter.
 
     Args:
-        name: What :func:`lnbook.exercises.check` calls it.
-        chapter: The notebook, by name.
-        title: The chapter's title.
+        name: Its name, as in :func:`lnbook.exercises.check`.
+        chapter: The name of the notebook.
+        title: The title of the chapter.
         text: The task with its hints, in Markdown.
-        starter: The reader's cell, without the check.
-        answer: The expression that is handed to the check.
-        before: Every statement of the chapter that stands before the exercise.
-        solution: The code that solves it, without the check and what follows.
-        why: What the chapter says of the solution.
+        starter: The code that readers complete, without the check.
+        answer: The expression that is passed to the check.
+        before: All statements of the chapter before the exercise.
+        solution: The code of the solution, without the check and what follows it.
+        why: The chapter's explanation of the solution.
     """
 
     name: str
@@ -51,12 +51,12 @@ class Task:
 
     @property
     def binds(self) -> set[str]:
-        """The names that the starter binds."""
+        """The names that the starter assigns."""
         return set().union(*map(bound, ast.parse(self.starter).body))
 
     @property
     def needs(self) -> list[str]:
-        """The statements of the chapter that starter, solution and answer depend on."""
+        """The statements of the chapter that the starter, the solution and the answer need."""
         return needs(self.before, f"{self.starter}\n{self.solution}\n{self.answer}")
 
 
@@ -69,21 +69,21 @@ def book() -> Path:
     folder = exercises.HERE.parent
     if not (folder / "introduction.ipynb").exists():
         raise ValueError(
-            "the chapters must lie beside lnbook, and this copy was installed without them; "
+            "the chapters must be next to lnbook, but this copy was installed without them; "
             "run it in a clone of the book"
         )
     return folder
 
 
 def in_order() -> list[str]:
-    """Return the chapters, in the order of the book."""
+    """Return the names of the chapters, in the order of the book."""
     order = (book().parent / "_toc.yml").read_text("utf-8")
     known = (path.stem for path in book().glob("*.ipynb"))
     return sorted(known, key=lambda name: order.index(f" {name}\n"))
 
 
 def cells(path: Path) -> list[dict]:
-    """Return a notebook's cells, without those that only assert; sources as one text."""
+    """Return the cells of a notebook, except those that only assert, with sources as strings."""
     notebook = json.loads(path.read_text("utf-8"))
     return [
         cell | {"source": "".join(cell["source"])}
@@ -94,7 +94,7 @@ def cells(path: Path) -> list[dict]:
 
 @functools.cache
 def tasks(chapter: str) -> dict[str, Task]:
-    """Return the exercises of a chapter by name, in its order."""
+    """Return the exercises of a chapter by name, in order."""
     all_cells = cells(book() / f"{chapter}.ipynb")
     title = re.search(r"^# (.+)$", all_cells[0]["source"], re.M)[1]
     labeled: dict[str, Task] = {}
@@ -127,7 +127,7 @@ def tasks(chapter: str) -> dict[str, Task]:
 
 
 def _parts(source: str) -> tuple[str, list[ast.expr]]:
-    """Take a cell apart into what stands before the check, and the check's arguments."""
+    """Split a cell into the code before the check, and the arguments of the check."""
     for statement in ast.parse(source).body:
         if ast.unparse(statement).startswith("exercises.check("):
             lines = source.splitlines()[: statement.lineno - 1]
@@ -141,7 +141,7 @@ def _task(chapter: str, title: str, text: str, source: str, before: list[ast.stm
 
 
 def plain(text: str) -> str:
-    """Turn the book's Markdown into what any notebook shows: no fences, labels and roles."""
+    """Convert the book's Markdown to plain Markdown, without fences, labels and roles."""
     text = FENCE.sub("", text)
     text = re.sub(r"\{doc\}`(\w+)`", lambda match: f"the page *{match[1]}* of the book", text)
     text = re.sub(r"\{eq\}`([\w-]+)`", "the equation of this chapter", text)
@@ -152,16 +152,16 @@ def plain(text: str) -> str:
 
 
 def _cited(match: re.Match) -> str:
-    """Turn a citation's keys, such as `Wu2018` or `Glorot2010,He2015`, to `(Wu, 2018)`."""
+    """Convert the keys of a citation: `Wu2018` becomes `(Wu, 2018)`."""
     keys = match[1].split(",")
     return "({})".format("; ".join(re.sub(r"^(\D+)(\d+[a-z]?)$", r"\1, \2", key) for key in keys))
 
 
-# What code needs.
+# Dependencies of code.
 
 
 def bound(node: ast.AST) -> set[str]:
-    """Return the names that a statement binds at its own level."""
+    """Return the names that a statement assigns at its own level."""
     names = set()
     for child in _level(node):
         if isinstance(child, ast.FunctionDef | ast.ClassDef):
@@ -174,7 +174,7 @@ def bound(node: ast.AST) -> set[str]:
 
 
 def _level(node: ast.AST) -> Iterable[ast.AST]:
-    """Walk a statement, but not what has names of its own."""
+    """Walk a statement, but not into nested scopes."""
     yield node
     if not isinstance(node, SCOPES):
         for child in ast.iter_child_nodes(node):
@@ -182,7 +182,7 @@ def _level(node: ast.AST) -> Iterable[ast.AST]:
 
 
 def changed(statement: ast.stmt) -> set[str]:
-    """Return the names of what a statement writes into, as in ``p["b"] = 0``."""
+    """Return the names of objects that a statement modifies, as in ``p["b"] = 0``."""
     stored = (ast.Subscript, ast.Attribute)
     targets = [n for n in _level(statement) if isinstance(n, stored)]
     bases = [n.value for n in targets if isinstance(n.ctx, ast.Store)]
@@ -190,23 +190,23 @@ def changed(statement: ast.stmt) -> set[str]:
 
 
 def used(statements: Iterable[ast.stmt]) -> set[str]:
-    """Return the names that statements read before they bind them."""
+    """Return the names that statements read before assigning them."""
     names: set[str] = set()
     have: set[str] = set()
     for statement in statements:
-        if isinstance(statement, ast.For):  # its own variable is there before its body
+        if isinstance(statement, ast.For):  # the loop variable is assigned before the body
             within = used(statement.body) - bound(statement.target)
             names |= (used([ast.Expr(statement.iter)]) | within) - have
             have |= bound(statement)
             continue
-        if isinstance(statement, ast.With):  # like its head and its body, one after the other
+        if isinstance(statement, ast.With):  # the head is followed by the body
             heads = [ast.Expr(item.context_expr) for item in statement.items]
             targets = [item.optional_vars for item in statement.items if item.optional_vars]
             own = set().union(*map(bound, targets))
             names |= (used(heads) | (used(statement.body) - own)) - have
             have |= bound(statement)
             continue
-        if isinstance(statement, ast.If):  # each branch stands on what it binds itself
+        if isinstance(statement, ast.If):  # each branch only sees its own assignments
             parts = ([ast.Expr(statement.test)], statement.body, statement.orelse)
             names |= set().union(*map(used, parts)) - have
             have |= bound(statement)
@@ -224,9 +224,9 @@ def used(statements: Iterable[ast.stmt]) -> set[str]:
 
 
 def needs(before: list[ast.stmt], code: str) -> list[str]:
-    """Return the statements of a chapter that a piece of code stands on, in their order.
+    """Return the statements of a chapter that a piece of code needs, in order.
 
-    Of imports only the names in use are kept.
+    Only the imported names that are used are kept.
     """
     wanted, selected = used(ast.parse(code).body), []
     for statement in reversed(before):

@@ -1,9 +1,9 @@
-"""The checks of a homework, made of data alone.
+"""Check homework without the reference solutions, using data only.
 
-What students get, and what runs while their work is graded, holds no reference solution: an
-exercise that asks for a function is a list of inputs with the outputs expected of it, and with
-those that each known misconception gives. The answer to any other exercise is left out of what
-students get; it stands in the hidden tests of the teacher's notebook.
+The files that students get, and those that run during grading, contain no reference solution. An
+exercise whose answer is a function is a list of inputs, with the expected outputs and the outputs
+for each known misconception. For other exercises, the students' files do not contain the answer; it
+is in the hidden tests of the teacher's notebook.
 """
 
 import base64
@@ -26,28 +26,28 @@ from lnbook.classroom.data import pack, unpack
 from lnbook.exercises import Exercise, Function, Measured, Text, Value
 
 FILE = "checks.json"
-HERE = Path.cwd()  # the notebook's folder, wherever its cells go later
+HERE = Path.cwd()  # the notebook's folder, even if a cell changes the working directory
 LATER = "Recorded. Your answer will be graded after you hand in the notebook."
 
 
-# For the cells of a notebook.
+# Called in notebooks.
 
 
 def check(name: str, answer: object) -> None:
-    """Print what a homework's open check says of an answer.
+    """Print what the open check of a homework says about an answer.
 
     Args:
-        name: The exercise.
+        name: The name of the exercise.
         answer: What the exercise asks for.
 
     Raises:
-        ValueError: If the homework has no such exercise, or its file is not beside the notebook.
+        ValueError: If the homework has no such exercise.
     """
     described = _opened(HERE / FILE)
     if name not in described:
         raise ValueError(
-            f"check: name must be one of {', '.join(described)}, got {name!r}; leave the checks as "
-            "they were handed out"
+            f"check: name must be one of {', '.join(described)}, got {name!r}; "
+            "restore the checks as they were handed out"
         )
     with _quiet():
         message = feedback(described[name], answer)
@@ -55,21 +55,21 @@ def check(name: str, answer: object) -> None:
 
 
 def mark(name: str, answer: object, sealed: str) -> None:
-    """Raise what is wrong with an answer, for nbgrader: a cell that raises gets no points.
+    """Raise an error if an answer is wrong, so that nbgrader gives no points for the cell.
 
     Args:
-        name: The exercise.
+        name: The name of the exercise.
         answer: What the exercise asks for.
-        sealed: The hidden test, as :func:`seal` wrote it.
+        sealed: The hidden test, encoded by :func:`seal`.
 
     Raises:
-        Misconception: If the answer is one that the exercise knows.
+        Misconception: If the answer shows a known misconception.
         NotYet: If it is wrong in another way.
     """
     tests = [json.loads(zlib.decompress(base64.b64decode(sealed)))]
     with contextlib.suppress(OSError):
         shown = _opened(HERE / FILE).get(name, {})
-        if "expected" in shown:  # so that the student reads again what the open check says
+        if "expected" in shown:  # so that the student sees the feedback of the open check again
             tests.insert(0, shown)
     for number, described in enumerate(tests):
         with _quiet():
@@ -81,19 +81,19 @@ def mark(name: str, answer: object, sealed: str) -> None:
 
 
 class NotYet(AssertionError):
-    """An answer that is not right."""
+    """A wrong answer."""
 
     def _render_traceback_(self) -> list[str]:
-        """Show the sentence alone: IPython would show the hidden test around it."""
+        """Show only the message: IPython would also show the hidden test."""
         return [f"Not yet: {self}"]
 
 
 class Misconception(NotYet):
-    """An answer that is not right, in a way that the exercise knows."""
+    """A wrong answer that shows a known misconception."""
 
 
 def _quiet() -> contextlib.AbstractContextManager:
-    """Hide what an answer writes to standard error: nbgrader gives such a cell no points."""
+    """Hide what an answer writes to standard error, for which nbgrader would give no points."""
     return contextlib.redirect_stderr(io.StringIO())
 
 
@@ -103,21 +103,21 @@ def _opened(path: Path) -> dict[str, dict]:
         return json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"check: {FILE} must lie beside the notebook, got none in {path.parent}; copy it from "
+            f"check: {FILE} must be in the folder of the notebook, {path.parent}; copy it from "
             "the homework's folder and restart the kernel"
         ) from None
 
 
-# From an exercise to data, and back.
+# Conversion of exercises to data and back.
 
 
 def describe(name: str, *, seed: int, key: bool) -> dict[str, Any]:
     """Return an exercise as data.
 
     Args:
-        name: The exercise.
-        seed: Of the inputs.
-        key: Whether with the right answer.
+        name: The name of the exercise.
+        seed: Seed of the inputs.
+        key: Whether to include the right answer.
 
     Raises:
         ValueError: If a case of the exercise cannot be stored as data.
@@ -145,7 +145,7 @@ def describe(name: str, *, seed: int, key: bool) -> dict[str, Any]:
         described["misconceptions"] = [
             [pack(condition), message] for message, condition in exercise.misconceptions.items()
         ]
-        return described  # what is measured has no key
+        return described  # measured numbers have no right answer
     else:
         described["misconceptions"] = [
             [pack(wrong), message] for wrong, message in exercise.misconceptions.items()
@@ -160,12 +160,12 @@ def describe(name: str, *, seed: int, key: bool) -> dict[str, Any]:
 
 
 def seal(described: dict) -> str:
-    """Return a described exercise as one word, for a cell of hidden tests."""
+    """Encode the description of an exercise as one word, for a cell with hidden tests."""
     return base64.b64encode(zlib.compress(json.dumps(described).encode(), 9)).decode()
 
 
 def _arguments(function: Callable) -> list[list]:
-    """Return the name of each argument, and whether it may be left out."""
+    """Return the name of each argument, and whether it is optional."""
     parameters = inspect.signature(function).parameters.values()
     return [[p.name, p.default is not p.empty] for p in parameters if p.kind is not p.KEYWORD_ONLY]
 
@@ -178,9 +178,9 @@ def _runs(exercise: Function, function: Callable) -> list[dict]:
 
 
 def feedback(described: dict, answer: object) -> str | None:
-    """Return what a described exercise says is wrong with an answer, ``None`` if nothing is.
+    """Return what is wrong with an answer by the description of its exercise, or ``None``.
 
-    Without the right answer in it, only the answer's form and the misconceptions are looked at.
+    Without the right answer, only the form of the answer and the misconceptions are checked.
     """
     if _feedback.missing(answer):
         return "the answer is still `...`; put yours in its place."
@@ -222,7 +222,7 @@ def _open_text(described: dict, answer: object) -> str | None:
 
 
 def rebuild(described: dict) -> Exercise:
-    """Return the exercise of a description: its functions give back what was stored."""
+    """Return the exercise of a description, with functions that replay the stored results."""
     kind, on_success = described["kind"], described.get("on_success", "")
     if kind == "Function":
         names = described["arguments"]
@@ -250,10 +250,10 @@ def rebuild(described: dict) -> Exercise:
 
 
 class Replay:
-    """A function that gives back stored results, one after the other, and then from the first.
+    """A function that replays stored results in order, and then starts again.
 
     Args:
-        arguments: The name of each of its arguments, and whether it may be left out.
+        arguments: The name of each argument, and whether it is optional.
         runs: A result or an error for each case.
     """
 

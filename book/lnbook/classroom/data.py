@@ -1,4 +1,4 @@
-"""Values as JSON and back: arguments and results of an exercise, without the code behind them."""
+"""Convert arguments and results of exercises to JSON and back, without the code behind them."""
 
 import base64
 import importlib
@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-PACKAGES = ("lnlib", "lnbook", "numpy")  # from where a value may name a function or a class
+PACKAGES = ("lnlib", "lnbook", "numpy")  # packages whose functions and classes a value may refer to
 
 
 def pack(value: Any) -> Any:
-    """Return a value as data for JSON.
+    """Return a value as JSON data.
 
-    Functions and objects are stored by the names of their modules. A module of exercises is
-    refused: it holds the reference solutions, and is not there when a homework is graded.
+    Functions and objects are stored by name. Those of an exercise module are not allowed: it
+    contains the reference solutions and is not available during grading.
 
     Raises:
         ValueError: If the value cannot be stored.
@@ -40,7 +40,7 @@ def _name(instance: Any) -> str:
     module, name = instance.__module__, instance.__qualname__
     if module.partition(".")[0] not in PACKAGES or module.endswith(".exercises") or "<" in name:
         raise ValueError(
-            f"homework stores a function or an object by its name, so it must be importable from "
+            f"homework stores functions and objects by name, so they must be importable from "
             f"{', '.join(PACKAGES)} and not from a module of exercises, got {name} of {module}; "
             "move it to the chapter's material.py"
         )
@@ -48,7 +48,7 @@ def _name(instance: Any) -> str:
 
 
 def unpack(data: Any) -> Any:
-    """Return the value that :func:`pack` stored; each call makes new arrays and objects."""
+    """Return the value that :func:`pack` stored; each call creates new arrays and objects."""
     if not isinstance(data, dict):
         return data
     if "array" in data:

@@ -1,7 +1,7 @@
-"""Run the notebooks of one submission, in the process or container that is its own.
+"""Run the notebooks of one submission, in their own process or container.
 
-``python -m lnbook.classroom.execute FOLDER`` writes the outputs into the notebooks there. Nothing
-of the teacher's is needed for it.
+``python -m lnbook.classroom.execute FOLDER`` writes the outputs into the notebooks. It needs no
+files of the teacher.
 """
 
 import argparse
@@ -13,14 +13,14 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
-PRINTED = 200_000  # characters of a cell's output that are kept
+PRINTED = 200_000  # maximum number of characters of a cell's output
 
 
 class Client(NotebookClient):
-    """Executes cells as Jupyter does, and keeps only the beginning of endless output."""
+    """Executes cells as Jupyter does, but truncates excessive output."""
 
     def process_message(self, msg: dict, cell: Any, cell_index: int) -> Any:
-        """Take a message of the kernel's, unless the cell has printed too much."""
+        """Process a message from the kernel, unless the cell has printed too much."""
         if msg["msg_type"] in ("stream", "display_data", "execute_result"):
             self.printed += len(str(msg["content"]))
             if self.printed > PRINTED:
@@ -29,15 +29,15 @@ class Client(NotebookClient):
 
 
 def execute(path: Path, seconds: float, total: float) -> None:
-    """Run a notebook's cells and store what they print.
+    """Run the cells of a notebook and store their outputs.
 
-    A cell that raises does not keep the others from running. One that takes too long or ends the
-    kernel is left out, and the others run again in a new kernel.
+    An exception in a cell does not stop the others. If a cell takes too long or ends the kernel, it
+    is skipped, and all others run again in a new kernel.
 
     Args:
-        path: The notebook.
-        seconds: For one cell.
-        total: Seconds for the notebook, restarts included.
+        path: The path of the notebook.
+        seconds: Time limit per cell in seconds.
+        total: Time limit for the notebook in seconds, including restarts.
     """
     notebook = nbformat.read(path, as_version=4)
     left_out: dict[int, tuple[str, str]] = {}
@@ -55,7 +55,7 @@ def execute(path: Path, seconds: float, total: float) -> None:
 def _pass(
     path: Path, notebook: Any, left_out: dict, seconds: float, end: float
 ) -> dict[int, tuple[str, str]] | None:
-    """Run all cells once; return those that stopped it, ``None`` if none did."""
+    """Run all cells once; return the cells that stopped the run, or ``None``."""
     client = Client(
         notebook,
         kernel_name="python3",
@@ -91,7 +91,7 @@ def _error(kind: str, why: str) -> Any:
 
 
 def main() -> None:
-    """Run every notebook of a folder."""
+    """Run all notebooks of a folder."""
     parser = argparse.ArgumentParser(prog="python -m lnbook.classroom.execute")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=60)

@@ -1,4 +1,4 @@
-"""The files that other programs read, all made from the chapters."""
+"""Export the quizzes and the glossary of the book for other programs."""
 
 from pathlib import Path
 
@@ -16,13 +16,13 @@ def write(folder: str | Path) -> list[Path]:
     """Write the quizzes for Moodle and as Markdown, and the glossary for Anki.
 
     Args:
-        folder: Where to.
+        folder: The output folder.
 
     Returns:
-        The files.
+        The paths of the files.
 
     Raises:
-        ValueError: If the chapters are not here.
+        ValueError: If the chapters are not available.
         OSError: If a file cannot be written.
     """
     paths = [Path(folder) / name for name in FILES]

@@ -1,7 +1,7 @@
-"""The glossary as a deck of cards for Anki.
+"""Export the glossary as a deck of cards for Anki.
 
-The package brings its note type along: those of Anki are named and chosen otherwise in each
-language and profile.
+The package contains its own note type, because the names and settings of Anki's note types depend
+on the language and the profile.
 """
 
 import html
@@ -13,16 +13,16 @@ from typing import NamedTuple
 from lnbook.classroom import chapters
 
 NAME = "Layer normalization"
-NUMBER = 1_607_064_500  # of note type and deck, by which Anki knows them again
+NUMBER = 1_607_064_500  # id of the note type and the deck, by which Anki recognizes them
 CSS = """.card { font-family: sans-serif; font-size: 20px; line-height: 1.5; text-align: center; }
 small { color: gray; }"""
 
 
 class Entry(NamedTuple):
-    """A term and what it means.
+    """A term and its definition.
 
     Args:
-        terms: The term, then its other names.
+        terms: The term, followed by its synonyms.
         text: The definition, in the book's Markdown.
     """
 
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
 
 def entries() -> list[Entry]:
-    """Return the glossary's entries, in its order."""
+    """Return the entries of the glossary, in order."""
     page = (chapters.book() / "glossary.md").read_text("utf-8")
     glossary = re.search(r"```\{glossary\}\n(.*?)```", page, re.S)[1]
     results = []
@@ -55,7 +55,7 @@ def cards() -> list[tuple[str, str, str]]:
 
 
 def deck() -> bytes:
-    """Return the glossary as a package of Anki's; a second import updates its cards."""
+    """Return the glossary as an Anki package; importing it again updates the cards."""
     import genanki
 
     face = {"name": "Card", "qfmt": "{{Term}}", "afmt": "{{FrontSide}}<hr id=answer>{{Meaning}}"}
@@ -72,7 +72,7 @@ def deck() -> bytes:
 
 
 def renderer():
-    """Return a function from the book's Markdown, one paragraph, to HTML with Anki's formulas."""
+    """Return a function that converts a paragraph of the book's Markdown to HTML for Anki."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.dollarmath import dollarmath_plugin
     from mdit_py_plugins.myst_role import myst_role_plugin

@@ -1,8 +1,8 @@
-"""Submissions into tables and feedback, by nbgrader.
+"""Grade submissions with nbgrader, and write tables and feedback.
 
-Each submission runs in a container, or in a process of this account, with a copy of the book that
-holds no reference solution. nbgrader then gives points, keeps the gradebook and writes feedback;
-what is added here are the tables, with the misconception that an answer shows.
+Each submission runs in a container, or in a process of this user, with a copy of the book without
+reference solutions. nbgrader then assigns points, updates the gradebook and writes feedback. This
+module adds the tables, with the misconception that each wrong answer shows.
 """
 
 import csv
@@ -24,22 +24,22 @@ from lnbook.classroom.runner import Sandbox
 from lnbook.classroom.submissions import Submission, find_submissions, read, restore
 from lnlab import atomic_write
 
-RUN = "executed"  # the folder of what has run, where nbgrader looks for submissions
-AGAIN = ("ModuleNotFoundError", "NotRun")  # may end otherwise on a machine that is set right
+RUN = "executed"  # the folder of executed submissions, which nbgrader grades
+AGAIN = ("ModuleNotFoundError", "NotRun")  # errors that may disappear when the machine is fixed
 
 
 @dataclass
 class ExerciseResult:
-    """A student's result in one exercise.
+    """The result of a student in one exercise.
 
     Args:
-        student: As the folder or file is called.
-        chapter: The notebook.
-        exercise: Its name.
+        student: The name of the folder or file.
+        chapter: The name of the notebook.
+        exercise: The name of the exercise.
         passed: 1 or 0.
-        points: As in nbgrader's gradebook, so with what was changed by hand.
-        misconception: What the checker says of a misconception that it knows.
-        feedback: What it says of any other answer that is not right.
+        points: The points in nbgrader's gradebook, including manual changes.
+        misconception: The feedback, if the answer shows a known misconception.
+        feedback: The feedback on any other wrong answer.
         error: What went wrong before the check.
     """
 
@@ -55,7 +55,7 @@ class ExerciseResult:
 
 @dataclass
 class StudentTotal:
-    """A student's result in all exercises."""
+    """The result of a student in all exercises."""
 
     student: str
     points: float = 0
@@ -67,12 +67,12 @@ class StudentTotal:
 
 @dataclass
 class Grades:
-    """What a grading has found.
+    """The results of a grading run.
 
     Args:
-        rows: For each student and exercise.
-        totals: For each student.
-        sentences: On entries of the folder that belong to nobody, and what nbgrader refused.
+        rows: One for each student and exercise.
+        totals: One for each student.
+        sentences: Messages about entries that belong to no student, and about failures of nbgrader.
     """
 
     rows: list[ExerciseResult] = field(default_factory=list)
@@ -88,15 +88,15 @@ def grade(
     sandbox: Sandbox | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Grades:
-    """Grade a folder of submissions, and write ``grades.csv`` and ``totals.csv`` into the course.
+    """Grade submissions; write ``grades.csv`` and ``totals.csv`` into the course folder.
 
-    What has run is kept, so an interrupted grading goes on where it was; a submission runs again
-    when it, the homework, its seed, the limits, the library or the image has changed.
+    Executed submissions are kept, so an interrupted grading can be resumed. A submission runs again
+    if it, the homework, its seed, the limits, the library or the image has changed.
 
     Args:
-        folder: A folder, an archive or a notebook for each student.
-        course: The course folder that ``homework`` wrote. ``None``: the one around ``folder``.
-        name: Of the homework. ``None``: the only one of the course.
+        folder: A folder with a folder, an archive or a notebook for each student.
+        course: The course folder written by ``homework``. ``None``: the parent of ``folder``.
+        name: The name of the homework. ``None``: the only one of the course.
         sandbox: Where the submissions run.
         tell: Called with a sentence after each submission.
 
@@ -127,7 +127,7 @@ def grade(
             run += ["--no-execute"] if command == "autograde" else []
             try:
                 nbgrader.run(course, command, name, *run)
-            except ValueError as error:  # it has gone on with the other submissions
+            except ValueError as error:  # nbgrader has graded the other submissions
                 graded.sentences.append(str(error))
     points = _gradebook(course, name)
     for submission in submissions:
@@ -137,7 +137,7 @@ def grade(
             for row in _rows(submission, chapter, names, course / RUN, name)
         ]
         for row in own:
-            if row.chapter in submission.notebooks:  # else the gradebook has an earlier notebook's
+            if row.chapter in submission.notebooks:  # else it is of an earlier notebook
                 row.points = points.get((row.student, row.chapter, row.exercise), 0)
         graded.rows += own
         graded.totals.append(_total(submission, own, sources))
@@ -147,12 +147,12 @@ def grade(
 
 
 def _homework(course: Path, name: str | None) -> str:
-    """Return the homework that is graded."""
+    """Return the name of the homework to grade."""
     known = sorted(path.name for path in (course / "source").glob("*") if path.is_dir())
     if not known:
         raise ValueError(
-            f"{course} must be the folder that homework wrote, got none with source in it; "
-            "name it by --course"
+            f"{course} must be a course folder written by homework, but it has no source folder; "
+            "name the folder with --course"
         )
     if name is None and len(known) == 1:
         return known[0]
@@ -172,7 +172,7 @@ def _exercises(source: Any) -> list[str]:
     return [meta.grade_id.removesuffix("-check") for meta in graded]
 
 
-# To run.
+# Running submissions.
 
 
 def _run(
@@ -184,7 +184,7 @@ def _run(
     sandbox: Sandbox,
     versions: list[str],
 ) -> bool:
-    """Run a submission, unless it has run already; say whether it ran."""
+    """Run a submission, unless it has already run; return whether it ran."""
     import nbformat
 
     home = course / RUN / submission.student / name
@@ -220,9 +220,9 @@ def _run(
 def _key(
     notebooks: dict, files: dict[str, bytes], book: Path, sandbox: Sandbox, versions: list[str]
 ) -> str:
-    """Name a run by all that its result depends on.
+    """Return a hash of everything on which the result of a run depends.
 
-    The notebooks hold the teacher's tests, hidden ones included, and with them the class's seed.
+    The notebooks contain all tests, including hidden ones, and thereby the seed of the class.
     """
     digest = hashlib.sha256(json.dumps([notebooks, asdict(sandbox), versions]).encode())
     code = {str(p.relative_to(book)): p.read_bytes() for p in book.rglob("*") if p.is_file()}
@@ -232,7 +232,7 @@ def _key(
 
 
 def _ran(home: Path, notebooks: dict, key: str) -> bool:
-    """Say whether a submission has run as it is, to an end that another run would reach again."""
+    """Return whether a submission has run unchanged, with a result that would not change."""
     try:
         sources = [_source(home / f"{chapter}.ipynb") for chapter in notebooks]
     except (OSError, ValueError):
@@ -245,7 +245,7 @@ def _ran(home: Path, notebooks: dict, key: str) -> bool:
 
 
 def _outputs(path: Path, before: Any, problem: str) -> Any:
-    """Return a notebook with the outputs of its run; of an ended run the reason, in each test."""
+    """Return a notebook with its outputs; if the run failed, with the reason in each test."""
     import nbformat
 
     try:
@@ -256,7 +256,7 @@ def _outputs(path: Path, before: Any, problem: str) -> Any:
         if same and not problem:
             return after
         problem = problem or "the notebook was changed while it ran"
-    except Exception as error:  # what a submission may have left there
+    except Exception as error:  # a submission can leave anything there
         problem = problem or f"{type(error).__name__}: {error}"
     for cell in before.cells:
         if cell.metadata.get("nbgrader", {}).get("grade"):
@@ -266,7 +266,7 @@ def _outputs(path: Path, before: Any, problem: str) -> Any:
 
 
 def _forget(course: Path, name: str, submissions: list[Submission]) -> None:
-    """Remove what has run of submissions that are no longer there."""
+    """Remove executed submissions that no longer exist."""
     present = {submission.student for submission in submissions if submission.notebooks}
     for home in (course / RUN).glob(f"*/{name}"):
         if home.parent.name not in present:
@@ -343,7 +343,7 @@ def _total(submission: Submission, rows: list[ExerciseResult], sources: dict) ->
 
 
 def summary(rows: list[ExerciseResult]) -> list[str]:
-    """Say of each exercise how many passed, and which misconception was met most."""
+    """Return a line per exercise: how many passed, and the most frequent misconception."""
     lines = []
     for exercise in dict.fromkeys(row.exercise for row in rows):
         own = [row for row in rows if row.exercise == exercise]
@@ -357,7 +357,7 @@ def summary(rows: list[ExerciseResult]) -> list[str]:
 
 
 def table(rows: list[Any], kind: type) -> bytes:
-    """Return rows as CSV, with the byte-order mark by which Excel knows UTF-8."""
+    """Return rows as CSV, with the byte-order mark that Excel needs to recognize UTF-8."""
     text = io.StringIO()
     writer = csv.DictWriter(text, [f.name for f in fields(kind)], lineterminator="\r\n")
     writer.writeheader()
@@ -366,9 +366,9 @@ def table(rows: list[Any], kind: type) -> bytes:
 
 
 def _cell(value: str | float) -> str:
-    """Return a value that fills one cell, and that no spreadsheet takes for a formula.
+    """Return a value that fits into one cell and that no spreadsheet evaluates as a formula.
 
-    A semicolon separates cells where the comma is the decimal sign.
+    In some locales, a semicolon separates cells.
     """
     if not isinstance(value, str):
         return f"{value:g}"

@@ -1,14 +1,14 @@
-"""Homework from the book's exercises, as a course folder of nbgrader.
+"""Generate homework from the book's exercises, as a course folder of nbgrader.
 
 ::
 
-    source/NAME/introduction.ipynb          the teacher's: solutions, and hidden tests with points
-    source/NAME/checks.json          what the open checks know; nbgrader copies it to the students
-    release/NAME/                    for the students; made from source by nbgrader
-    submitted/STUDENT/NAME/…         where submissions go
+    source/NAME/introduction.ipynb          for the teacher, with solutions and hidden tests
+    source/NAME/checks.json          data for the open checks; nbgrader copies it to release
+    release/NAME/                    for the students; nbgrader generates it from source
+    submitted/STUDENT/NAME/…         for the submissions
     nbgrader_config.py, gradebook.db
 
-https://nbgrader.readthedocs.io says what else can be done with such a folder.
+See https://nbgrader.readthedocs.io for what else nbgrader can do with such a folder.
 """
 
 import ast
@@ -25,34 +25,34 @@ from lnbook.exercises import Function
 from lnbook.renamed import NEW_NAMES
 from lnlab import atomic_write
 
-OTHER = 1_000_003  # from the class's seed to that of the inputs that only the grader has
+OTHER = 1_000_003  # added to the class's seed for the hidden inputs of the grader
 DEFAULT = ("introduction", "normalization_axes")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 ALWAYS = "import numpy as np\n\nimport lnlib\nfrom lnbook.classroom import checks\n"
 POINTS = 1
 CONFIG = """c = get_config()
 c.CourseDirectory.course_id = "layer_normalization"
-c.ClearSolutions.code_stub = {"python": ""}  # the starter stands above each solution
+c.ClearSolutions.code_stub = {"python": ""}  # the starter precedes each solution
 """
 
 
 def make(
     names: Sequence[str], folder: str | Path, *, seed: int = 0, name: str = "homework"
 ) -> Path:
-    """Write a homework assignment into a course folder, and let nbgrader make what students get.
+    """Write a homework assignment into a course folder and generate the students' version.
 
     Args:
-        names: Exercises, and chapters for all of theirs.
-        folder: The course folder; it may hold other homework.
-        seed: The class's number: functions are tried on inputs drawn with it.
-        name: Of the homework.
+        names: Exercises, or chapters, which stand for all of their exercises.
+        folder: The course folder; it may contain other homework.
+        seed: The seed of the class, with which the inputs of functions are drawn.
+        name: The name of the homework.
 
     Returns:
         The folder for the students.
 
     Raises:
-        ValueError: If there is no such exercise, a name cannot be that of a folder, or nbgrader
-            refuses, as when other exercises were handed in under this name already.
+        ValueError: If there is no such exercise, if a name is not a valid folder name, or if
+            nbgrader fails, for example because other exercises were submitted under this name.
     """
     if not name.replace("-", "").replace("_", "").isalnum():
         raise ValueError(f"name must be letters, digits, - and _, got {name!r}; choose another")
@@ -89,9 +89,9 @@ def _write(path: Path, content: dict) -> None:
 
 
 def select(names: Sequence[str]) -> list[Task]:
-    """Return the exercises of a list of exercises and chapters, each once, as the book has them.
+    """Return the selected exercises, each once, in the order of the book.
 
-    One that stands on another's answer brings that along.
+    An exercise that needs the answer of another one includes that one.
     """
     results: dict[str, Task] = {}
     tasks_by_chapter = {chapter: chapters.tasks(chapter) for chapter in chapters.in_order()}
@@ -111,14 +111,14 @@ def select(names: Sequence[str]) -> list[Task]:
             exercises.find(name)  # says which name is near
     if not results:
         raise ValueError(
-            "exercises must name one at least, got none; name a chapter, as in introduction"
+            "exercises must contain at least one name; add a chapter, such as introduction"
         )
     order = list(tasks_by_chapter)
     return sorted(results.values(), key=lambda task: order.index(task.chapter))
 
 
 def check_distinguishes(name: str, seed: int) -> None:
-    """Hold that with this seed the checker knows right from wrong.
+    """Check that the checker distinguishes right from wrong answers for this seed.
 
     Raises:
         ValueError: If it does not.
@@ -128,13 +128,13 @@ def check_distinguishes(name: str, seed: int) -> None:
         for sentence, wrong in exercise.misconceptions.items():
             if exercise.feedback(wrong) != sentence:
                 raise ValueError(
-                    f"seed must draw inputs for {name!r} that tell every misconception, got "
+                    f"seed must draw inputs for {name!r} that reveal every misconception, got "
                     f"{seed}, which hides: {sentence} Choose another"
                 )
 
 
 def setup(tasks: Sequence[Task]) -> str:
-    """Return the code that the exercises of one chapter stand on."""
+    """Return the setup code for the exercises of a chapter."""
     lines: dict[str, None] = {}
     for task in tasks:
         for statement in task.needs:
@@ -146,13 +146,13 @@ def setup(tasks: Sequence[Task]) -> str:
 
 
 def varies(name: str) -> bool:
-    """Whether a class has inputs of its own in this exercise."""
+    """Return whether the inputs of this exercise depend on the seed of the class."""
     exercise = exercises.find(name)
     return isinstance(exercise, Function) and exercise.varies
 
 
 def notebook(tasks: Sequence[Task], seed: int) -> dict[str, Any]:
-    """Return the teacher's notebook of one chapter's exercises."""
+    """Return the teacher's notebook with the exercises of a chapter."""
     own = [task for task in tasks if varies(task.name)]
     head = (
         f"# Homework: {tasks[0].title}\n\n"
@@ -189,10 +189,10 @@ def notebook(tasks: Sequence[Task], seed: int) -> dict[str, Any]:
 
 
 def test(task: Task, seed: int) -> str:
-    """Return the cell that checks an answer; nbgrader releases it without the hidden test."""
+    """Return the cell that checks an answer; nbgrader removes the hidden test for students."""
     hidden = checks.describe(task.name, seed=seed + OTHER, key=True)
     if varies(task.name):
-        hidden["wrong"] = []  # the open check has told them all
+        hidden["wrong"] = []  # the open check reports them
     return (
         f'checks.check("{task.name}", {task.answer})\n'
         "### BEGIN HIDDEN TESTS\n"

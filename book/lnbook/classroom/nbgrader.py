@@ -1,4 +1,4 @@
-"""nbgrader, run on a course folder as its command line does."""
+"""Run nbgrader on a course folder."""
 
 import contextlib
 import importlib.util
@@ -12,10 +12,10 @@ from typing import Any
 
 
 def required() -> None:
-    """Hold that nbgrader is installed.
+    """Check that nbgrader is installed.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If it is not installed.
     """
     if importlib.util.find_spec("nbgrader") is None:
         raise ValueError(
@@ -25,14 +25,14 @@ def required() -> None:
 
 
 def run(course: Path, *arguments: str) -> str:
-    """Run one command of nbgrader and return what it logged.
+    """Run a command of nbgrader and return its log output.
 
     Args:
         course: The course folder.
-        *arguments: As typed after ``nbgrader``.
+        *arguments: The command-line arguments after ``nbgrader``.
 
     Raises:
-        ValueError: If the command fails; the text is nbgrader's own.
+        ValueError: If the command fails, with nbgrader's message.
     """
     command = [sys.executable, "-m", "nbgrader", *arguments, f"--course-dir={course.resolve()}"]
     with _alembic_on_path():
@@ -48,7 +48,7 @@ def run(course: Path, *arguments: str) -> str:
 
 @contextlib.contextmanager
 def gradebook(course: Path) -> Iterator[Any]:
-    """Open the gradebook of a course folder, an ``nbgrader.api.Gradebook``.
+    """Open the gradebook of a course folder, as an ``nbgrader.api.Gradebook``.
 
     Args:
         course: The course folder.
@@ -61,9 +61,9 @@ def gradebook(course: Path) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _alembic_on_path() -> Iterator[None]:
-    """Let nbgrader find the program alembic, which lies beside this Python.
+    """Add the folder of this Python to the PATH, so that nbgrader finds the program alembic.
 
-    It calls it by name, and the environment's folder is on the PATH only where it is activated.
+    Otherwise it is found only if the environment is activated.
     """
     before = os.environ.get("PATH")
     os.environ["PATH"] = os.pathsep.join(filter(None, [str(Path(sys.executable).parent), before]))

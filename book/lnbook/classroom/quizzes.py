@@ -1,4 +1,4 @@
-"""The quizzes of all chapters for other programs: Moodle's XML, and plain Markdown."""
+"""Export the quizzes of all chapters as Moodle XML and as Markdown."""
 
 import re
 import textwrap
@@ -29,15 +29,15 @@ def quizzes() -> dict[str, tuple]:
 
 
 def moodle() -> str:
-    """Return all questions as Moodle's XML, a category a chapter, a feedback an answer.
+    """Return all questions as Moodle XML, with a category per chapter and feedback per answer.
 
-    Moodle's own questions on an order say nothing of a wrong one, so here the orders are the
-    options: the right one, those whose misconception the book names, and some more.
+    Moodle's ordering questions have no feedback on wrong orders. Here, they become multiple-choice
+    questions: the right order, those with a known misconception, and a few others.
     """
     root = ET.Element("quiz")
     for title, in_chapter in quizzes().items():
         category = ET.SubElement(root, "question", type="category")
-        # A slash in a name is written twice; a single one starts a category within.
+        # A slash in a name is doubled; a single slash would start a subcategory.
         path = "/".join(part.replace("/", "//") for part in (COURSE, title))
         _text(category, "category", f"$course$/top/{path}")
         for question in in_chapter:
@@ -70,7 +70,7 @@ def _question(root: ET.Element, question: Choose | Number | Order) -> None:
             answer = _answer(element, value, right, why, "moodle_auto_format")
             ET.SubElement(answer, "tolerance").text = repr(question.atol)
         ET.SubElement(element, "unitgradingtype").text = "0"
-        ET.SubElement(element, "showunits").text = "3"  # none is asked for
+        ET.SubElement(element, "showunits").text = "3"  # no unit is requested
         return
     ET.SubElement(element, "single").text = "true"
     ET.SubElement(element, "shuffleanswers").text = "true"
@@ -88,7 +88,7 @@ def _answer(parent: ET.Element, text: str, right: bool, why: str, form: str) -> 
 def _numbers(question: Number) -> Iterable[tuple[str, bool, str]]:
     yield repr(question.answer), True, question.why
     yield from ((repr(value), False, why) for value, why in question.misconceptions)
-    yield "*", False, question.hint  # any other number
+    yield "*", False, question.hint  # matches any other number
 
 
 def _options(question: Choose | Order) -> list[tuple[str, bool, str]]:
@@ -109,7 +109,7 @@ def _bare(text: str) -> str:
 
 
 def markdown() -> str:
-    """Return all questions as Markdown, the answers of each chapter below its questions."""
+    """Return all questions as Markdown, with the answers after the questions of each chapter."""
     lines = [f"# {COURSE}: the quizzes", ""]
     for title, quiz in quizzes().items():
         lines += [f"## {escaped(title)}", ""]
@@ -125,7 +125,7 @@ def markdown() -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return a text of a quiz as Markdown: of its signs only two are meant as such.
+    r"""Return a text of a quiz as Markdown; only emphasis and code are markup.
 
     Example:
         >>> print(escaped("*Not* `2 * 3`, but 2*3*4 < a_b"))

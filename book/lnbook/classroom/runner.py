@@ -1,4 +1,4 @@
-"""Where submissions run: each in a container, or in a process of this account."""
+"""Run submissions, each in a container or in a process of this user."""
 
 import contextlib
 import importlib.metadata
@@ -23,14 +23,14 @@ ENVIRONMENT = {"LNLIB_STATIC": "1", "LNLIB_COMPILED": "0", "OMP_NUM_THREADS": "1
 
 @dataclass(frozen=True)
 class Sandbox:
-    """Where the submissions run, and for how long.
+    """Where submissions run, and their limits.
 
     Args:
-        container: An image with Python, Jupyter's kernel and what the homework imports; ``None``
-            runs them as this user.
-        seconds: For one cell.
-        total: Seconds for a notebook.
-        memory: Of a container, as Docker writes it.
+        container: An image with Python, Jupyter's kernel and the packages that the homework
+            imports. ``None``: submissions run as this user.
+        seconds: Time limit per cell in seconds.
+        total: Time limit per notebook in seconds.
+        memory: Memory limit of a container, in Docker's notation.
     """
 
     container: str | None = None
@@ -40,7 +40,7 @@ class Sandbox:
 
 
 def stripped(folder: Path) -> Path:
-    """Write a copy of the packages without the chapters' exercises, and return its folder."""
+    """Copy the packages without the chapters' exercises, and return the folder of the copy."""
     packages = {
         package_module.__name__: Path(package_module.__file__).parent
         for package_module in (lnlib, lnlab)
@@ -57,7 +57,7 @@ def stripped(folder: Path) -> Path:
 
 
 def versions(sandbox: Sandbox) -> list[str]:
-    """Name the programs with which submissions run: the image's contents, or the packages here."""
+    """Return the versions that submissions run with: of the image, or of installed packages."""
     names = ["nbgrader", "numpy"]
     if sandbox.container is None:
         here = [sys.version]
@@ -68,7 +68,7 @@ def versions(sandbox: Sandbox) -> list[str]:
 
 
 def _image(name: str) -> str:
-    """Return the identifier of an image's contents, pulled if it is not there."""
+    """Return the identifier of an image, pulling it if necessary."""
     tool = _tool()
     for command in (["image", "inspect", "--format", "{{.Id}}", name], ["pull", "--quiet", name]):
         done = subprocess.run([tool, *command], capture_output=True, encoding="utf-8", check=False)
@@ -79,7 +79,7 @@ def _image(name: str) -> str:
 
 
 def execute(work_folder: Path, book: Path, sandbox: Sandbox, notebooks: int) -> str:
-    """Run the notebooks of a folder; return what ended it, empty if nothing did."""
+    """Run the notebooks of a folder; return the reason if the run was ended, or ""."""
     limits = [f"--seconds={sandbox.seconds:g}", f"--total={sandbox.total:g}"]
     program = ["-m", "lnbook.classroom.execute"]
     patience = sandbox.total * notebooks + 60
@@ -96,7 +96,7 @@ def execute(work_folder: Path, book: Path, sandbox: Sandbox, notebooks: int) -> 
     options += ["--volume", f"{book}:/book:ro", "--workdir", "/work"]
     if hasattr(os, "getuid"):
         options += ["--user", f"{os.getuid()}:{os.getgid()}"]
-        if tool == "podman" and os.getuid():  # else the user inside cannot read /work
+        if tool == "podman" and os.getuid():  # so that the user in it can read /work
             options += ["--userns", "keep-id"]
     settings = ENVIRONMENT | {"PYTHONPATH": "/book", "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
     options += [part for pair in settings.items() for part in ("--env", "=".join(pair))]
@@ -116,10 +116,10 @@ def _tool() -> str:
 
 
 def _wait(command: list[str], patience: float, **options: Any) -> str:
-    """Run a command; return the last line of its errors, empty if it succeeded.
+    """Run a command; return the last line of its error output, or "" if it succeeded.
 
-    Its errors go to a file: a pipe would stay open for as long as a process that a cell has
-    started holds it.
+    Errors are written to a file, because a pipe would stay open as long as a process that a cell
+    has started.
     """
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(

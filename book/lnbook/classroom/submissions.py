@@ -1,4 +1,4 @@
-"""Submissions as they come: whose each is, which notebook it holds, and what of it can be run."""
+"""Read submissions: identify the student and the notebook, and select the cells to run."""
 
 import itertools
 import json
@@ -12,10 +12,10 @@ from typing import Any
 
 import nbformat
 
-LARGEST = 20 << 20  # bytes of a notebook
-FILES_LARGEST = 50 << 20  # bytes of all that lies beside the notebooks of a student
+LARGEST = 20 << 20  # maximum size of a notebook in bytes
+FILES_LARGEST = 50 << 20  # maximum total size of the other files of a student
 ARCHIVES = (".7z", ".rar", ".gz", ".tgz", ".bz2", ".xz", ".tar")
-MOODLE = "_assignsubmission_"  # in each folder of the archive in which Moodle hands out a class
+MOODLE = "_assignsubmission_"  # part of each folder name in the archive of a class from Moodle
 
 
 @dataclass
@@ -30,13 +30,13 @@ class SubmittedFile:
 
 @dataclass
 class Submission:
-    """What one student has handed in.
+    """The submission of one student.
 
     Args:
-        student: As the folder or file is called, in letters that nbgrader can use.
-        notebooks: By chapter; of several the newest.
-        files: What lies beside the notebooks, by its place there.
-        problems: What could not be used, a sentence each.
+        student: The name of the folder or file, in characters that nbgrader accepts.
+        notebooks: By chapter; the newest, if there are several.
+        files: The other files, by relative path.
+        problems: What could not be used, in one sentence each.
     """
 
     student: str
@@ -48,28 +48,28 @@ class Submission:
 def find_submissions(
     folder: Path, name: str, sheets: dict[str, list[str]], others: Iterable[str] = ()
 ) -> tuple[list[Submission], list[str]]:
-    """Return the submissions of a folder, and a sentence on each entry that is none.
+    """Return the submissions in a folder, and a message about each entry that is not one.
 
-    A student is a folder, an archive or a single notebook.
+    A submission is a folder, an archive or a single notebook.
 
     Args:
-        folder: Of the submissions.
-        name: Of the homework.
-        sheets: The exercises of each of its notebooks.
-        others: Other homework of the course, to which folders of these names belong.
+        folder: The folder of the submissions.
+        name: The name of the homework.
+        sheets: The exercises of each notebook of the homework.
+        others: Names of other homework of the course, whose folders are skipped.
     """
     submissions: dict[str, Submission] = {}
     passed_over = []
-    names: dict[str, str] = {}  # by what folders and files are called
+    names: dict[str, str] = {}  # maps the names for nbgrader to those of folders and files
     for entry in sorted(folder.iterdir()):
         if _junk(entry.name):
-            passed_over.append(f"passed over: {entry.name}, which a program left there")
+            passed_over.append(f"skipped: {entry.name}, which was created by another program")
             continue
         groups = _students(entry, name, sheets, set(others))
         if not groups:
             passed_over.append(f"not graded: {entry.name}, neither a notebook nor an archive")
         for student, (members, problems) in groups.items():
-            student = unicodedata.normalize("NFC", student)  # macOS takes letters apart
+            student = unicodedata.normalize("NFC", student)  # macOS decomposes accented letters
             if student not in names:
                 names[student] = _free(_safe(student), names.values())
                 if names[student] != _safe(student):
@@ -93,12 +93,12 @@ def _stem(entry: Path) -> str:
 
 
 def _safe(student: str) -> str:
-    """Return a name that nbgrader can search for, and a file system can hold."""
+    """Return a name that nbgrader can search for and a file system can store."""
     return re.sub(r"[^\w .,@()'+&-]", "_", student).strip(" .") or "_"
 
 
 def _free(name: str, taken: Collection[str]) -> str:
-    """Return a name, with a number after it if it is taken."""
+    """Return a name, with a number appended if it is taken."""
     numbered = (f"{name}_{number}" for number in itertools.count(2))
     return next(free for free in itertools.chain([name], numbered) if free not in taken)
 
@@ -106,11 +106,11 @@ def _free(name: str, taken: Collection[str]) -> str:
 def _students(
     entry: Path, name: str, sheets: dict[str, list[str]], others: set[str]
 ) -> dict[str, tuple[list[SubmittedFile], list[str]]]:
-    """Return for each student of one entry the files, and why others cannot be used."""
+    """Return, for each student of an entry, the files and the reasons why others are unusable."""
     if entry.is_symlink():
         return {_stem(entry): ([], [f"{entry.name} is a link; put the notebook itself there"])}
     if entry.is_dir():
-        inner = entry / name  # as nbgrader has it
+        inner = entry / name  # the structure of nbgrader
         home = inner if inner.is_dir() else entry
         members, problems = [], []
         for member in _walk(home):
@@ -138,7 +138,7 @@ def _students(
 
 
 def _unpacked(path: Path) -> tuple[list[SubmittedFile], list[str]]:
-    """Return the files of a zip archive, and why there are none."""
+    """Return the files of a zip archive, or the reason why it cannot be read."""
     try:
         return list(_zipped(path)), []
     except (OSError, RuntimeError, zipfile.BadZipFile) as error:
@@ -151,7 +151,7 @@ def _member(path: Path, member_path: PurePosixPath) -> SubmittedFile:
 
 
 def _walk(folder: Path) -> Iterator[SubmittedFile]:
-    """Yield the files below a folder; links are not followed."""
+    """Yield the files below a folder, without following links."""
     for path in sorted(folder.rglob("*")):
         member_path = PurePosixPath(path.relative_to(folder).as_posix())
         if path.is_file() and not path.is_symlink() and not any(map(_junk, member_path.parts)):
@@ -159,7 +159,7 @@ def _walk(folder: Path) -> Iterator[SubmittedFile]:
 
 
 def _zipped(path: Path) -> Iterator[SubmittedFile]:
-    """Yield the files of an archive, none of which is written anywhere."""
+    """Yield the files of an archive without extracting them."""
     archive, age = zipfile.ZipFile(path), path.stat().st_mtime
     for info in archive.infolist():
         member_path = PurePosixPath(info.filename.replace("\\", "/"))
@@ -173,7 +173,7 @@ def _zipped(path: Path) -> Iterator[SubmittedFile]:
 
 
 def _sort(own: Submission, members: list[SubmittedFile], sheets: dict[str, list[str]]) -> None:
-    """Put the notebooks and files of a student where they belong."""
+    """Sort the files of a student into notebooks and other files."""
     homes = []
     for member in members:
         if member.path.suffix.lower() == ".ipynb":
@@ -198,7 +198,7 @@ def _sort(own: Submission, members: list[SubmittedFile], sheets: dict[str, list[
 
 
 def _chapter(member: SubmittedFile, sheets: dict[str, list[str]]) -> str | None:
-    """Tell which of a homework's notebooks a file is, by its cells or else by its name."""
+    """Return which notebook of the homework a file is, by its cells or else by its name."""
     try:
         text = member.read().decode("utf-8", "replace") if member.size <= LARGEST else ""
     except (OSError, RuntimeError, zipfile.BadZipFile, NotImplementedError):
@@ -216,10 +216,10 @@ def _chapter(member: SubmittedFile, sheets: dict[str, list[str]]) -> str | None:
 
 
 def read(member: SubmittedFile) -> nbformat.NotebookNode:
-    """Return a submission's notebook.
+    """Return the notebook of a submission.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is not a notebook.
     """
     if member.size > LARGEST:
         raise ValueError(f"{member.path.name} is over {LARGEST >> 20} MB")
@@ -234,7 +234,7 @@ def read(member: SubmittedFile) -> nbformat.NotebookNode:
         )
     except (OSError, RuntimeError, zipfile.BadZipFile) as error:
         raise ValueError(f"{member.path.name} cannot be read: {error}") from None
-    except Exception as error:  # whatever the file leads to
+    except Exception as error:  # the content is arbitrary
         kind = type(error).__name__
         raise ValueError(
             f"{member.path.name} is not a notebook ({kind}); hand it in again"
@@ -242,7 +242,7 @@ def read(member: SubmittedFile) -> nbformat.NotebookNode:
 
 
 def _plain(cell: Any) -> dict:
-    """Return a cell without outputs, and of its metadata what names it."""
+    """Return a cell without outputs and with only the metadata that identify it."""
     source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
     kind = cell["cell_type"] if cell["cell_type"] in ("code", "markdown") else "raw"
     named = cell.get("metadata", {}).get("nbgrader", {}).get("grade_id") or cell.get("id")
@@ -250,21 +250,21 @@ def _plain(cell: Any) -> dict:
     return plain | ({"execution_count": None, "outputs": []} if kind == "code" else {})
 
 
-# A notebook as nbgrader wants it.
+# Restoring the notebook that nbgrader expects.
 
 HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS\n.*?^### END HIDDEN TESTS\n?", re.M | re.S)
 SOLUTION = re.compile(r"^### BEGIN SOLUTION\n.*?^### END SOLUTION\n?", re.M | re.S)
 
 
 def restore(handed: nbformat.NotebookNode, source: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Return a submission with the teacher's setup and tests, whatever became of its metadata.
+    """Return a submission with the teacher's setup and tests, even if its metadata are damaged.
 
-    The student's cells stand in their order. What was written into a cell of the teacher's is kept
-    beside it. Where a test occurs more than once, the last place counts; where it is missing, it
-    stands after the exercise.
+    The student's cells keep their order. Changes to a cell of the teacher are kept in a separate
+    cell next to it. If a test occurs more than once, its last position counts; if it is missing, it
+    is inserted after the exercise.
 
     Args:
-        handed: As :func:`read` returns it.
+        handed: The submission, as :func:`read` returns it.
         source: The teacher's notebook.
     """
     originals = {cell.metadata.nbgrader.grade_id: cell for cell in source.cells}
@@ -303,7 +303,7 @@ def _released(cell: Any) -> str:
 
 
 def _named(cell: Any, bare: dict[str, str]) -> str | None:
-    """Tell which of the teacher's cells a cell is: by its name, its check or its text."""
+    """Return which cell of the teacher a cell is, by its name, its check or its text."""
     if cell.metadata.named in bare:
         return cell.metadata.named
     if cell.cell_type == "code":
@@ -315,14 +315,14 @@ def _named(cell: Any, bare: dict[str, str]) -> str | None:
 
 
 def _insert_position(name: str, cells: list[tuple[str | None, dict]]) -> int:
-    """Return where a missing cell belongs: the setup first, a test after its exercise."""
+    """Return where to insert a missing cell: the setup first, a test after its exercise."""
     if name == "setup":
         return 0
     exercise = name.removesuffix("-check")
     positions = [i for i, (own, _) in enumerate(cells) if own in (exercise, f"{exercise}-task")]
     if not positions:
         return len(cells)
-    after = positions[-1] + 1  # and after further cells of the student's own
+    after = positions[-1] + 1  # and after the student's additional cells
     while after < len(cells) and cells[after][0] is None:
         after += 1
     return after

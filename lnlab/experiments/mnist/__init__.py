@@ -18,7 +18,7 @@ Norm = Literal["none", "batch", "layer", "weight"]
 NORMS = get_args(Norm)
 # The paper's widths, and smaller ones for a data set that is one fortieth the size of MNIST.
 HIDDEN = {"mnist": (1000, 1000), "digits": (200, 200)}
-SEEDS = range(10)  # of figure 6 in the book
+SEEDS = range(10)  # seeds of figure 6 in the book
 FIGURE_6 = {"norm": ("layer", "batch", "none"), "epochs": 60}
 
 

@@ -16,7 +16,8 @@ from lnlab.records import device_name
 from lnlab.training import resolve_device, train_together
 
 EPOCHS = 3
-#: Of a live run on a CPU, which should end within a minute; a GPU trains the paper's network.
+#: Defaults of a live run on a CPU, which should end within a minute; a GPU trains the paper's
+#: network.
 SMALL = {"data": "digits", "hidden": (100, 100)}
 
 

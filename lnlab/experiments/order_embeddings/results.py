@@ -65,8 +65,8 @@ def at_best_rates(records: Sequence[Record]) -> dict[str, Arm]:
     result = TASK.at_best_rates(groups[0][1]) if groups else {}
     if len(result) < 2 or not result[NO_NORM].runs.keys() & result[LAYER].runs.keys():
         raise ValueError(
-            "at_best_rates: records must have a seed for both norms, got "
-            f"{len(records)} of them without; record more"
+            "at_best_rates: records must contain every seed for both norms, got "
+            f"{len(records)} seeds with only one; record more"
         )
     return result
 

@@ -87,7 +87,7 @@ def network(
         inputs = math.isqrt(features)
         if inputs**2 != features:
             raise ValueError(
-                f"network: a row a step needs square images, got {features} features; "
+                f"network: one row per step requires square images, got {features} features; "
                 "choose step='pixel'"
             )
     if settings.norm == "none":

@@ -178,7 +178,7 @@ def test_what_is_missing_or_in_the_way_is_said(taught, tmp_path, capsys, monkeyp
     built = taught / "_build" / "html"
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("dear")
-    with pytest.raises(ValueError, match="mine holds other files; name an empty or a new folder"):
+    with pytest.raises(ValueError, match="mine contains other files; name an empty or new folder"):
         slides.write(built, taught / "book", tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "dear"
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

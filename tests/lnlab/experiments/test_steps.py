@@ -169,8 +169,8 @@ def test_auto_is_the_fastest_on_a_cpu(monkeypatch):
     ("name", "device", "why"),
     [
         ("fast", "cpu", "step must be one of auto, plain, compiled, got 'fast'"),
-        ("compiled", "cuda", "step 'compiled' runs on the CPU, got cuda; take step='auto'"),
-        ("compiled", "cpu", "step 'compiled' is not available: no compiler; take step='plain'"),
+        ("compiled", "cuda", "step 'compiled' runs on the CPU, got cuda; use step='auto'"),
+        ("compiled", "cpu", "step 'compiled' is not available: no compiler; use step='plain'"),
     ],
 )
 def test_a_step_that_cannot_run_here_is_refused(monkeypatch, name, device, why):

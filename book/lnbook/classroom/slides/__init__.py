@@ -1,7 +1,7 @@
-"""Slides of each track, made of the built pages: their figures are alive in them.
+"""Slides for each track, generated from the built pages, with interactive figures.
 
-What is shown is chosen here, by rule; every word is the chapters' own, or that of the page for
-those who teach. reveal.js, from the package ``sphinx-revealjs``, turns the slides.
+The content is selected by rules, and every word is from the chapters or from the page for teachers.
+The slides use reveal.js from the package ``sphinx-revealjs``.
 """
 
 from lnbook.classroom.slides.choose import Figure, Slide, decks

@@ -1,10 +1,9 @@
-"""Which slides a track has: by rule, from the pages as they are built.
+"""Choose the slides of each track from the built pages.
 
-A chapter has its title with its first sentence; for each figure a question to ask first, the
-figure, alive, and the answer; and the first sentence of its summary. The figures and the questions
-are those that the plans of the page for teachers open and ask; a chapter that no plan opens shows
-its first figure and asks the first question of its quiz. What a plan says of a figure stands in the
-notes.
+A chapter has a slide with its title and first sentence; for each figure a question, the interactive
+figure and the answer; and the first sentences of its summary. The figures and questions are those
+in the lesson plans of the page for teachers. A chapter without a plan shows its first figure and
+the first question of its quiz. The speaker notes contain what a plan says about a figure.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ from lnbook.widgets.quiz import Choose, Number, Order
 from lnbook.widgets.quiz.notebook import read_questions
 from lnbook.widgets.quiz.texts import markup
 
-PLANS = "teaching"  # the page for those who teach
+PLANS = "teaching"  # the page for teachers
 FIGURES = [web.selector for web in widgets() if web.name != "quiz"]
 SENTENCE = re.compile(r".+?(?:[?!]|(?<!\beq)(?<!\beqs)\.)(?=\s|$)\s*", re.DOTALL)  # not "eq. 4"
-FEW = 8  # words; after a sentence of fewer comes the next
-NO_DECK = ("In production", "Look it up")  # parts of the book that nobody lectures on
+FEW = 8  # words; a shorter sentence is followed by the next one
+NO_DECK = ("In production", "Look it up")  # parts of the book without slides
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a page, in a state.
+    """A figure of a page, in a given state.
 
     Args:
-        page: The page's name.
-        place: Which of its figures: as ``querySelector`` takes it.
-        state: What follows the ``#`` of its address, or nothing.
+        page: The name of the page.
+        place: The CSS selector of the figure.
+        state: The fragment of its address, or "".
     """
 
     page: str
@@ -48,15 +47,15 @@ class Figure:
 
 @dataclass(frozen=True)
 class Slide:
-    """One slide.
+    """A slide.
 
     Args:
         kind: ``chapter``, ``ask``, ``figure``, ``answer`` or ``keep``.
-        page: Whose it is.
-        title: Heads it.
-        body: As HTML.
-        notes: What the speaker sees, as HTML.
-        figure: Shown below the title.
+        page: The name of the page it is made from.
+        title: The title.
+        body: The content, as HTML.
+        notes: The speaker notes, as HTML.
+        figure: The figure below the title.
     """
 
     kind: str
@@ -68,18 +67,18 @@ class Slide:
 
 
 def decks(built: Path, source: Path) -> dict[str, list[Slide]]:
-    """Return the slides of each track, under its name.
+    """Return the slides of each track, by its name.
 
     Args:
         built: The folder of the built pages.
-        source: The folder of the chapters, with ``_toc.yml`` above it.
+        source: The folder of the chapters; its parent contains ``_toc.yml``.
 
     Raises:
         ValueError: If the book is not built.
     """
     toc = yaml.safe_load((source.parent / "_toc.yml").read_text("utf-8"))
     plans = blocks(built)
-    result, first = {}, [toc["root"]]  # the first page is the first track's
+    result, first = {}, [toc["root"]]  # the first page belongs to the first track
     for part in toc["parts"]:
         if part["caption"] in NO_DECK:
             continue
@@ -92,7 +91,7 @@ def decks(built: Path, source: Path) -> dict[str, list[Slide]]:
 
 
 def read(built: Path, page: str) -> BeautifulSoup:
-    """Read a built page."""
+    """Parse a built page."""
     path = built / f"{page}.html"
     if not path.exists():
         raise ValueError(f"{path} is missing: build the book first, with make book")
@@ -100,7 +99,7 @@ def read(built: Path, page: str) -> BeautifulSoup:
 
 
 def blocks(built: Path) -> list[tuple[str, str, str, Tag]]:
-    """Return the blocks of the plans that open a figure: its page and state, title and text."""
+    """Return the page, state, title and text of each block of a plan that opens a figure."""
     if not (built / f"{PLANS}.html").exists():
         return []
     page = read(built, PLANS)
@@ -150,7 +149,7 @@ def chapter(
 
 
 def placed(page: BeautifulSoup, state: str) -> str:
-    """Say which figure of a page a state is of: that of its name, else the page's first widget."""
+    """Return the selector of the figure that a state belongs to: by name, or the first widget."""
     name = state.partition("&")[0]
     if page.find(id=name):
         return f'[id="{name}"]'
@@ -159,7 +158,7 @@ def placed(page: BeautifulSoup, state: str) -> str:
 
 
 def prediction(page: str, text: Tag, source: Path) -> list[Slide]:
-    """Return the first question of a block and its answer: of a quiz, or in the block's words."""
+    """Return slides with the first question of a block and its answer, from a quiz or its text."""
     if first := text.select_one(".ln-asked .ln-from"):
         quiz = first.a["href"].partition(".html")[0]
         number = int(first.get_text().rpartition(",")[2])
@@ -180,7 +179,7 @@ def prediction(page: str, text: Tag, source: Path) -> list[Slide]:
 
 
 def question_slide(page: str, question: Choose | Number | Order) -> Slide:
-    """Make a slide of a question of a quiz; the answers stand in the notes."""
+    """Return a slide with a question of a quiz, and the answers in the notes."""
     body = f"<p>{markup(question.text)}</p>"
     if not isinstance(question, Number):
         options = [re.sub(r"^(\w\.|-) ", "", line) for line in question.choices()]
@@ -192,7 +191,7 @@ def question_slide(page: str, question: Choose | Number | Order) -> Slide:
 
 
 def answer(page: str, question: Choose | Number | Order) -> Slide:
-    """Make a slide of the right answer to a question of a quiz, with the reason."""
+    """Return a slide with the right answer to a question of a quiz, and the explanation."""
     if isinstance(question, Choose):
         right, why = question.choices()[question.answer], question.options[question.answer][1]
     elif isinstance(question, Number):
@@ -204,15 +203,15 @@ def answer(page: str, question: Choose | Number | Order) -> Slide:
 
 
 def sentence(paragraph: Tag) -> str:
-    """Return the first sentence of a paragraph, as HTML, with the next if it is short.
+    """Return the first sentence of a paragraph as HTML, followed by the next one if it is short.
 
-    Links become words; formulas stay.
+    Links are replaced by their text; formulas are kept.
     """
     prose = copy.copy(paragraph)
     for link in prose.find_all("a"):
         link.unwrap()
     for tag in prose.find_all(id=True):
-        del tag["id"]  # a slide shows it once more
+        del tag["id"]  # the id would occur twice
     beginning = ""
     for result in SENTENCE.finditer(inside(prose)):
         beginning += result[0]
@@ -222,12 +221,12 @@ def sentence(paragraph: Tag) -> str:
 
 
 def inside(tag: Tag) -> str:
-    """Return what is in an element, as HTML."""
+    """Return the inner HTML of an element."""
     return tag.decode_contents().strip()
 
 
 def spoken(parts) -> str:
-    """Return what the speaker's window can show: text, no links, drawings and formulas."""
+    """Return text for the speaker view, without links, drawings and formulas."""
     selected = BeautifulSoup("".join(str(part) for part in parts), "html.parser")
     for drawn in selected.select(".ln-diagram, .ln-from, svg, script, .headerlink"):
         drawn.decompose()

@@ -1,4 +1,4 @@
-"""Write the slides: a deck for each track, a small page for each figure, and what they load."""
+"""Write the slides: a deck for each track, a page for each figure, and their assets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 REVEAL = ("dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "LICENSE")
 OURS = ("deck.css", "deck.js", "figure.css", "figure.js")
 KEYS = "→ next, ← back, Esc overview, S speaker notes, F full screen, D dark mode, Ctrl-P print."
-Names = dict[tuple[str, str], str]  # of page and place of a figure: its file
+Names = dict[tuple[str, str], str]  # maps the page and the selector of a figure to its file
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -31,13 +31,13 @@ def write(built: str | Path, source: str | Path, out: str | Path) -> Path:
     Args:
         built: The folder of the built pages.
         source: The folder of the chapters.
-        out: Where to; what an earlier call wrote there is replaced.
+        out: The output folder; slides from an earlier call are replaced.
 
     Returns:
         The page to open.
 
     Raises:
-        ValueError: If the book is not built, ``out`` holds something else, or reveal.js is missing.
+        ValueError: If the book is not built, ``out`` contains other files, or reveal.js is missing.
     """
     built, out = Path(built), Path(out)
     written = decks(built, Path(source))
@@ -73,16 +73,16 @@ def write(built: str | Path, source: str | Path, out: str | Path) -> Path:
 
 
 def clear(out: Path) -> None:
-    """Make room for the slides, where nothing but slides lies."""
+    """Empty the output folder, if it contains only slides."""
     if out.exists() and any(out.iterdir()):
         if not (out / "deck.js").exists():
-            raise ValueError(f"{out} holds other files; name an empty or a new folder with OUT=…")
+            raise ValueError(f"{out} contains other files; name an empty or new folder with OUT=…")
         shutil.rmtree(out)
     out.mkdir(parents=True, exist_ok=True)
 
 
 def reveal() -> Path:
-    """Find reveal.js in the package that ships it, without importing the package."""
+    """Return the folder of reveal.js in the package that contains it, without importing it."""
     result = importlib.util.find_spec("sphinx_revealjs")
     if result is None or result.origin is None:
         raise ValueError("reveal.js is missing: run tools/setup.sh slides")
@@ -90,19 +90,19 @@ def reveal() -> Path:
 
 
 def put(path: Path, to: Path) -> None:
-    """Copy a file or a folder, once."""
+    """Copy a file or a folder, unless it was already copied."""
     if not to.exists():
         to.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if path.is_dir() else shutil.copy2)(path, to)
 
 
 def slug(track: str) -> str:
-    """Return a track's name as a file's: ``use-it``."""
+    """Return a track's name as a file name, such as ``use-it``."""
     return re.sub(r"\W+", "-", track.lower()).strip("-")
 
 
 def mathjax(built: Path, slides: list[Slide], out: Path) -> str:
-    """Return what sets formulas, and put it there, for a deck that has some."""
+    """Copy MathJax for a deck with formulas, and return the HTML that loads it."""
     if not any('class="math' in slide.body for slide in slides):
         return ""
     put(built / "_static" / "mathjax", out / "_static" / "mathjax")
@@ -110,13 +110,13 @@ def mathjax(built: Path, slides: list[Slide], out: Path) -> str:
 
 
 def formulas(head) -> str:
-    """Return the scripts of a page that set formulas, without what would hold them back."""
+    """Return the scripts of a page that typeset formulas, without attributes that delay them."""
     loaded = (script["src"] for script in head.select('script[src*="mathjax/"]'))
     return "".join(f'<script defer src="{name}"></script>\n' for name in loaded)
 
 
 def deck(track: str, book: str, slides: list[Slide], figures: Names, math: str) -> str:
-    """Write a deck; note in ``figures`` which it shows, and under what name."""
+    """Return the HTML of a deck, and add its figures and their file names to ``figures``."""
     chapters: dict[str, list[str]] = {}
     for slide in slides:
         number = len(chapters.setdefault(slide.page, [])) + 1
@@ -139,7 +139,7 @@ def deck(track: str, book: str, slides: list[Slide], figures: Names, math: str) 
 
 
 def section(slide: Slide, section_id: str, figures: Names) -> str:
-    """Write a slide."""
+    """Return the HTML of a slide."""
     shown = ""
     if slide.figure:
         key = slide.figure.page, slide.figure.css_selector
@@ -158,7 +158,7 @@ def section(slide: Slide, section_id: str, figures: Names) -> str:
 
 
 def alone(built: Path, page: str, css_selector: str, out: Path) -> str:
-    """Write a figure of a page as a page of its own, and put what it loads beside it."""
+    """Write a figure as a page of its own, and copy the assets that it loads."""
     whole = read(built, page)
     figure = whole.select_one(css_selector)
     if figure is None:

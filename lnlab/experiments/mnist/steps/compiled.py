@@ -1,7 +1,7 @@
-"""One step in C++ for the CPU: forward, backward and Adam in one pass over the memory.
+"""An update in C++ for the CPU: forward, backward and Adam in one pass over the memory.
 
-The source is ``step.cpp``; :mod:`lnlib.nn.kernels.cpu.build` says what it needs. It is checked
-against the plain step before its first use.
+The source is ``step.cpp``; :mod:`lnlib.nn.kernels.cpu.build` describes its requirements. It is
+compared with the plain update before its first use.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from lnlib.nn.kernels.cpu import build
 from lnlib.nn.kernels.cpu.build import Library
 
 SOURCE = Path(__file__).with_name("step.cpp")
-MAX_LAYERS = 16  # as in step.cpp
-WORK = 2**15  # weights for each thread: with fewer it waits longer than it works
+MAX_LAYERS = 16  # must equal that of step.cpp
+WORK = 2**15  # weights per thread; with fewer, synchronization dominates
 NORMS = ("none", "batch", "layer", "weight")  # in the order of step.cpp
 
 
@@ -51,12 +51,12 @@ class _Call(ctypes.Structure):
 
 
 def available() -> bool:
-    """Return whether the library is there, after building it if that has not been tried."""
+    """Return whether the library is available, after trying to build it if necessary."""
     return _library.load()[0] is not None
 
 
 def reason() -> str:
-    """Return one sentence: where the library lies, or why there is none."""
+    """Return a sentence that says where the library is, or why it is not available."""
     return _library.load()[1]
 
 
@@ -70,18 +70,18 @@ def supports(model: nn.Module) -> bool:
 
 
 def make(replay: Any) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the step of a replay: from ``x (B, D)`` and ``y (B,)`` to the mean NLL, in nats.
+    """Return a function from ``x (B, D)`` and ``y (B,)`` to the mean NLL that takes one update.
 
     Args:
         replay: With ``model``, ``optimizer`` (one Adam over one flat parameter, of which the
             model's own are views) and ``settings``.
 
     Raises:
-        RuntimeError: If the library is not there.
+        RuntimeError: If the library is not available.
     """
     library, why = _library.load()
     if library is None:
-        raise RuntimeError(f"compiled: {why}; take step='plain'")
+        raise RuntimeError(f"compiled: {why}; use step='plain'")
     group = replay.optimizer.param_groups[0]
     (flat,) = group["params"]
     size = flat.element_size()
@@ -123,10 +123,9 @@ def make(replay: Any) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def flatten(model: nn.Module) -> nn.Parameter:
-    """Lay all parameters into one tensor and their gradients into another; return it.
+    """Make all parameters views of one flat tensor, and their gradients of another; return it.
 
-    The model's own parameters become views. Adam then makes one pass over the memory instead of
-    one a tensor: the same arithmetic.
+    Adam then makes one pass over the memory instead of one per tensor, with the same arithmetic.
     """
     parameters = list(model.parameters())
     flat = nn.Parameter(torch.cat([p.detach().flatten() for p in parameters]))
@@ -139,9 +138,9 @@ def flatten(model: nn.Module) -> nn.Parameter:
 
 
 def moments(optimizer: torch.optim.Adam) -> dict[str, Tensor]:
-    """Return Adam's state of the flat parameter; zeros, as Adam makes them, before its first step.
+    """Return Adam's state of the flat parameter; zeros before its first update.
 
-    A checkpoint replaces the tensors: ask each time.
+    Call it before each use, because loading a checkpoint replaces the tensors.
     """
     (flat,) = optimizer.param_groups[0]["params"]
     state = optimizer.state[flat]
@@ -152,7 +151,7 @@ def moments(optimizer: torch.optim.Adam) -> dict[str, Tensor]:
 
 
 def _layers(model: nn.Sequential, flat: Tensor) -> ctypes.Array[_Layer]:
-    """Describe the model's layers, each parameter by its place in the flat one."""
+    """Describe the layers of the model, with the offset of each parameter in the flat one."""
 
     def offset(p: Tensor) -> int:
         return (p.data_ptr() - flat.data_ptr()) // flat.element_size()
@@ -183,9 +182,9 @@ def _layers(model: nn.Sequential, flat: Tensor) -> ctypes.Array[_Layer]:
 
 
 def _check() -> None:
-    """Raise ``RuntimeError`` unless a few updates of small networks come out as the plain ones."""
+    """Raise ``RuntimeError`` unless a few updates of small networks equal the plain ones."""
     for dtype, tolerance in ((torch.float32, 1e-4), (torch.float64, 1e-10)):
-        # No setting is at its default: one that is dropped shows.
+        # No setting has its default value, so that an ignored setting is noticed.
         for norm in (None, BatchNorm(19, 1e-2, 0.3), LayerNorm(19, 1e-2), WeightNormLinear(12, 19)):
             ours, plain = (_small(norm, dtype) for _ in range(2))
             step, results = make(ours), []
@@ -201,13 +200,13 @@ def _check() -> None:
 
 
 def _small(norm: nn.Module | None, dtype: torch.dtype) -> SimpleNamespace:
-    """Return a small network with as much of a run as a step asks for."""
+    """Return a small network with the attributes of a run that an update needs."""
     first = norm if isinstance(norm, WeightNormLinear) else nn.Linear(12, 19, bias=norm is None)
     model = nn.Sequential(first, nn.ReLU(), nn.Linear(19, 3))
     if isinstance(norm, BatchNorm | LayerNorm):
         model.insert(1, norm)
     model = copy.deepcopy(model).to(dtype)
-    # Numbers without a random generator, whose state is not ours to change.
+    # Numbers without a random generator, because the global state must not change.
     for p in model.parameters():
         p.data = torch.arange(p.numel()).cos().to(p).view_as(p)
     flat = flatten(model)
@@ -219,7 +218,7 @@ def _small(norm: nn.Module | None, dtype: torch.dtype) -> SimpleNamespace:
 
 
 def _plain(run: SimpleNamespace, x: Tensor, y: Tensor) -> Tensor:
-    """Take one update by PyTorch's layers, autograd and Adam; return the loss before it."""
+    """Take one update with PyTorch's layers, autograd and Adam; return the loss before it."""
     loss = F.cross_entropy(run.model(x), y)
     run.optimizer.zero_grad(set_to_none=False)
     loss.backward()

@@ -1,1 +1,1 @@
-"""One folder for each chapter: its figures, and its exercises."""
+"""One folder for each chapter, with its figures and exercises."""

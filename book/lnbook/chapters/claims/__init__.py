@@ -1,1 +1,1 @@
-"""What the paper says of the world, and what holds here."""
+"""Figures and exercises of the chapter ``claims``."""

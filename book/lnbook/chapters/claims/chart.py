@@ -1,7 +1,7 @@
-"""One line a claim, by kind of evidence, which opens to what lies behind.
+"""A chart with one line per claim, grouped by kind of evidence; each line unfolds to details.
 
-Choices hide lines by style alone, as on the page that chooses a norm, so that the chart works
-without scripts, on paper and in a live notebook.
+CSS alone filters the lines, as on the page that helps to choose a norm, so that the chart works
+without scripts, in print and in a live notebook.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from lnlab.comparison import Evidence
 
 SOURCE = Path(__file__).with_suffix(".css")
 STYLE = SOURCE.read_text("utf-8")
-esc = partial(html.escape, quote=False)  # what stands between tags: quotes may stay
-#: From a kind of evidence to a word for choices, what stands above its lines, and in the choice.
+esc = partial(html.escape, quote=False)  # for text between tags, where quotes need no escaping
+#: Maps a kind of evidence to its CSS name, the heading of its lines, and its label in the choice.
 KINDS = {
     Evidence.EXACT: ("exact", "Exact: computed or proved", "exact"),
     Evidence.MANY: (
@@ -43,12 +43,12 @@ KINDS = {
 }
 _PARTS = {"all": "all", "recurrent": "recurrent", "other": "other networks", "exact": "mathematics"}
 _FORWARD = {"mnist", "convnet", "landscape", "weights", "transformer"}
-LOW, ROW = 22, 9  # pixels: height of a strip, and of a further line in it
-WORD_ROW = 15  # pixels: of a line with a word in it
+LOW, ROW = 22, 9  # pixels: height of a strip, and of each additional row
+WORD_ROW = 15  # pixels: height of a row with a word
 
 
 def part(result: ClaimResult) -> str:
-    """Say to which part a claim belongs: mathematics, recurrent networks, or others."""
+    """Return the part that a claim belongs to: mathematics, recurrent networks, or others."""
     if result.findings and all(finding.exact for finding in result.findings):
         return "exact"
     if result.claim.experiments:
@@ -58,14 +58,14 @@ def part(result: ClaimResult) -> str:
 
 
 class ClaimChart:
-    """Claims as one chart: a line each, with dot, interval and label, which opens.
+    """A chart of claims: one line each, with dots, intervals and a label, which unfolds.
 
     Args:
-        weighed: As :func:`lnlab.claims.evaluate` returns them.
-        title: Above the chart.
-        file: The name of the file that has all of it, beside the page; ``""`` for none.
-        name: Short, and no other chart's of the page: every rule of its style repeats it.
-        styled: Whether to bring the look; one chart of a page is enough.
+        weighed: Results of :func:`lnlab.claims.evaluate`.
+        title: The title above the chart.
+        file: The name of the file with all results, in the folder of the page; ``""`` for none.
+        name: A short name, unique on the page, which is part of every CSS rule.
+        styled: Whether to include the styles; one chart of a page is enough.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ClaimChart:
         self.name = f"ln-of-{name}"
 
     def sentence(self) -> str:
-        """Count the labels, and say how many comparisons were made."""
+        """Return the counts of the labels, and the number of comparisons."""
         counted = "; ".join(f"{word}: {n}" for word, n in claims.counts(self.weighed).items())
         counted = f"{len(self.weighed)} claims. {counted[0].upper()}{counted[1:]}."
         n = len(claims.comparisons(self.weighed))
@@ -89,7 +89,7 @@ class ClaimChart:
         return f"{counted} {tested}, with Holm's correction for all comparisons of the page."
 
     def __repr__(self) -> str:
-        """Return title, counts, and a line a claim."""
+        """Return title, counts, and one line per claim."""
         lines = [self.title, self.sentence()]
         for kind, results in claims.by_evidence(self.weighed).items():
             lines += ["", f"{KINDS[kind][1]}:"]
@@ -100,10 +100,10 @@ class ClaimChart:
         return "\n".join(lines)
 
     def to_html(self, suffix: str = ".html") -> str:
-        """Write all lines; a style sheet hides those that were not chosen.
+        """Return all lines as HTML; a style sheet hides those that are not selected.
 
         Args:
-            suffix: Of a page's name, in links.
+            suffix: The suffix of page names in links.
         """
         beside = {"counts": "those behind the label", "all": "all"}
         groups = {"beside": Group("Measurements", beside, "counts")}
@@ -146,7 +146,7 @@ class ClaimChart:
         return f"<style>{STYLE}</style>{whole}" if self.styled else whole
 
     def _empty(self, groups: dict[str, Group]) -> str:
-        """Write the rules that say so where no line is of both kinds."""
+        """Return CSS rules that show a message if no line matches the selection."""
         kinds = [_conditions(result) for result in self.weighed]
         picked = '.{0}:has([name="{0}-part"][value="{1}"]:checked)'
         picked += ':has([name="{0}-evidence"][value="{2}"]:checked) p.ln-none{{display:block}}'
@@ -158,7 +158,7 @@ class ClaimChart:
         )
 
     def widget(self) -> Any:
-        """Build the live widget: the same, with links to notebooks."""
+        """Build the live widget: the same HTML, with links to notebooks."""
         return live(self.to_html(".ipynb"))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
@@ -219,12 +219,12 @@ def _upper(text: str) -> str:
 
 
 def _percent_of_strip(share: float) -> float:
-    """Return where a share stands, in percent of the strip; beyond the ends it stays at them."""
+    """Return the position of a fraction in percent of the strip, clipped to its ends."""
     return round(50 + 46 * float(np.clip(share, -1.04, 1.04)), 1)
 
 
 def _strip(result: ClaimResult) -> str:
-    """Draw dot and interval of each finding, or say why there are none."""
+    """Draw the dots and the interval of each finding, or say why there are none."""
     drawn = [
         finding
         for finding in result.findings
@@ -250,7 +250,7 @@ def _strip(result: ClaimResult) -> str:
 
 
 def _rows(findings: Sequence[Finding]) -> list[int]:
-    """Return the vertical offset of each mark in pixels; words need more room than dots."""
+    """Return the vertical offset of each mark in pixels; words need more space than dots."""
     has_word = [not np.isfinite(finding.shares).all() for finding in findings]
     steps = [WORD_ROW if a or b else ROW for a, b in itertools.pairwise(has_word)]
     return [0, *itertools.accumulate(steps)]
@@ -267,14 +267,14 @@ def _mark(finding: Finding, y: int, evidence: str) -> str:
     color = mark(_badge(finding)) if finding.counts else "count"
     kind = f"ln-{color}" + ("" if finding.counts else " ln-beside")
     title = f"<title>{esc(_title(finding, evidence))}</title>"
-    if len(known) < len(shares):  # never, or without a number, in some seeds
+    if len(known) < len(shares):  # some seeds never reached the target or have no value
         never = np.isinf(shares).any()
         dots = "".join(f'<circle cx="{_percent_of_strip(v)}%" cy="{y}" r="2"/>' for v in known)
-        if len(known) and never:  # up to the word
+        if len(known) and never:  # the line ends at the word
             dots += f'<line x1="{_percent_of_strip(known.min())}%" x2="73%" y1="{y}" y2="{y}"/>'
         first = never and not (shares == np.inf).any()
         word = "baseline never" if first else "never" if never else "no number"
-        # Where the dots are not; what was never reached lies to the right of them all.
+        # The side without dots; values that were never reached are to the right of all dots.
         right = (never and not first) or not len(known) or known.mean() < 0
         end = 'x="100%" text-anchor="end"' if right else 'x="0"'
         text = f'<text {end} y="{y + 4}">{word}</text>'
@@ -289,7 +289,7 @@ def _mark(finding: Finding, y: int, evidence: str) -> str:
 
 
 def _title(finding: Finding, evidence: str) -> str:
-    """Say of a dot what it is and its seeds, and the size of runs that are not as in its line."""
+    """Return the tooltip of a dot: its name, its seeds, and the size of runs if it differs."""
     title = f"{_upper(finding.what)}; {finding.seeds} seeds"
     size = relative(finding.runs) if finding.runs else ""
     return title if size in evidence else f"{title}; {size}"
@@ -297,7 +297,7 @@ def _title(finding: Finding, evidence: str) -> str:
 
 def _strip_text(result: ClaimResult) -> str:
     if result.label.evidence is Evidence.NONE:
-        return ""  # the reason stands where the others have their labels
+        return ""  # the reason is shown in place of the label
     if result.label.evidence is Evidence.EXACT:
         return "no exception" if result.label.side > 0 else "an exception"
     if len(result.counting) > 1:

@@ -25,7 +25,7 @@ def _share_cases(rng: np.random.Generator) -> Iterator[tuple]:
 
 
 def _share_with_end_for_never(plain: np.ndarray, other: np.ndarray) -> float:
-    """Return a wrong answer: a run that never reaches the target counts as if it did at its end."""
+    """Return a wrong answer: a target that is never reached counts as reached at the end."""
     result = share(plain, other)
     return result if np.isfinite(result) else len(other) / (np.argmin(plain) + 1)
 

@@ -12,7 +12,7 @@ from lnbook.figures.plots import NORMS, RMS, band, label_ends
 from lnlab.analysis.recorded import Record, RecordedRuns
 
 STYLES = NORMS | {"rms": RMS}
-#: From a measure to what the reader sees, and its title with unit.
+#: Maps a measure to its label in the menu and to its title with the unit.
 MEASURES = {
     "effective smoothness": ("smoothness", "Effective smoothness (lower is smoother)"),
     "range of the loss": ("loss_range", "Range of the loss along the gradient, nats"),
@@ -25,7 +25,7 @@ class LandscapeRuns(RecordedRuns):
     """Recorded runs of ``lnlab.experiments.loss_landscape``, a group for each norm and rate.
 
     Args:
-        records: As :func:`lnlab.records.read_all` returns them.
+        records: Records from :func:`lnlab.records.read_all`.
     """
 
     def __init__(self, records: Sequence[Record]):
@@ -39,7 +39,7 @@ class LandscapeRuns(RecordedRuns):
         return sorted({rate for _, rate in self.groups})
 
     def measure(self, norm: str, rate: float, name: str) -> np.ndarray:
-        """Return a measure ``(seeds, points)``; of several layers their geometric mean."""
+        """Return a measure, shape ``(seeds, points)``; the geometric mean over layers."""
         if name != "shift":
             return self.curves((norm, rate), name)
         layers = [k for k in self.runs((norm, rate))[0]["curves"] if k.startswith("shift_")]
@@ -76,7 +76,7 @@ def draw(runs: LandscapeRuns, measure: str, rate: float) -> go.Figure:
 
 
 def describe(runs: LandscapeRuns, measure: str, rate: float) -> str:
-    """Say the typical values of all norms."""
+    """Describe the typical values of all norms."""
     name, _ = MEASURES[measure]
     sentences = [
         f"{style[0]} {typical(runs, norm, rate, name):.2g}"

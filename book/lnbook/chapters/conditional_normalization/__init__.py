@@ -1,1 +1,1 @@
-"""Conditional normalization: where scale, shift and gate come from, and how they begin to learn."""
+"""Conditional normalization: sources of scale, shift and gate, and the first updates."""

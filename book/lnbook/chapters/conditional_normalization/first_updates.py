@@ -28,7 +28,7 @@ PARTS = {  # label, color, dash, marker
     "shared": ("shared layer", COLORS["fourth"], "longdash", "triangle-up"),
     "mlp": ("MLP weights", COLORS["ink"], "dashdot", "triangle-down"),
 }
-LOW, HIGH = -5.0, 0.6  # powers of ten; below LOW lies the band of exact zeros
+LOW, HIGH = -5.0, 0.6  # powers of ten; the band of exact zeros is below LOW
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ def train(zero: str, gate: bool, offset: float) -> Training:
     """Train with Adam and record the gradients of the first updates.
 
     Args:
-        zero: As in :func:`initial`.
-        gate: As in :class:`Network`.
-        offset: As in :class:`Network`.
+        zero: See :func:`initial`.
+        gate: See :class:`Network`.
+        offset: See :class:`Network`.
     """
     network = Network(gate, offset)
     params = initial(network, FEATURES, CONDITION, zero, np.random.default_rng(1))
-    # Each update has new examples; the last ones are for the test.
+    # Each update has new examples; the last ones are test examples.
     x, condition, target, other_condition = data(BATCH * UPDATES + TEST_EXAMPLES)
     test, identity = slice(-TEST_EXAMPLES, None), network.forward(params, x, condition)[0] == x
     m, v = ({name: np.zeros_like(p) for name, p in params.items()} for _ in range(2))

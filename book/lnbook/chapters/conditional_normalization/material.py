@@ -1,8 +1,8 @@
-"""What the exercises of ``conditional_normalization`` hand to an answer."""
+"""Functions that the exercises of ``conditional_normalization`` pass to an answer."""
 
 import numpy as np
 
 
 def sublayer(y: np.ndarray) -> np.ndarray:
-    """Return a function of each token that mixes its features; at 0 it is 0.5."""
+    """Apply a function that mixes the features of each token; its value at 0 is 0.5."""
     return np.tanh(y) + 0.5 * y[..., ::-1] + 0.5

@@ -1,8 +1,8 @@
 """A small residual network with adaptive layer norm, in NumPy, with its gradients.
 
 Each block computes ``x + gate * mlp((1 + scale) * layer_norm(x) + shift)``. Scale, shift and gate
-come from a linear layer of each block, and its input from one layer that all blocks share::
-
+Scale, shift and gate come from a linear layer in each block, whose input comes from one layer
+shared by all blocks::
     hidden = silu(embed condition + embed_bias)
     scale, shift, gate = the parts of  modulation hidden + modulation_bias
 """
@@ -20,10 +20,10 @@ Params = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Network:
-    """The form of the network.
+    """The architecture of the network.
 
     Args:
-        gate: Whether each block has a gate; without one its output is added as it is.
+        gate: Whether each block has a gate; otherwise its output is added unchanged.
         offset: Added to the scale: 1 for ``1 + scale``, 0 for ``scale``.
         depth: Number of blocks.
     """
@@ -33,12 +33,12 @@ class Network:
     depth: int = 4
 
     def forward(self, params: Params, x: np.ndarray, condition: np.ndarray) -> tuple:
-        """Return the output, shape ``(N, H)``, and what :meth:`gradients` needs.
+        """Return the output, shape ``(N, H)``, and the intermediate results for :meth:`gradients`.
 
         Args:
-            params: Of :func:`initial`.
+            params: Parameters from :func:`initial`.
             x: Shape ``(N, H)``.
-            condition: One for each example, shape ``(N, C)``.
+            condition: One per example, shape ``(N, C)``.
         """
         summed = condition @ params["embed"].T + params["embed_bias"]
         hidden, saved = silu(summed), []
@@ -84,19 +84,19 @@ class Network:
 def initial(
     network: Network, features: int, condition_size: int, zero: str, rng: np.random.Generator
 ) -> Params:
-    """Return the first parameters.
+    """Return the initial parameters.
 
     Args:
-        network: The form.
-        features: Of an example, H. The MLP of a block has twice as many hidden units.
-        condition_size: Of a condition, C. The shared layer has H units.
-        zero: What is 0: ``"none"`` (each modulation layer is initialized like ``nn.Linear``),
-            ``"modulation"`` (adaLN-Zero) or ``"both"`` (the shared layer as well).
-        rng: Draws the weights, the same for every form and every choice of ``zero``.
+        network: The architecture.
+        features: Number of features of an example, H. The MLP of a block has 2 H hidden units.
+        condition_size: Number of features of a condition, C. The shared layer has H units.
+        zero: What is initialized to 0: ``"none"`` (each modulation layer is initialized like
+            ``nn.Linear``), ``"modulation"`` (adaLN-Zero) or ``"both"`` (also the shared layer).
+        rng: Generator of the weights, which do not depend on the architecture and on ``zero``.
 
     Returns:
-        Weights of shape (outputs, inputs) and biases. MLPs and the shared layer have Xavier's
-        uniform distribution and biases of 0, as in DiT.
+        Weights of shape (outputs, inputs) and biases. MLPs and the shared layer have Xavier uniform
+        initialization and zero biases, as in DiT.
     """
 
     def xavier(outputs: int, inputs: int) -> np.ndarray:

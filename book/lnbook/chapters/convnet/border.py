@@ -19,9 +19,10 @@ _AXIS = {"on": "difference in percentage points",
 def border_difference(
     runs: ConvnetRuns, data: str, crop: int, norm: str, layer: int, shown: str
 ) -> tuple[float, float, float]:
-    """Return border minus interior after training, and its 95% interval over channels.
+    """Return the mean of border minus interior units after training, and its 95% interval.
 
-    Of ``on`` in percentage points; of ``deviation`` in percent of the mean of the interior.
+    The interval is over channels. ``on`` is in percentage points, ``deviation`` in percent of the
+    mean of the interior.
     """
     maps = runs.maps[data, crop, norm]["arrays"][f"{shown}_{layer}"][-1].astype(float)
     border, interior, low, high = activation_maps.border_and_interior(
@@ -34,7 +35,7 @@ def border_difference(
 def draw_border(runs: ConvnetRuns, shown: str) -> list[go.Figure]:
     """Draw border minus interior for all layers and norms, one panel per kind of images."""
     panels = [_panel(runs, data, crop, shown) for data, crop in runs.map_keys()]
-    for panel in panels[1:]:  # the first has the legend of all
+    for panel in panels[1:]:  # only the first panel shows the legend
         panel.update_layout(showlegend=False)
     return panels
 

@@ -26,9 +26,9 @@ ARMS = {
     "group": ("group norm", COLORS["group"], "dashdot"),
     "instance": ("instance norm", COLORS["instance"], "longdashdot"),
 }
-ALWAYS = ("none", "batch")  # shown with any other
+ALWAYS = ("none", "batch")  # always shown
 OTHERS = {style[0]: name for name, style in ARMS.items() if name not in ALWAYS}
-HIGHEST = 30  # percent; the first points are far above
+HIGHEST = 30  # percent; the first points are much higher
 
 
 def lines(runs: ConvnetRuns, task: Any, axis: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -46,7 +46,7 @@ def lines(runs: ConvnetRuns, task: Any, axis: str) -> dict[str, tuple[np.ndarray
 
 
 def draw_curves(runs: ConvnetRuns, task: Any, other: str, axis: str) -> list[go.Figure]:
-    """Draw the validation error of no norm, batch norm and another arm; bands are seeds."""
+    """Draw the validation error of no norm, batch norm and another arm, with bands over seeds."""
     figure = go.Figure()
     lowest, end = [], 0.0
     for name, (where, errors) in lines(runs, task, axis).items():
@@ -66,7 +66,7 @@ def draw_curves(runs: ConvnetRuns, task: Any, other: str, axis: str) -> list[go.
 
 
 def describe_curves(runs: ConvnetRuns, task: Any, other: str, axis: str) -> str:
-    """Give the lowest error of each network, mean over seeds, and when it is reached."""
+    """Describe the lowest error of each network, as the mean over seeds, and when it is reached."""
     texts = []
     for name, (where, errors) in lines(runs, task, axis).items():
         if name not in (*ALWAYS, other):

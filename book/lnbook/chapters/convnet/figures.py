@@ -1,4 +1,4 @@
-"""What the notebook uses of this folder: its figures, its tables and the recorded runs."""
+"""Figures, tables and recorded runs for the notebook."""
 
 from lnbook.chapters.convnet.border import BORDER, STATISTICS, border_difference
 from lnbook.chapters.convnet.curves import curves

@@ -37,8 +37,8 @@ class ConvnetRuns:
         }
         if not self.maps:
             raise ValueError(
-                "Runs: records must have maps, none has; record them with python -m lnlab replay "
-                "convnet --maps"
+                "Runs: records must include runs with maps; record them with python -m lnlab "
+                "replay convnet --maps"
             )
         defaults = {"cut": 0, "batch_size": 64, "epochs": 10, "maps": False}
         self.compared, self.mnist = (
@@ -64,7 +64,7 @@ def border_and_interior(
 
     Args:
         run: A record with maps.
-        layer: From 1.
+        layer: Number of the layer, from 1.
         name: ``on`` (a fraction), ``mean``, ``deviation``, ``before_mean``, ``before_deviation``.
         point: Index of the measuring point during training.
 

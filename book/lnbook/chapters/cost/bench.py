@@ -1,4 +1,4 @@
-"""The measured table: its rows, and the machine and the network that they tell of."""
+"""The table of measured times, with the machine and the network that it describes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lnlab.analysis.costs import Machine
 
 
 class Bench:
-    """The bench table that the book shows, with queries.
+    """The table of benchmark results that the book shows, with queries.
 
     Args:
-        stored: As read from ``book/runs/bench.json``.
-        device: Whose rows; ``None`` takes the first processor's.
+        stored: The content of ``book/runs/bench.json``.
+        device: The device whose rows are used. ``None``: the first processor.
 
     Raises:
-        ValueError: If it is of another format, or has no rows of the device.
+        ValueError: If the format is unknown, or there are no rows for the device.
     """
 
     def __init__(self, stored: dict[str, Any], device: str | None = None):
@@ -37,16 +37,16 @@ class Bench:
 
     @property
     def measured(self) -> str:
-        """The day of the measurements."""
+        """The date of the measurements."""
         return day(self.made["date"])
 
     def pick(self, what: str, **fields: Any) -> list[dict[str, Any]]:
-        """Return the rows of a ``what`` whose other fields have the given values."""
+        """Return the rows with this ``what`` whose other fields have the given values."""
         rows = [r for r in self.rows if r["what"] == what]
         return [r for r in rows if all(r[k] == v for k, v in fields.items())]
 
     def one(self, what: str, **fields: Any) -> dict[str, Any]:
-        """Return the one row; of several, as of a path beside two others, the first.
+        """Return the matching row; the first one, if there are several.
 
         Raises:
             ValueError: If there is none.
@@ -57,7 +57,7 @@ class Bench:
         return rows[0]
 
     def table(self, whats: Sequence[str], caption: str, **fields: Any) -> Table:
-        """Return rows as a table: the time, over what stands in its place, over the floor."""
+        """Return rows as a table: the time, relative to the baseline, and relative to the floor."""
         rows = [r for what in whats for r in self.pick(what, **fields)]
         text = [
             [
@@ -78,12 +78,12 @@ class Bench:
 
 
 def machines(bench: Bench) -> dict[str, Machine]:
-    """Return machines, this processor and a GPU.
+    """Return this processor and a GPU.
 
-    The processor's numbers are measured: a large product, and the fastest way to move two arrays,
-    which is faster where a cache holds them, so that each measured size has a number of its own.
-    Those of the H100 (SXM) are NVIDIA's: 67 Tflop/s in float32, 989 in bfloat16 on the tensor
-    cores, which can do products alone, and 3.35 TB/s.
+    The numbers of the processor are measured: a large matrix product, and the fastest way to copy
+    an array. Copying is faster for arrays that fit into a cache, so each measured size has its own
+    number. The numbers of the H100 (SXM) are NVIDIA's: 67 Tflop/s in float32, 989 in bfloat16 on
+    the tensor cores, which only compute products, and 3.35 TB/s.
     """
     product = bench.one("machine", path="matrix product")
     rate = product["flops"] / product["ms"] * 1e3
@@ -97,10 +97,10 @@ def machines(bench: Bench) -> dict[str, Machine]:
 
 
 def networks(bench: Bench) -> dict[str, tuple[float, float]]:
-    """Return networks: seconds before a message arrives, and bytes a second after that.
+    """Return networks, each with its latency in seconds and its bandwidth in bytes per second.
 
-    The first is measured, between two processes of one machine; the others are assumed, of the
-    order of a cluster's and of an office's.
+    The first one is measured, between two processes of one machine; the others are assumed, with
+    typical values of a cluster and of an office.
     """
     short, long = bench.pick("all-reduce over 2 processes")
     sent = long["sent_bytes"] - short["sent_bytes"]

@@ -1,4 +1,4 @@
-"""Words between devices: what batch norm sends, and how long it waits."""
+"""Communication between devices: what batch norm sends, and how long it waits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAYS = {
 
 
 def exchanges(bench: Bench) -> Table:
-    """Return what two processes take, and send, for batch norm and for layer norm."""
+    """Return a table of the time and the data that two processes need for both norms."""
     rows = []
     for r in bench.pick("BatchNorm over 2 processes"):
         layer = bench.one("LayerNorm over 2 processes", shape=r["shape"])
@@ -45,13 +45,13 @@ def exchanges(bench: Bench) -> Table:
 
 
 def draw_devices(networks: dict[str, tuple[float, float]], network: str, H: int, devices: int):
-    """Draw the time and the bytes of one batch norm's exchanges over the number of devices.
+    """Draw the time and the bytes of one batch norm's communication over the number of devices.
 
     Args:
-        networks: As :func:`networks` returns them.
-        network: One of its keys.
-        H: Features.
-        devices: Where the cursor stands.
+        networks: Networks from :func:`networks`.
+        network: A key of ``networks``.
+        H: Number of features.
+        devices: Number of devices at the cursor.
 
     Returns:
         Two figures.
@@ -102,7 +102,7 @@ def draw_devices(networks: dict[str, tuple[float, float]], network: str, H: int,
 def describe_devices(
     networks: dict[str, tuple[float, float]], network: str, H: int, devices: int
 ) -> str:
-    """Say how long, how much, and what layer norm needs."""
+    """Describe the time and the bytes, and what layer norm needs."""
     ring, doubling = (duration(1e3 * exchange_time(devices, H, networks[network], w)) for w in WAYS)
     received = (devices - 1) * messages(H)[0]
     size = f"{received / 1e6:.3g} MB" if received >= 1e6 else f"{received / 1e3:.3g} KB"

@@ -1,4 +1,4 @@
-"""What a normalization costs: arithmetic, bytes, measured times, and words between devices."""
+"""Figures on the cost of normalization: operations, bytes, times, and communication."""
 
 from lnbook.chapters.cost.bench import Bench, machines, networks
 from lnbook.chapters.cost.communication import DEVICES, EXCHANGE_WIDTHS, ON_DEVICES, exchanges

@@ -25,10 +25,10 @@ PATH_NAMES = {
 
 
 def tasks(bench: Bench) -> dict[str, tuple[str, str]]:
-    """Return the recurrences that were measured in several ways, for a choice.
+    """Return the recurrences that were measured in several ways, as options of a choice.
 
     Returns:
-        From a label to cell and shape.
+        Maps a label to the cell and the shape.
     """
     shapes = {}
     for cell in CELLS:
@@ -40,7 +40,7 @@ def tasks(bench: Bench) -> dict[str, tuple[str, str]]:
 
 
 def called(bench: Bench) -> Table:
-    """Return the times of the modules as called, relative to PyTorch's without a norm."""
+    """Return the times of the modules, relative to PyTorch's modules without a norm."""
     passes = {"training": "forward + backward", "inference": "forward"}
     rows_by_key = {
         (r["shape"], name, cell, r["threads"]): r
@@ -64,7 +64,7 @@ def called(bench: Bench) -> Table:
 def same_loop(bench: Bench) -> Table:
     """Return a table of the times of each loop, or step, with and without norms.
 
-    One compiled loop keeps the cell's norm: its row says so.
+    One compiled loop keeps the norm of the cell, as its row says.
     """
     rows = []
     for kind, which in ((k, w) for k in CELLS for w in ("forward", "forward + backward")):
@@ -75,7 +75,7 @@ def same_loop(bench: Bench) -> Table:
     for size in (4, 128):
         shape = f"batch size {size}"
         for r in bench.pick("MNIST step, layer", shape=shape):
-            if r["path"] not in WAYS:  # a way that lnlib no longer has
+            if r["path"] not in WAYS:  # an implementation that lnlib no longer has
                 continue
             none = bench.one("MNIST step, none", shape=shape, path=r["path"])
             rows.append(
@@ -90,11 +90,11 @@ def same_loop(bench: Bench) -> Table:
 
 
 def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figure:
-    """Draw each path's time over that of PyTorch's cell without a norm.
+    """Draw the time of each implementation relative to PyTorch's cell without a norm.
 
     Args:
-        bench: The table.
-        task: Cell and shape.
+        bench: The measured times.
+        task: The cell and the shape.
         which: ``forward`` or ``forward + backward``.
     """
     cell, shape = task
@@ -129,14 +129,14 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
     figure.update_layout(
         title=f"Time relative to torch.nn.{cell} without a norm",
         height=380,
-        xaxis={"tickangle": 0, "dtick": 1},  # every name, also on a phone
+        xaxis={"tickangle": 0, "dtick": 1},  # show every name, also on a phone
         yaxis={"range": [0, 1.15 * max(top, 1)]},
     )
     return figure
 
 
 def describe_recurrence(bench: Bench, task: tuple[str, str], which: str) -> str:
-    """Say how long each path takes."""
+    """Describe how long each implementation takes."""
     cell, shape = task
     rows = bench.pick(f"LN-{cell} {which}", shape=shape, threads=bench.threads)
     descriptions = [

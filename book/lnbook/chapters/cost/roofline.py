@@ -1,4 +1,4 @@
-"""Arithmetic against memory: counted operations, measured norms, the roofline."""
+"""Arithmetic and memory traffic: counted operations, measured times, and the roofline model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FINE = 2 ** np.arange(5, 14.1, 1)
 
 
 def counts(N: int, H: int) -> Table:
-    """Return a table of the operations per number, and the arrays, of each norm."""
+    """Return a table of the operations per number, and the number of arrays, of each norm."""
     rows = [
         [STYLES[norm][0]]
         + [
@@ -43,11 +43,11 @@ def counts(N: int, H: int) -> Table:
 
 
 def norms(bench: Bench, shape: str) -> Table:
-    """Return what each norm takes in PyTorch and NumPy, over its floor and over other ways.
+    """Return a table of the times of each norm, relative to the floor and to alternatives.
 
     Args:
-        bench: The table.
-        shape: As the rows call it.
+        bench: The measured times.
+        shape: The name of the shape in the rows.
     """
     rows = []
     for kind in ("LayerNorm", "BatchNorm", "RMSNorm"):
@@ -83,14 +83,14 @@ def _numpy(row: dict[str, Any]) -> bool:
 def draw_roofline(
     machines: dict[str, Machine], machine: str, which: str, N: int, H: int
 ) -> list[go.Figure]:
-    """Draw what a machine can do at each intensity, with norms and product; and the norms' share.
+    """Draw the roofline of a machine with norms and a matrix product, and the norms' share.
 
     Args:
-        machines: As :func:`machines` returns them.
-        machine: One of its keys.
+        machines: Machines from :func:`machines`.
+        machine: A key of ``machines``.
         which: ``forward`` or ``backward``.
-        N: Cases.
-        H: Features.
+        N: Number of examples.
+        H: Number of features.
     """
     m = machines[machine].at_size(N, H)
     roof, shares = go.Figure(), go.Figure()
@@ -131,7 +131,7 @@ def draw_roofline(
             mode="lines",
             name=label,
             line={"color": color, "dash": dash, "width": 6 if norm == "layer" else 2.5},
-            opacity=0.6 if norm == "layer" else 1,  # RMS norm lies on it
+            opacity=0.6 if norm == "layer" else 1,  # RMS norm is drawn over it
             hovertemplate=f"H = %{{x}}: %{{y}}%<extra>{label}</extra>",
         )
     shares.update_layout(
@@ -153,7 +153,7 @@ def draw_roofline(
 def describe_roofline(
     machines: dict[str, Machine], machine: str, which: str, N: int, H: int
 ) -> str:
-    """Say at which intensity layer norm stands, what the machine could do, and the share."""
+    """Describe the intensity of layer norm, what the machine can do there, and the share."""
     m = machines[machine].at_size(N, H)
     work = norm_work("layer", which, N, H, m.size)
     product = product_work(which, N, H, m.size)

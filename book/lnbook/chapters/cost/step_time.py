@@ -1,4 +1,4 @@
-"""The time of a training step: each way to compute it, beside its floor."""
+"""The time of a training step for each implementation, next to a lower bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS
 from lnbook.figures.table import Table
 
-#: Ways to take a step: what the reader sees. The floor moves the same bytes and no more.
+#: Labels of the implementations. The floor only moves the same number of bytes.
 WAYS = {
     "plain": "plain loop",
     "compiled": "compiled",
@@ -23,14 +23,14 @@ WAYS = {
 
 
 def draw_steps(results: Sequence[dict[str, float]], **settings: Any) -> go.Figure:
-    """Draw milliseconds a step, each way a bar, the floor last.
+    """Draw the milliseconds per step of each implementation as bars, with the floor last.
 
     Args:
-        results: As :func:`lnlab.experiments.mnist.live.time_steps` yields them, at least one.
-        **settings: As given to it; they do not change the picture.
+        results: Results of :func:`lnlab.experiments.mnist.live.time_steps`, at least one.
+        **settings: The arguments of that function; they do not affect the figure.
     """
     ms = results[-1]
-    names = [name for name in WAYS if name in ms][::-1]  # plotly draws from below
+    names = [name for name in WAYS if name in ms][::-1]  # plotly draws from bottom to top
     figure = go.Figure()
     figure.add_bar(
         y=[WAYS[name] for name in names],
@@ -51,7 +51,7 @@ def draw_steps(results: Sequence[dict[str, float]], **settings: Any) -> go.Figur
 
 
 def describe_steps(results: Sequence[dict[str, float]], **settings: Any) -> str:
-    """Say each way's time, and what it is against the floor."""
+    """Describe the time of each implementation, and its ratio to the floor."""
     if not results:
         return "Press Start to time a step on this machine."
     ms = results[-1]
@@ -71,11 +71,11 @@ STEP_TIME = Picture(
 
 
 def stored_steps(bench: dict[str, Any], batch_size: int) -> list[dict[str, float]]:
-    """Read a step's times out of the stored benchmark, as ``time_steps`` yields them.
+    """Return the times of a step from the stored benchmark, in the format of ``time_steps``.
 
     Args:
-        bench: The table of ``book/runs/bench.json``.
-        batch_size: Cases a step, 4 or 128.
+        bench: The content of ``book/runs/bench.json``.
+        batch_size: Number of examples per step, 4 or 128.
     """
     shape = f"batch size {batch_size}"
     rows = [r for r in bench["rows"] if (r["what"], r["shape"]) == ("MNIST step, layer", shape)]
@@ -84,7 +84,7 @@ def stored_steps(bench: dict[str, Any], batch_size: int) -> list[dict[str, float
 
 
 def steps(bench: Bench, batch_size: int) -> Table:
-    """Return the time of a training step of section 6.6, for each norm and way to compute it."""
+    """Return a table of the time of a training step of section 6.6, by norm and implementation."""
     norms = {n: f"MNIST step, {n}" for n in ("none", "layer", "batch")}
     norms["layer norm, after 2,000 updates"] = "MNIST step 2,000, layer"
     shape = f"batch size {batch_size}"

@@ -1,1 +1,1 @@
-"""What a normalization layer needs from other devices when its input is split among them."""
+"""Communication that a normalization layer needs if its input is split among devices."""

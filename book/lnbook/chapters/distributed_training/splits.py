@@ -1,4 +1,4 @@
-"""The errors of normalization layers whose input is split between two devices that do not talk."""
+"""Errors of normalization layers whose input is split between devices without communication."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 
 BATCH, TOKENS, GROUPS, FEATURES = 8, 16, 4, 8  # shape of x; 4 groups of 8 features
-AXES = {  # over which the statistics of one output are taken
+AXES = {  # the axes over which the statistics run
     "LayerNorm": (2, 3),
     "RMSNorm": (2, 3),
     "GroupNorm": (1, 3),
@@ -45,23 +45,23 @@ def forward(x: np.ndarray, norm: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def backward(dy: np.ndarray, x_hat: np.ndarray, rstd: np.ndarray, norm: str) -> np.ndarray:
-    """Return the gradient of the input; its two means are statistics like those of the output."""
+    """Return the gradient of the input; its two means run over the same axes as the statistics."""
     mean = 0 if norm == "RMSNorm" else dy.mean(AXES[norm], keepdims=True)
     return rstd * (dy - mean - x_hat * (dy * x_hat).mean(AXES[norm], keepdims=True))
 
 
 @cache
 def errors(norm: str, split: str) -> tuple[float, float, float]:
-    """Measure what is wrong if two devices do not communicate.
+    """Measure the errors if two devices do not communicate.
 
     Args:
         norm: A key of :data:`AXES`.
         split: A key of :data:`SPLITS`.
 
     Returns:
-        Relative errors, in the Euclidean norm: of the output with the statistics of each half; of
-        the input's gradient with the means of each half, where the output was right; of the gain's
-        gradient of the first half, as a mean over its examples.
+        Relative errors in the Euclidean norm: of the output, with the statistics of each half; of
+        the gradient of the input, with the means of each half for a correct output; of the gradient
+        of the gain from the first half, as a mean over its examples.
     """
     (x, dy), axis = data(), SPLITS[split]
     x_hat, rstd = forward(x, norm)
@@ -103,7 +103,7 @@ def draw(norm: str, split: str) -> go.Figure:
 
 
 def describe(norm: str, split: str) -> str:
-    """Say which of the three has to be communicated."""
+    """Describe which of the three has to be communicated."""
     output, dx, gain = errors(norm, split)
     axis = split.partition(" ")[0]
     if output > 1e-9:

@@ -70,6 +70,6 @@ FLOW = Flow(
 
 
 def network() -> Diagram:
-    """Draw one glimpse of DRAW."""
+    """Return a diagram of one glimpse of DRAW."""
     title = "One glimpse of DRAW, with the norm of section 6.4"
     return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.description)

@@ -12,7 +12,7 @@ MAIN, LONGER, SMALLER = "standard settings", "16 glimpses", "batch size 8"
 
 
 class DrawRuns(run_groups.Runs):
-    """What has been recorded of section 6.4."""
+    """The recorded runs of section 6.4."""
 
     EXPERIMENT, MEASURE, GROUPS = "draw", "test_bound", (MAIN, LONGER, SMALLER)
     EARLY = 500  # updates before which all arms only clear the background

@@ -80,7 +80,7 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
 
 
 def describe_circle(length: float, rate: float) -> str:
-    """Say by which angle the first and the last step turn the weights."""
+    """Describe the angles by which the first and the last step rotate the weights."""
     _, lengths, turns = spiral(length, rate, TURNS)
     return (
         f"With initial norm {length:g} and learning rate {rate:g}, the first step turns the "

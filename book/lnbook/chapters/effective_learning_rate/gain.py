@@ -20,12 +20,12 @@ _GAIN_STEP = np.array([0.08, -0.02, 0.05, 0.03])
 
 @cache
 def gain(norm: str, family: str, scale: float, scaled: str, kind: str) -> float:
-    """Return ds² for one step in the gains, or along the unit weights with no norm.
+    """Return ds² for a step in the gains or, without a norm, along the unit weight vectors.
 
     Args:
-        norm: Of the summed inputs.
-        family: Of the labels.
-        scale: Factor of inputs or weights.
+        norm: The norm of the summed inputs.
+        family: The distribution of the labels.
+        scale: Factor of the inputs or weights.
         scaled: ``"inputs"`` or ``"weights"``.
         kind: ``"exact"``, or ``"paper"`` for eqs. 32-35 as printed.
     """
@@ -40,7 +40,7 @@ def draw_gain(family: str, scaled: str, kind: str) -> go.Figure:
     for norm, style in NORMS.items():
         values = [gain(norm, family, float(d), scaled, kind) for d in FINE]
         add_line(figure, FINE.round(4), np.array(values), style, "times %{x:.3g}: %{y:.2g}")
-        if norm == "none":  # often lies under weight norm
+        if norm == "none":  # often hidden below weight norm
             figure.data[-1].update(line={"width": 6}, opacity=0.6)
     figure.update_layout(
         title="ds² of the same step in the gains (nats)",
@@ -52,7 +52,7 @@ def draw_gain(family: str, scaled: str, kind: str) -> go.Figure:
 
 
 def describe_gain(family: str, scaled: str, kind: str) -> str:
-    """Say which values ds² takes at factors of 1/8, 1, and 8."""
+    """Describe the values of ds² at factors of 1/8, 1, and 8."""
     texts = []
     for norm in NORMS:
         values = (gain(norm, family, s, scaled, kind) for s in (0.125, 1.0, 8.0))

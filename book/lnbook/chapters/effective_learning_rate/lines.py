@@ -1,4 +1,4 @@
-"""What this chapter draws lines with: a line, a band, two axes."""
+"""Building blocks of the figures: a line, a band, and two axes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FINE = 2 ** np.linspace(-3, 3, 25)
 
 
 def add_line(figure: go.Figure, x: np.ndarray, y: np.ndarray, style: tuple, hover: str) -> None:
-    """Add a line, in four digits; ``look`` is as in :data:`lnbook.figures.plots.NORMS`."""
+    """Add a line, rounded to four digits; ``style`` is as in :data:`lnbook.figures.plots.NORMS`."""
     label, color, dash = style
     figure.add_scatter(
         x=x,
@@ -27,13 +27,13 @@ def add_line(figure: go.Figure, x: np.ndarray, y: np.ndarray, style: tuple, hove
 def add_band(
     figure: go.Figure, x: np.ndarray, curves: np.ndarray, style: tuple, hover: str
 ) -> None:
-    """Add the mean of the seeds in a band from the lowest to the highest."""
+    """Add the mean over the seeds, with a band from the lowest to the highest."""
     values = [np.array([float(f"{v:.4g}") for v in line]) for line in spread(curves)]
     band(figure, x, values, style, hover)
 
 
 def doubling(title: str) -> dict:
-    """Return a logarithmic axis over :data:`SCALES`."""
+    """Return a logarithmic axis for :data:`SCALES`."""
     return {
         "type": "log",
         "title": title,

@@ -1,4 +1,4 @@
-"""The models of the chapter: four units, six inputs, 64 cases."""
+"""The models of the chapter: four units, six inputs, 64 examples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CASES, INPUTS, UNITS = 64, 6, 4
 
 @cache
 def cases() -> np.ndarray:
-    """Return the inputs of 64 cases, ``(64, 6)``."""
+    """Return the inputs of 64 examples, ``(64, 6)``."""
     return np.random.default_rng(0).normal(size=(CASES, INPUTS)) + 0.3
 
 
@@ -21,10 +21,10 @@ def glm(norm: str, family: str = "categorical", scale: float = 1.0, whose: str =
     """Return a model of four units with six inputs; the weights do not depend on the norm.
 
     Args:
-        norm: Of the summed inputs.
-        family: Of the labels.
-        scale: Factor of weights.
-        whose: ``"all"``, or ``"one"`` for the first unit's alone.
+        norm: The norm of the summed inputs.
+        family: The distribution of the labels.
+        scale: Factor of the weights.
+        whose: ``"all"`` weights are scaled, or those of ``"one"`` unit, the first.
     """
     rng = np.random.default_rng(3)
     W, b = 0.4 * rng.normal(size=(UNITS, INPUTS)), 0.3 * rng.normal(size=UNITS)

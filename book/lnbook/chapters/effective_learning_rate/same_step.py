@@ -1,4 +1,4 @@
-"""The same step from rescaled weights, in outputs and in the Fisher matrix."""
+"""The effect of the same step from rescaled weights, on the outputs and the Fisher matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, cursor, label_ends
 
 WHOSE = {"one unit, w₁": "one", "all of W": "all"}
-_TOP = 2.1  # of the panel of the scaling
+_TOP = 2.1  # upper end of the panel on rescaling
 STEP = 0.02  # norm of the step in the weights
 
 
@@ -26,15 +26,15 @@ def _delta(norm: str, whose: str) -> np.ndarray:
 
 @cache
 def step(norm: str, scale: float, whose: str) -> float:
-    """Return how far one and the same step in the weights moves the outputs.
+    """Return how much the same step in the weights changes the outputs.
 
     Args:
-        norm: Of the summed inputs.
+        norm: The norm of the summed inputs.
         scale: Factor of the weights before the step.
-        whose: Which weights are scaled and take the step.
+        whose: Which weights are scaled and updated.
 
     Returns:
-        Root mean square of the change of ``s``.
+        The root mean square of the change of ``s``.
     """
     model = glm(norm, scale=scale, whose=whose)
     return _rms(model.moved(_delta(norm, whose)).natural(cases()) - model.natural(cases()))
@@ -42,7 +42,7 @@ def step(norm: str, scale: float, whose: str) -> float:
 
 @cache
 def scaling(norm: str, scale: float, whose: str) -> float:
-    """Return how far the scaling itself moves the outputs, as in :func:`step`."""
+    """Return how much the rescaling itself changes the outputs, as in :func:`step`."""
     moved = glm(norm, scale=scale, whose=whose).natural(cases())
     return _rms(moved - glm(norm).natural(cases()))
 
@@ -100,7 +100,7 @@ def _shown(value: float) -> float | None:
 
 
 def describe_step(scale: float, whose: str) -> str:
-    """Say how the effect of the step compares with that at scale 1, and what rescaling did."""
+    """Describe the effect of the step relative to that at scale 1, and that of rescaling."""
     if scale == 1:
         return "The weights are multiplied by 1. Move the slider."
     name = "The weights of one unit" if whose == "one" else "All weights"
@@ -126,16 +126,16 @@ SAME_STEP = Picture(
 
 
 def blocks(norm: str, whose: str) -> dict[str, float]:
-    """Return by which factor parts of the exact Fisher matrix change as weights double.
+    """Return the factors by which parts of the exact Fisher matrix change if weights double.
 
     Args:
         norm: ``batch``, ``weight`` or ``layer``.
-        whose: Whose weights are doubled, ``"one"`` unit's or ``"all"``.
+        whose: The weights that are doubled: those of ``"one"`` unit, or ``"all"``.
 
     Returns:
-        ``own`` and ``other``: the blocks of w₁ with itself and with w₂, by their Frobenius norms;
-        ``length``: ds for a step in w₁; ``along``: the curvature along what was doubled,
-        before, not a factor.
+        ``own`` and ``other``: the blocks of w₁ with itself and with w₂, in the Frobenius norm;
+        ``length``: ds of a step in w₁; ``along``: the curvature in the direction of the doubling,
+        its value before and not a factor.
     """
     F, doubled = (
         glm(norm, scale=s, whose=whose)

@@ -27,12 +27,12 @@ _START_STYLES = {
 
 
 class WeightGrowthRuns:
-    """Recorded runs of ``lnlab.experiments.weight_growth.run``, ready to be drawn and compared.
+    """Recorded runs of ``lnlab.experiments.weight_growth.run``, with methods for the figures.
 
     Runs whose weights are rescaled to their initial norm are left out.
 
     Args:
-        records: As :func:`lnlab.records.read_all` returns them, measured at equal epochs.
+        records: Records from :func:`lnlab.records.read_all`, measured at equal epochs.
 
     Raises:
         ValueError: If there are no records, or they were measured at different epochs.
@@ -48,7 +48,7 @@ class WeightGrowthRuns:
 
     @property
     def sentence(self) -> str:
-        """Say what is shown of the seeds, and how many there are."""
+        """Describe how the seeds are shown, and how many there are."""
         counts = sorted({len(runs) for runs in self._recorded.groups.values()})
         return f"Means of {' or '.join(map(str, counts))} seeds."
 
@@ -56,8 +56,9 @@ class WeightGrowthRuns:
         """Return curves ``(seeds, points)``; NaN where nothing was measured.
 
         Args:
-            name: Of a recorded curve, or ``rate_1``, ``rate_2``: the learning rate over ||W||².
-            norm: Of the run.
+            name: The name of a recorded curve, or ``rate_1``, ``rate_2``: the learning rate over
+                ||W||².
+            norm: The norm of the run.
             optimizer: ``sgd`` or ``adam``.
             scale: Factor of the initial weights.
         """
@@ -69,9 +70,9 @@ class WeightGrowthRuns:
 
 
 def draw_training(runs: WeightGrowthRuns, optimizer: str, layer: int) -> list[go.Figure]:
-    """Draw the norm of W over the epochs, and the angle by which an update turns it.
+    """Draw the norm of W over the epochs, and the angle by which an update rotates it.
 
-    A line is the mean of the seeds; the turn has a band from the lowest to the highest.
+    A line is the mean over the seeds; the angle has a band from the lowest to the highest.
     """
     lengths, turns = go.Figure(), go.Figure()
     for norm in RUN_NORMS:
@@ -106,7 +107,7 @@ def draw_training(runs: WeightGrowthRuns, optimizer: str, layer: int) -> list[go
 
 
 def describe_training(runs: WeightGrowthRuns, optimizer: str, layer: int) -> str:
-    """Say how the norm of the weights grows, and how the effective learning rate falls."""
+    """Describe how the norm of the weights grows, and how the effective learning rate falls."""
     text, falls = [], []
     for norm in RUN_NORMS:
         length = runs.curves(f"length_{layer}", norm, optimizer).mean(0)
@@ -136,7 +137,7 @@ TRAINING = Picture(
 def draw_starts(runs: WeightGrowthRuns, norm: str) -> list[go.Figure]:
     """Draw the norm of W and the training NLL over the epochs, for four initial scales.
 
-    A line is the mean of the seeds; the NLL has a band from the lowest to the highest.
+    A line is the mean over the seeds; the NLL has a band from the lowest to the highest.
     """
     lengths, losses = go.Figure(), go.Figure()
     for scale, style in _START_STYLES.items():
@@ -160,7 +161,7 @@ def draw_starts(runs: WeightGrowthRuns, norm: str) -> list[go.Figure]:
 
 
 def describe_starts(runs: WeightGrowthRuns, norm: str) -> str:
-    """Say how the norm and the loss end from each initial scale."""
+    """Describe the final norm and loss for each initial scale."""
     texts = []
     for scale, (label, *_) in _START_STYLES.items():
         length = runs.curves("length_2", norm, "sgd", scale).mean(0)
@@ -183,7 +184,7 @@ def against_drawn(runs: WeightGrowthRuns, norm: str, scale: float) -> np.ndarray
 
     Args:
         runs: The recorded runs.
-        norm: Of the runs.
+        norm: The norm of the runs.
         scale: Factor of the initial weights.
     """
     changed, drawn = (runs.curves("train_nll", norm, "sgd", s)[:, -1] for s in (scale, 1.0))
@@ -191,7 +192,7 @@ def against_drawn(runs: WeightGrowthRuns, norm: str, scale: float) -> np.ndarray
 
 
 def recovered(runs: WeightGrowthRuns) -> Table:
-    """Tabulate how much higher the final loss is from rescaled initial weights."""
+    """Return a table of how much higher the final loss is from rescaled initial weights."""
     scales = [scale for scale in _START_STYLES if scale != 1]
     results = [against_drawn(runs, norm, scale) for scale in scales for norm in RUN_NORMS]
     cells = [cell for d, label in zip(results, labels([-d for d in results]), strict=True)

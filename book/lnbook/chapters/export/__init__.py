@@ -1,1 +1,1 @@
-"""Export and conversion: norms in float16 graphs, and the exercises of the page."""
+"""Figures and exercises of the page on export and conversion."""

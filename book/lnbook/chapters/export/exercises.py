@@ -12,7 +12,7 @@ TINY = 1e-300
 
 
 def rms_norm(x: np.ndarray, eps: float) -> np.ndarray:
-    """Return the RMS norm of each row of ``x``; only numbers up to 1 are squared."""
+    """Return the RMS norm of each row of ``x``, without squaring numbers above 1."""
     largest = np.maximum(np.abs(x).max(axis=-1, keepdims=True), TINY)
     z = x / largest
     return z / np.sqrt((z * z).mean(axis=-1, keepdims=True) + eps / largest / largest)
@@ -71,13 +71,13 @@ def _layer_norm(x, eps):
 
 
 def fold(W: np.ndarray, b: np.ndarray, gain: np.ndarray, bias: np.ndarray) -> tuple:
-    """Return weight and bias of a linear layer after a norm whose gain and bias were folded in.
+    """Return weight and bias of a linear layer with the gain and bias of the norm folded in.
 
     Args:
         W: Weight of the layer, shape ``(outputs, H)``.
         b: Its bias, shape ``(outputs,)``.
-        gain: Of the norm, shape ``(H,)``.
-        bias: Of the norm, shape ``(H,)``.
+        gain: Gain of the norm, shape ``(H,)``.
+        bias: Bias of the norm, shape ``(H,)``.
     """
     return W * gain, b + W @ bias
 

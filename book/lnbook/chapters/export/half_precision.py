@@ -1,4 +1,4 @@
-"""A norm computed operation by operation in float16, next to one with float32 inside."""
+"""A norm computed operation by operation in float16, compared with float32 statistics."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ SCALES = {
     "divided by 64": "64",
     "divided by the largest feature": "largest",
 }
-TOP, BAND = 1.1, (1.2, 1.36)  # above TOP lies the band of infinities and NaN
+TOP, BAND = 1.1, (1.2, 1.36)  # the band of infinities and NaN is above TOP
 CLOSE = 0.05
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Root mean squares of the output, over :data:`STDS`.
+    """Root mean squares of the outputs, for each of :data:`STDS`.
 
     Args:
-        half: If every operation rounds to float16; infinite or NaN where a token's output is.
-        single: If the statistics are computed in float32.
-        exact: In float64, of the same float16 inputs.
+        half: With every operation rounded to float16; infinite or NaN if the output of a token is.
+        single: With statistics computed in float32.
+        exact: In float64, for the same float16 inputs.
     """
 
     half: np.ndarray
@@ -44,7 +44,7 @@ def activations(std: float, outlier: float = 1.0) -> np.ndarray:
     """Return float16 tokens, shape ``(TOKENS, FEATURES)``.
 
     Args:
-        std: Of all features but the first.
+        std: Standard deviation of all features except the first.
         outlier: Factor of the first feature.
     """
     x = np.random.default_rng(0).normal(size=(TOKENS, FEATURES)) * std
@@ -53,18 +53,18 @@ def activations(std: float, outlier: float = 1.0) -> np.ndarray:
 
 
 def layer_norm(x: np.ndarray, eps: float, dtype: type, scale: str = "none") -> np.ndarray:
-    """Return layer norm over the last axis, each operation rounded to ``dtype``.
+    """Return layer norm over the last axis, with each operation rounded to ``dtype``.
 
     The operations are those of an ONNX graph without ``LayerNormalization``: ReduceMean, Sub, Pow,
     ReduceMean, Add, Sqrt, Div. A mean is summed in float32 or wider and then rounded, as NumPy and
     most kernels do.
 
     Args:
-        x: Any floating-point type.
-        eps: Rounded to ``dtype``, too.
-        dtype: Such as ``np.float16``.
-        scale: By what the centered features are divided before they are squared, and eps twice:
-            ``"none"``, ``"64"`` or ``"largest"``, the largest absolute value of the token.
+        x: An array of any floating-point type.
+        eps: Also rounded to ``dtype``.
+        dtype: A type such as ``np.float16``.
+        scale: Divisor of the centered features before they are squared (eps is divided by its
+            square): ``"none"``, ``"64"`` or ``"largest"``, the largest absolute value of the token.
 
     Returns:
         An array of ``dtype``.
@@ -83,7 +83,7 @@ def layer_norm(x: np.ndarray, eps: float, dtype: type, scale: str = "none") -> n
 
 @cache
 def sweep(eps: float, outlier: float, scale: str) -> Sweep:
-    """Normalize activations of every size in :data:`STDS`; only float16 is rescaled."""
+    """Normalize activations of every std in :data:`STDS`; only float16 is rescaled."""
     half, single, exact = [], [], []
     for std in STDS:
         x = activations(std, outlier)
@@ -100,7 +100,7 @@ def _rms(y: np.ndarray) -> float:
 
 
 def working(result: Sweep) -> tuple[float, float]:
-    """Return the smallest and the largest std between which float16 is within 5 percent."""
+    """Return the smallest and the largest std between which the float16 error is within 5%."""
     right = np.abs(result.half / result.exact - 1) < CLOSE
     (edges,) = np.nonzero(right)
     assert right[edges[0] : edges[-1] + 1].all()
@@ -170,7 +170,7 @@ def _short(values: np.ndarray) -> list[float]:
 
 
 def describe(eps: float, outlier: float, scale: str) -> str:
-    """Say where float16 fails, and what float32 inside does there."""
+    """Describe where float16 fails, and the effect of float32 statistics there."""
     result = sweep(eps, outlier, scale)
     low, high = working(result)
     below, above = low > STDS[0], high < STDS[-1]

@@ -1,4 +1,4 @@
-"""A Fisher matrix from labels: drawn from the model, or those of the data."""
+"""Fisher matrices estimated from labels that are sampled from the model or given as data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRUTHS = {"this model": "itself", "another model": "other", "all 1": "ones"}
 
 @cache
 def cases() -> np.ndarray:
-    """Return the inputs of 40 cases, ``(40, 4)``."""
+    """Return the inputs of 40 examples, ``(40, 4)``."""
     return fisher_error.random_inputs(np.random.default_rng(1), CASES, INPUTS)
 
 
@@ -33,13 +33,13 @@ def model() -> GLM:
 
 @cache
 def exact() -> np.ndarray:
-    """Return its exact matrix."""
+    """Return the exact Fisher matrix of the model."""
     return model().fisher(cases())
 
 
 @cache
 def labels(truth: str, draws: int = 1) -> np.ndarray:
-    """Return labels of the data, ``(40 * draws, 3)``, from a value of :data:`TRUTHS`."""
+    """Return labels of the data, ``(40 * draws, 3)``, for a value of :data:`TRUTHS`."""
     rng, source = np.random.default_rng(5), model()
     if truth == "ones":
         return np.ones((CASES * draws, UNITS))
@@ -50,7 +50,7 @@ def labels(truth: str, draws: int = 1) -> np.ndarray:
 
 @cache
 def empirical(truth: str, draws: int) -> np.ndarray:
-    """Return the empirical matrix from so many labels of the data for each case."""
+    """Return the empirical matrix, with ``draws`` labels of the data per example."""
     X = np.tile(cases(), (draws, 1))
     return model().fisher(X, "empirical", y=labels(truth, draws))
 
@@ -63,19 +63,19 @@ def sampled(draws: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def error(F: np.ndarray) -> float:
-    """Return how far a matrix is from the exact one, in Frobenius norms of that."""
+    """Return the distance of a matrix from the exact one, relative to its Frobenius norm."""
     return fisher_error.relative_error(F, exact())
 
 
 @cache
 def standard_error(draws: int) -> float:
-    """Return what :func:`error` of a sampled matrix is to be, from the errors of its numbers."""
+    """Return the expected :func:`error` of a sampled matrix, from its standard errors."""
     _, errors = sampled(SAMPLES[-1])
     return float(np.linalg.norm(errors) / np.linalg.norm(exact()) * np.sqrt(SAMPLES[-1] / draws))
 
 
 def draw_labels(truth: str, draws: int) -> list[go.Figure]:
-    """Draw the errors over the labels for each case, and every number of three matrices."""
+    """Draw the errors over the labels per example, and the entries of three matrices."""
     errors, numbers = go.Figure(), go.Figure()
     errors.add_scatter(
         x=SAMPLES,
@@ -147,7 +147,7 @@ def draw_labels(truth: str, draws: int) -> list[go.Figure]:
 
 
 def describe_labels(truth: str, draws: int) -> str:
-    """Say both distances."""
+    """Describe both distances."""
     label = "label" if draws == 1 else "labels"
     return (
         f"With {draws} {label} per example, the error is {error(sampled(draws)[0]):.1%} for the "

@@ -1,4 +1,4 @@
-"""What products alone tell of a network: the trace, and the largest eigenvalues."""
+"""Properties of a network that need only matrix-vector products: trace, largest eigenvalues."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def running(estimates: list[float]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_trace(matrices: Mapping[str, np.ndarray], found: list[float], norm: str) -> go.Figure:
-    """Draw the estimate of a trace as vectors come in, with two standard errors about it.
+    """Draw the estimate of a trace over the number of vectors, with two standard errors.
 
     Args:
-        matrices: From norm to the matrix itself.
-        found: Estimates, one a vector.
-        norm: Of the network whose trace it is.
+        matrices: Maps a norm to the matrix itself.
+        found: One estimate per vector.
+        norm: The norm of the network.
     """
     exact = np.trace(matrices[norm])
     mean, errors = running(found)
@@ -70,7 +70,7 @@ def draw_trace(matrices: Mapping[str, np.ndarray], found: list[float], norm: str
 
 
 def describe_trace(matrices: Mapping[str, np.ndarray], found: list[float], norm: str) -> str:
-    """Say the estimate, its standard error and the trace itself."""
+    """Describe the estimate, its standard error and the exact trace."""
     exact = np.trace(matrices[norm])
     mean, errors = running(found)
     if len(found) < 2:
@@ -93,8 +93,8 @@ def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> 
     """Draw the largest eigenvalues of each network at one step of training.
 
     Args:
-        spectra: From norm to step to the eigenvalues, the largest first.
-        step: Of training.
+        spectra: Maps norm and step to the eigenvalues in descending order.
+        step: The step of training.
     """
     figure = go.Figure()
     for norm, result in spectra.items():
@@ -126,7 +126,7 @@ def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> 
 
 
 def describe_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> str:
-    """Say the largest eigenvalue of each network."""
+    """Describe the largest eigenvalue of each network."""
     text = " and ".join(
         f"{result[step][0]:.2g} "
         + ("without normalization" if norm == "none" else f"with {NORMS[norm][0]}")

@@ -1,4 +1,4 @@
-"""Measure a step between models: KL divergence, Fisher matrix, eq. 13 and what it omits."""
+"""Figures on the distance between models: KL divergence, Fisher matrix, and eq. 13."""
 
 from lnbook.chapters.fisher_information.line import DIRECTIONS, LINE, direction, flat, remainder
 from lnbook.chapters.fisher_information.matrix import MATRICES, MATRIX, matrix, num_zero_eigenvalues

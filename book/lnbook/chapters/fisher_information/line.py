@@ -1,4 +1,4 @@
-"""A divergence and its parabola along a line in the parameters, eq. 8."""
+"""The KL divergence and its quadratic approximation along a line in the parameters, eq. 8."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _LENGTHS = 0.8 / 2 ** np.arange(0, 6.5, 0.5)[::-1]
 
 @cache
 def direction(norm: str, family: str, along: str) -> np.ndarray:
-    """Return a step of length 1 in the parameters.
+    """Return a unit vector in the space of the parameters.
 
     Args:
-        norm: Of the model.
-        family: Of the model.
+        norm: The norm of the model.
+        family: The distribution of the labels.
         along: A value of :data:`DIRECTIONS`.
     """
     model = glm(norm, family)
@@ -48,14 +48,14 @@ def moved(norm: str, family: str, along: str, step: float) -> tuple[float, float
 
 
 def remainder(norm: str, family: str, along: str, step: float) -> float:
-    """Return how far the two sides of eq. 8 are apart; 0 where float64 cannot tell."""
+    """Return the difference of the two sides of eq. 8; 0 if it is below rounding errors."""
     kl, quadratic = moved(norm, family, along, step)
     apart = abs(kl - quadratic)
     return apart if apart > 1e-9 * quadratic and quadratic > ZERO else 0.0
 
 
 def flat(norm: str, family: str, along: str) -> bool:
-    """Say whether the model does not move at all."""
+    """Return whether the model does not change along a direction."""
     return abs(moved(norm, family, along, 0.4)[0]) < ZERO
 
 
@@ -134,7 +134,7 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
 
 
 def describe_line(norm: str, family: str, along: str, step: float) -> str:
-    """Say both sides of eq. 8, and what half the step does to the difference."""
+    """Describe both sides of eq. 8, and how their difference changes for half the step."""
     kl, quadratic = moved(norm, family, along, step)
     if flat(norm, family, along):
         return (

@@ -1,4 +1,4 @@
-"""The Fisher matrix block by block: the exact one and that of eq. 13."""
+"""The Fisher matrix in blocks: the exact one and that of eq. 13."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def matrix(norm: str, family: str, kind: str) -> np.ndarray:
     """Return a Fisher matrix of the model.
 
     Args:
-        norm: Of the model.
-        family: Of the model.
+        norm: The norm of the model.
+        family: The distribution of the labels.
         kind: ``exact`` (eq. 9), ``paper`` (eq. 13 as printed), or ``difference`` (exact - paper).
     """
     if kind == "difference":
@@ -40,16 +40,16 @@ def relative_error(norm: str, family: str, *, diagonal_blocks: bool = False) -> 
     """Return the error of eq. 13 relative to the exact matrix, a ratio of Frobenius norms.
 
     Args:
-        norm: Of the model.
-        family: Of the model.
-        diagonal_blocks: Whether only the blocks of a unit with itself count.
+        norm: The norm of the model.
+        family: The distribution of the labels.
+        diagonal_blocks: Whether to compare only the blocks of each unit with itself.
     """
     exact, printed = (matrix(norm, family, kind) for kind in ("exact", "paper"))
     return fisher_error.relative_error(printed, exact, units=UNITS if diagonal_blocks else None)
 
 
 def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:
-    """Draw a matrix in blocks, and the eigenvalues of the exact and of the printed matrix."""
+    """Draw a matrix in blocks, and the eigenvalues of the exact matrix and of that of eq. 13."""
     F = matrix(norm, family, kind)
     exact, n = matrix(norm, family, "exact"), len(F) // UNITS
     limit = float(f"{np.abs(exact).max() / 2:.2g}")

@@ -1,4 +1,4 @@
-"""The models of the chapter: three units, four inputs, forty cases."""
+"""The models of the chapter: three units, four inputs, forty examples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lnlib.fisher import GLM
 
 UNITS, INPUTS, CASES = 3, 4, 40
 
-#: What a reader sees of the names in :mod:`lnlib.fisher`.
+#: Labels of the names in :mod:`lnlib.fisher`.
 FAMILIES = {
     "Gaussian": "gaussian",
     "Bernoulli": "bernoulli",
@@ -21,12 +21,12 @@ FAMILIES = {
 }
 CHOICES = {label: norm for norm, (label, *_) in NORMS.items()}
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-ZERO = 1e-12  # relative: what float64 leaves of a number that is 0
+ZERO = 1e-12  # relative rounding error of numbers that are 0
 
 
 @cache
 def cases() -> np.ndarray:
-    """Return the inputs of 40 cases, ``(40, 4)``."""
+    """Return the inputs of 40 examples, ``(40, 4)``."""
     return fisher_error.random_inputs(np.random.default_rng(1), CASES, INPUTS)
 
 
@@ -38,5 +38,5 @@ def glm(norm: str, family: str) -> GLM:
 
 
 def power(exponent: int) -> str:
-    """Write a power of ten."""
+    """Format a power of ten."""
     return "1" if exponent == 0 else f"10{str(exponent).translate(SUPERSCRIPT)}"

@@ -1,4 +1,4 @@
-"""What eq. 13 misses in wider layers."""
+"""The error of eq. 13 in wider layers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDTHS = (3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 def wide(units: int, family: str) -> tuple[GLM, np.ndarray]:
-    """Return a layer-normalized model of so many units, and sixty cases."""
+    """Return a layer-normalized model with this number of units, and sixty examples."""
     rng = np.random.default_rng(units)
     X, W = rng.normal(size=(60, INPUTS)), rng.normal(size=(units, INPUTS)) / 2
     return GLM(W, np.zeros(units), norm="layer", family=family), X
@@ -26,7 +26,7 @@ def wide(units: int, family: str) -> tuple[GLM, np.ndarray]:
 
 @cache
 def width_shares(family: str) -> np.ndarray:
-    """Return what eq. 13 misses under layer norm, of all and of the diagonal, ``(2, widths)``."""
+    """Return the relative error of eq. 13 with layer norm: all blocks and diagonal."""
     results = []
     for H in WIDTHS:
         model, X = wide(H, family)
@@ -38,7 +38,7 @@ def width_shares(family: str) -> np.ndarray:
 
 
 def draw_widths(family: str) -> go.Figure:
-    """Draw what eq. 13 misses over the number of units."""
+    """Draw the relative error of eq. 13 over the number of units."""
     figure, result = go.Figure(), width_shares(family)
     styles = (
         ("whole matrix", "first", "solid", "circle"),
@@ -85,7 +85,7 @@ def draw_widths(family: str) -> go.Figure:
 
 
 def describe_widths(family: str) -> str:
-    """Say both shares at both ends."""
+    """Describe both errors at the smallest and the largest width."""
     whole, own = width_shares(family)
     return (
         f"From {WIDTHS[0]} to {WIDTHS[-1]} units, what eq. 13 misses falls from {whole[0]:.0%} to "

@@ -1,4 +1,4 @@
-"""Everything that the chapter's notebook names."""
+"""Figures, tables and recorded runs for the notebook."""
 
 from lnbook.chapters.handwriting.curves import CURVES, RATES, controls
 from lnbook.chapters.handwriting.network import network

@@ -56,6 +56,6 @@ FLOW = Flow(
 
 
 def network() -> Diagram:
-    """Draw one time step of the handwriting network."""
+    """Return a diagram of one time step of the handwriting network."""
     title = "One time step of the network of section 6.5"
     return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.description)

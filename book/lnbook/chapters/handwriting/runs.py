@@ -13,7 +13,7 @@ BARE, COARSE = "no constant input", "standard settings, evaluated on fewer lines
 
 
 class HandwritingRuns(run_groups.Runs):
-    """What has been recorded of section 6.5."""
+    """The recorded runs of section 6.5."""
 
     EXPERIMENT, MEASURE = "handwriting", "val_new_nll"
     GROUPS = (MAIN, LONGER, SMALLER, BARE)

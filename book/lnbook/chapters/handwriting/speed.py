@@ -1,4 +1,4 @@
-"""What layer norm of W_x x preserves of the speed of the pen, with and without other inputs."""
+"""Whether layer norm of W_x x preserves the speed of the pen, depending on the other inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import cursor, label_ends
 
 HIDDEN, LETTERS = 96, 27
-#: Inputs besides the three numbers of a movement: the color and dash of their line.
+#: Inputs in addition to the three numbers of a movement, with the color and dash of their line.
 EXTRA_INPUTS = {
     "nothing": (COLORS["third"], "solid"),
     "window": (COLORS["second"], "dash"),
@@ -23,8 +23,8 @@ EXTRA_INPUTS = {
     "window and constant 1": (COLORS["layer"], "dashdot"),
 }
 SPEEDS = np.round(np.geomspace(0.1, 10, 25), 3)
-MOVE = np.array([0.8, 0.6, 0.0])  # right, up, not lifted; of magnitude 1
-UNITS = 16  # sums that are drawn
+MOVE = np.array([0.8, 0.6, 0.0])  # right, up, not lifted; magnitude 1
+UNITS = 16  # number of sums in the figure
 
 
 @functools.cache
@@ -35,11 +35,11 @@ def weights() -> np.ndarray:
 
 
 def window(place: float | np.ndarray = 0.0, letters: np.ndarray | None = None) -> np.ndarray:
-    """Return what a window with one component of weight and sharpness 1 shows, ``(..., LETTERS)``.
+    """Return the content of a window with one component of height and sharpness 1.
 
     Args:
-        place: In characters from 0, shape ``(...)``.
-        letters: Which each character of the text is; by default all differ.
+        place: Position in characters from 0, shape ``(...)``.
+        letters: The letter of each character of the text; by default all are different.
     """
     letters = np.arange(16) if letters is None else letters
     share = np.exp(-((np.asarray(place)[..., None] - np.arange(len(letters))) ** 2))
@@ -47,12 +47,12 @@ def window(place: float | np.ndarray = 0.0, letters: np.ndarray | None = None) -
 
 
 def inputs(moves: np.ndarray, extra: str, window_vectors: np.ndarray | None = None) -> np.ndarray:
-    """Return the inputs of the first LSTM, ``(N, 3 + LETTERS + 1)``; 0 for those left out.
+    """Return the inputs of the first LSTM, ``(N, 3 + LETTERS + 1)``; unused inputs are 0.
 
     Args:
-        moves: Of the pen, ``(N, 3)``: right, up, lifted; offsets in units of their std.
-        extra: Of :data:`EXTRA_INPUTS`.
-        window_vectors: Through the window, ``(N, LETTERS)``; by default at the first character.
+        moves: Movements of the pen, ``(N, 3)``: right, up, lifted; offsets in units of their std.
+        extra: One of :data:`EXTRA_INPUTS`.
+        window_vectors: Content of the window, ``(N, LETTERS)``; by default at the first character.
     """
     window_vectors = window() if window_vectors is None else window_vectors
     ones = np.ones((len(moves), 1))
@@ -61,7 +61,7 @@ def inputs(moves: np.ndarray, extra: str, window_vectors: np.ndarray | None = No
 
 
 def normalized(speed: float, extra: str) -> np.ndarray:
-    """Return layer norm of W_x x, without eps, for a movement of some magnitude, ``(384,)``."""
+    """Return layer norm of W_x x, without eps, for a movement of this magnitude, ``(384,)``."""
     return lnlib.layer_norm(inputs(speed * MOVE[None], extra) @ weights().T, eps=0)[0]
 
 
@@ -69,21 +69,22 @@ def normalized(speed: float, extra: str) -> np.ndarray:
 def distance(extra: str) -> np.ndarray:
     """Return the root mean square difference from magnitude 1, at each of :data:`SPEEDS`.
 
-    Over the normalized sums, which have standard deviation 1.
+    The mean is over the normalized sums, which have standard deviation 1.
     """
     once = normalized(1, extra)
     return np.array([np.sqrt(np.mean((normalized(s, extra) - once) ** 2)) for s in SPEEDS])
 
 
 def moves(record: Mapping[str, Any], text: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the last recorded movements of the pen, and what a window showed at each of them.
+    """Return the last recorded movements of the pen, and the content of a window at each of them.
 
     Args:
-        record: Of a run with ``keep``.
-        text: That it wrote.
+        record: The record of a run with ``keep``.
+        text: The text that it wrote.
 
     Returns:
-        Moves ``(N, 3)``, their offsets in units of their std, and ``(N, LETTERS)``.
+        Movements ``(N, 3)``, with offsets in units of their std, and window contents ``(N,
+        LETTERS)``.
     """
     strokes, lifts, position = (
         record["arrays"][name][-1].astype(float) for name in ("strokes", "lifts", "window")
@@ -97,21 +98,21 @@ def explained_variance(
 ) -> float:
     """Return R squared of a linear regression of the log speed on some of the normalized sums.
 
-    It is fitted to every other movement and evaluated on the rest; at 0 or below, it predicts no
-    better than the mean.
+    The regression is fitted to every other movement and evaluated on the rest. At 0 or below, it
+    predicts no better than the mean.
 
     Args:
-        moves: As :func:`inputs` takes them; those of magnitude 0 are left out.
-        window_vectors: Likewise.
-        extra: Of :data:`EXTRA_INPUTS`.
-        units: How many sums are used.
+        moves: See :func:`inputs`; movements of magnitude 0 are left out.
+        window_vectors: See :func:`inputs`.
+        extra: One of :data:`EXTRA_INPUTS`.
+        units: Number of sums used.
     """
     speed = np.hypot(*moves[:, :2].T)
     moving = speed > 0
     a = inputs(moves[moving], extra, window_vectors[moving]) @ weights()[:units].T
     x = np.hstack((lnlib.layer_norm(a), np.ones((len(a), 1))))
     y = np.log(speed[moving])
-    # A little is added to the diagonal: without a constant three inputs give no 48 directions.
+    # A small number is added to the diagonal: without a constant, the 48 sums are not independent.
     gram = x[::2].T @ x[::2] + 1e-3 * np.eye(units + 1)
     predicted = x[1::2] @ np.linalg.solve(gram, x[::2].T @ y[::2])
     return float(1 - np.mean((y[1::2] - predicted) ** 2) / y[1::2].var())
@@ -151,7 +152,7 @@ def draw_speed(speed: float, extra: str) -> list[go.Figure]:
 
 
 def describe_speed(speed: float, extra: str) -> str:
-    """Say whether layer norm preserves the magnitude of a movement."""
+    """Describe whether layer norm preserves the magnitude of a movement."""
     far = np.sqrt(np.mean((normalized(speed, extra) - normalized(1, extra)) ** 2))
     result = "the speed is lost" if far < 1e-9 else "the speed is preserved"
     if speed == 1:

@@ -1,4 +1,4 @@
-"""The exercises of the chapter on the paper's time."""
+"""The exercises of the chapter ``history``."""
 
 from collections.abc import Iterator
 

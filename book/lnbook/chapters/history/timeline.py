@@ -20,9 +20,9 @@ class Event:
 
     Args:
         key: The key in ``references.bib``.
-        who: The authors, as written in a sentence.
+        who: The authors, as in a sentence.
         number: The arXiv number, which begins with year and month.
-        what: How the paper changed the idea.
+        what: The contribution of the paper.
     """
 
     key: str
@@ -44,7 +44,7 @@ def month(number: str) -> tuple[int, int]:
 PAPER = "1607.06450"
 BA = ("Ba2016", "this paper", PAPER)
 
-#: From an idea to its papers, in chronological order.
+#: Maps an idea to its papers, in chronological order.
 LANES = {
     "normalization axes": [
         Event("Ioffe2015", "Ioffe and Szegedy", "1502.03167", "statistics over the batch"),
@@ -115,7 +115,7 @@ LANES = {
 }
 
 
-SINCE = 2000  # the axis counts from here: the page keeps four digits of a number
+SINCE = 2000  # dates are relative to this year, because the page rounds numbers to four digits
 
 
 def horizontal_position(event: Event) -> float:
@@ -125,7 +125,7 @@ def horizontal_position(event: Event) -> float:
 
 
 def dated(event: Event) -> str:
-    """Return an event as text: what, who, when."""
+    """Return an event as text: contribution, authors, date."""
     year, number = month(event.number)
     return f"{event.what} ({event.who}, {MONTHS.split()[number - 1]} {year})"
 
@@ -135,7 +135,7 @@ def draw_timeline(idea: str) -> go.Figure:
     figure, names = go.Figure(), list(LANES)
     for row, (name, events) in enumerate(LANES.items()):
         chosen = name == idea
-        # Neighbors stand a little above and below their line, so that none hides another.
+        # Adjacent marks are slightly above and below their line, so that none hides another.
         lift = [(-0.2, 0.2)[k % 2] if chosen else 0 for k in range(len(events))]
         figure.add_scatter(
             x=[round(horizontal_position(e), 3) for e in events],

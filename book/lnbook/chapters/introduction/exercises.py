@@ -15,8 +15,8 @@ def _two_lines(x: np.ndarray, eps: float) -> np.ndarray:
 
 def _tables(rng: np.random.Generator) -> list[tuple]:
     return [
-        (np.array([[1.0, 2.0, 6.0], [3.0, 3.0, 3.0]]), 1e-5),  # equal numbers need eps
-        (rng.normal(size=(3, 3)), 1e-5),  # square: NumPy takes a wrong axis without complaint
+        (np.array([[1.0, 2.0, 6.0], [3.0, 3.0, 3.0]]), 1e-5),  # equal numbers require eps
+        (rng.normal(size=(3, 3)), 1e-5),  # square, so that a wrong axis raises no error
         (rng.normal(size=(1, 6)), 1e-3),
         (0.003 * rng.normal(size=(4, 6)), 1e-5),  # a variance near eps
         (rng.normal(100.0, 1.0, size=(8, 5)), 0.1),
@@ -36,8 +36,8 @@ def _batches(rng: np.random.Generator) -> list[tuple]:
         (batch_norm, x, others),
         (layer_norm, x, others),
         (less_the_mean, 10 * x, others),
-        (less_the_mean, small, small + 6),  # whatever is drawn, all fall here
-        (less_the_mean, small, small - 6),  # and all rise
+        (less_the_mean, small, small + 6),  # all decrease here, whatever the random numbers
+        (less_the_mean, small, small - 6),  # and all increase here
     ]
 
 

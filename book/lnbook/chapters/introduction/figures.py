@@ -28,8 +28,8 @@ def tables(batch_size: int, scale: float) -> dict[str, np.ndarray]:
     """Return the summed inputs and the output of each norm.
 
     Args:
-        batch_size: How many rows of :data:`TABLE` are in the batch, 1 to 8.
-        scale: Factor on the first row.
+        batch_size: Number of rows of :data:`TABLE` in the batch, 1 to 8.
+        scale: Factor of the first row.
 
     Returns:
         ``input``, ``batch`` and ``layer``, each of shape ``(batch_size, 6)``.
@@ -40,7 +40,7 @@ def tables(batch_size: int, scale: float) -> dict[str, np.ndarray]:
 
 
 def draw(batch_size: int, scale: float) -> list[go.Figure]:
-    """Draw the three tables, the first example framed."""
+    """Draw the three tables, with the first example framed."""
     shown = tables(batch_size, scale)
     titles = {"input": "Summed inputs", "batch": "After batch norm", "layer": "After layer norm"}
     return [
@@ -84,7 +84,7 @@ def _table(x: np.ndarray, title: str, limit: float) -> go.Figure:
             x=np.arange(1, x.shape[1] + 1),
             y=np.arange(1, len(x) + 1),
             coloraxis="coloraxis",
-            # Not plotly's rounding, which makes −0.0 of −0.04.
+            # Not plotly's rounding, which writes −0.04 as −0.0.
             text=[[_one(v) for v in row] for row in x],
             texttemplate="%{text}",
             textfont={"size": 11},  # plotly would choose 9
@@ -105,7 +105,8 @@ def _table(x: np.ndarray, title: str, limit: float) -> go.Figure:
             "title": "hidden units →",
             "zeroline": False,
         },
-        # Room for eight rows at every batch size, so that the table grows and does not stretch.
+        # Space for eight rows at every batch size, so that the table grows instead of being
+        # stretched.
         yaxis={
             "range": [len(TABLE) + 0.5, 0.5],
             "showgrid": False,

@@ -1,8 +1,8 @@
-"""What the exercises of ``start`` hand to an answer."""
+"""Functions that the exercises of ``introduction`` pass to an answer."""
 
 import numpy as np
 
 
 def less_the_mean(x: np.ndarray) -> np.ndarray:
-    """Take the mean of each unit away, and divide by nothing: neither of the two norms."""
+    """Subtract the mean of each unit, without dividing: neither batch norm nor layer norm."""
     return x - x.mean(axis=0)

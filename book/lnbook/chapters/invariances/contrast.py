@@ -1,8 +1,8 @@
 """Digits classified through one normalized layer, when their contrast or brightness changes.
 
 The weights of the layer are random and fixed, ReLU follows the norm, and a linear readout is fitted
-by least squares. A change to which the normalized units are invariant changes no prediction: Ba,
-Kiros & Hinton (2016), section 5.1, re-scaling and re-centering of data.
+by least squares. A change of the data to which the normalized units are invariant does not change
+any prediction: Ba, Kiros & Hinton (2016), section 5.1, re-scaling and re-centering of data.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ KINDS = ("none", "batch", "running", "layer", "equal")
 
 
 def features(kind: str, X: np.ndarray, W: np.ndarray, training: np.ndarray) -> np.ndarray:
-    """Return ReLU of the normalized summed inputs, and a column of ones.
+    """Return ReLU of the normalized summed inputs, with a column of ones.
 
     Args:
         kind: One of :data:`KINDS`.
         X: Images, shape ``(N, D)``.
-        W: Weights, shape ``(H, D)``; for ``equal`` the mean of each row is subtracted.
-        training: Training images: their statistics are what ``running`` uses.
+        W: Weights, shape ``(H, D)``; for ``equal``, the mean of each row is subtracted.
+        training: Training images, whose statistics ``running`` uses.
 
     Returns:
         Shape ``(N, H + 1)``.
@@ -58,7 +58,7 @@ class DigitClassifiers:
 
     Args:
         W: Weights of the layer, shape ``(H, D)``.
-        readouts: From kinds of :data:`KINDS` to weights of the ten outputs, ``(H + 1, 10)``.
+        readouts: Maps each of :data:`KINDS` to the weights of the ten outputs, ``(H + 1, 10)``.
         training: Training images, shape ``(M, D)``.
         X: Test images, shape ``(N, D)``.
         y: Their classes, shape ``(N,)``.
@@ -80,7 +80,7 @@ class DigitClassifiers:
         return (features(kind, X, self.W, self.training) @ self.readouts[kind]).argmax(axis=1)
 
     def error(self, kind: str, change: str, amount: float) -> float:
-        """Return the test error in percent; see :func:`altered`."""
+        """Return the test error in percent; the arguments are those of :func:`altered`."""
         key = kind, change, amount
         if key not in self._errors:
             predicted = self.predict(kind, altered(self.X, change, amount))

@@ -1,4 +1,4 @@
-"""Test errors of the networks over the contrast or the brightness of the images."""
+"""Test errors of the networks as a function of the contrast or the brightness of the images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, cursor, label_ends
 
-#: From the kinds of :data:`lnbook.chapters.invariances.contrast.KINDS` to label, color, dash.
+#: Maps each of :data:`lnbook.chapters.invariances.contrast.KINDS` to label, color, dash.
 READERS = {
     "none": NORMS["none"],
     "batch": ("batch norm, train mode", *NORMS["batch"][1:]),
@@ -62,7 +62,7 @@ def _digit(classifiers: contrast.DigitClassifiers, change: str, amount: float) -
     shown = np.clip(contrast.altered(classifiers.X[1], change, amount), 0, 1).reshape(8, 8)
     figure = go.Figure(
         go.Heatmap(
-            z=shown,  # as a camera shows it in both themes: 0 is black, more is whiter
+            z=shown,  # the same in both themes: 0 is black, larger values are brighter
             zmin=0,
             zmax=1,
             colorscale=[[0, "rgb(20, 20, 20)"], [1, "rgb(255, 255, 255)"]],
@@ -81,7 +81,7 @@ def _digit(classifiers: contrast.DigitClassifiers, change: str, amount: float) -
 
 
 def describe_contrast(classifiers: contrast.DigitClassifiers, change: str, place: float) -> str:
-    """Say the test errors."""
+    """Describe the test errors."""
     errors = [
         f"{READERS[kind][0]} {classifiers.error(kind, change, amount_at(change, place)):.1f}%"
         for kind in READERS
@@ -107,7 +107,7 @@ def amount_at(change: str, place: float) -> float:
 
 
 def amount_text(change: str, place: float) -> str:
-    """Write the amount at a position."""
+    """Format the amount at a position."""
     amount = amount_at(change, place)
     if change == "contrast":
         return f"{amount:.3g}"

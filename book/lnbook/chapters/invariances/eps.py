@@ -1,4 +1,4 @@
-"""How eps and a bias before the norm break the invariance to scale."""
+"""The effect of eps, and of a bias before the norm, on the invariance to scale."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _CURVE = 10.0 ** np.linspace(-3, 3, 37)
 
 
 def scale_text(scale: float) -> str:
-    """Write a factor in few digits."""
+    """Format a factor with few digits."""
     return f"{scale:,.0f}" if scale >= 10 else f"{scale:.3g}"
 
 
 def scaled(a: np.ndarray, scale: float, eps: float, bias: np.ndarray | float = 0.0) -> np.ndarray:
-    """Return layer norm of ``scale * a + bias``: an example, re-scaled, plus a bias."""
+    """Return layer norm of ``scale * a + bias``."""
     return norms.layer_norm(scale * a + bias, eps=eps)
 
 
@@ -31,7 +31,7 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
 
     Args:
         a: Summed inputs of one example, shape ``(H,)``.
-        bias: Added before the norm if ``before``.
+        bias: Bias that is added before the norm if ``before``.
         scale: The factor of the right panel.
         before: Whether there is a bias before the norm.
     """
@@ -83,7 +83,7 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
 
 
 def describe_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> str:
-    """Say the largest change for each eps."""
+    """Describe the largest change for each eps."""
     b = bias if before else 0.0
     changes = [
         f"{format_change(np.abs(scaled(a, scale, eps, b) - scaled(a, 1.0, eps, b)).max())} "

@@ -46,10 +46,11 @@ def _weights(rng):
 
 
 def _probe(*tests):
-    """Return a solver: the first test that changes nothing gives the norm, else the last name.
+    """Return a solver: the first test that changes nothing determines the norm.
 
     Args:
-        *tests: Pairs of a name and a function of X and W that returns them changed; at last a name.
+        *tests: Pairs of a name and a function that returns changed X and W. The last argument is
+            the name that is returned if no test matches.
     """
 
     def solve(layer):

@@ -1,4 +1,4 @@
-"""Which changes of weights and data leave the outputs unchanged: the figures of the chapter."""
+"""Figures of the chapter: changes of weights and data that leave the outputs unchanged."""
 
 from lnbook.chapters.invariances.digits import AMOUNTS, CONTRAST, PLACES, amount_text
 from lnbook.chapters.invariances.eps import SCALE, SCALES, scale_text, scaled

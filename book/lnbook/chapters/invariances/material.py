@@ -1,4 +1,4 @@
-"""What the exercises of ``invariances`` hand to an answer."""
+"""Objects that the exercises of ``invariances`` pass to an answer."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from lnlib.norms import batch_norm, layer_norm, weight_norm
 
 
 class Box:
-    """A layer whose norm is hidden; called with data ``(N, D)`` and weights ``(H, D)``.
+    """A layer with an unknown norm; called with data ``(N, D)`` and weights ``(H, D)``.
 
     Args:
         norm: ``batch``, ``layer`` or ``weight``.

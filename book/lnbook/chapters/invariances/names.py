@@ -1,10 +1,10 @@
-"""Names of norms, transformations and changes on the page."""
+"""Labels of norms, transformations and changes."""
 
 from __future__ import annotations
 
 from lnlib.invariance import ROUNDING
 
-#: From the name of a transformation to what the reader sees of it.
+#: Maps the name of a transformation to its label.
 NAMES = {
     "weight_matrix_rescaling": "weight matrix re-scaling",
     "weight_matrix_recentering": "weight matrix re-centering",
@@ -16,7 +16,7 @@ NAMES = {
     "input_bias": "bias before the norm",
     "feature_shift": "one feature shifted",
 }
-#: The same in a menu, where a long name would be cut.
+#: Shorter labels for a menu, where long ones would be cut off.
 MENU = {
     "weight_matrix_rescaling": "weight matrix × s",
     "weight_matrix_recentering": "weight matrix + s",
@@ -38,19 +38,19 @@ LABELS = {
 
 
 def options(names: dict[str, str], keys: tuple[str, ...]) -> dict[str, str]:
-    """Return the options of a choice, from label to name."""
+    """Return the options of a choice, as a mapping from label to name."""
     return {names[key]: key for key in keys}
 
 
 def format_change(value: float) -> str:
-    """Write a change with two decimals unless it is tiny."""
+    """Format a change with two decimals, or in scientific notation if it is tiny."""
     if value < ROUNDING:
         return "0"
     return f"{value:.2f}" if value >= 0.005 else short(value)
 
 
 def short(value: float) -> str:
-    """Write a change with few characters."""
+    """Format a change with few characters."""
     if value < ROUNDING:
         return "0"
     if value < 0.01:

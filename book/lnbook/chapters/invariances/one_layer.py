@@ -1,4 +1,4 @@
-"""One small layer before and after a transformation of its weights or data."""
+"""A small layer before and after a transformation of its weights or data."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from lnlib.invariance import ROUNDING
 
 CASES, FEATURES, UNITS = 4, 3, 4
 STRENGTHS = (0.5, 2.0, 3.0)
-#: Where the sliders stop; not at 1, where nothing changes.
+#: Positions of the sliders; 1 is left out, because nothing changes there.
 TRIED = tuple(s / 4 for s in (1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12))
 HEIGHT = 360
-#: What the lines of a norm belong to: an example or a unit.
+#: Whether the lines of a norm stand for examples or for units.
 COMMON = {"batch": "unit", "weight": "unit", "none": "unit", "layer": "example", "rms": "example"}
 
 
 @cache
 def small() -> tuple[np.ndarray, invariance.Layer]:
-    """Return four cases of three features, and a layer of four units without gain and bias."""
+    """Return four examples of three features, and a layer of four units without gain and bias."""
     rng = np.random.default_rng(381)
     X = rng.normal(size=(CASES, FEATURES)) + 0.5
     W = rng.normal(size=(UNITS, FEATURES))
@@ -32,7 +32,7 @@ def small() -> tuple[np.ndarray, invariance.Layer]:
 
 
 def change(name: str, transformation: str, strength: float) -> invariance.Change:
-    """Return summed inputs and outputs of the small layer before and after, each (case, unit).
+    """Return summed inputs and outputs before and after, each of shape (examples, units).
 
     Args:
         name: A norm, one of :data:`COMMON`.
@@ -71,7 +71,7 @@ def draw_change(
 
 
 def describe_change(name: str, transformation: str, strength: float, reveal: bool = True) -> str:
-    """Say by how much summed inputs and outputs change, and what Table 1 says."""
+    """Describe how much summed inputs and outputs change, and the entry of Table 1."""
     here = change(name, transformation, strength)
     moved = np.abs(here.new_summed - here.summed).max()
     changed = np.abs(here.new_output - here.output).max()
@@ -101,7 +101,7 @@ CHANGE = Picture(
 
 
 def _changed(transformation: str, strength: float) -> go.Figure:
-    """Draw the weights of the units above the data, and a frame around what has changed."""
+    """Draw the weights of the units above the data, with a frame around what has changed."""
     X, layer = small()
     new_X, (new,), order = invariance.transform(transformation, X, (layer,), strength=strength)
     bias = new.input_bias is not None
@@ -173,15 +173,15 @@ def _against(
     title: str,
     thing: str,
 ) -> go.Figure:
-    """Draw after over before, a lane with its line for each case, or for each unit.
+    """Draw values after over values before, in one lane per example or unit.
 
     Args:
         before: Shape ``(cases, units)``.
         after: As ``before``; ``None`` leaves the lanes empty, with a question mark.
-        far: ``after`` at the greatest strength, for the axes.
+        far: ``after`` at the largest strength, for the axes.
         common: ``case`` or ``unit``.
-        title: Of the panel.
-        thing: Whose color lines and points have.
+        title: The title of the panel.
+        thing: The name that determines the color of lines and points.
     """
     known = before if after is None else after
     wide = 1.15 * np.abs(before).max()

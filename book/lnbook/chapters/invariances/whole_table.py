@@ -25,7 +25,7 @@ def sample(kind: str) -> np.ndarray:
 
 
 def verdicts() -> Table:
-    """Tabulate the verdicts of Table 1, each as measured on random data."""
+    """Return a table of the verdicts of Table 1, each as measured on random data."""
     measured = invariance.changes(sample("random"), (12,), strength=3.0)
     rows = [
         [NAMES[name], *("✓ invariant" if v < ROUNDING else "✗ changes" for v in measured[i, :3])]

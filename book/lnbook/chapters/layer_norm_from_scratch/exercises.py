@@ -20,7 +20,7 @@ def _deviation(x):
 
 
 def _layer_norm_cases(rng):
-    # A square table, so that a wrong axis raises no error; small numbers, so that eps counts.
+    # A square table, so that a wrong axis raises no error; small numbers, so that eps matters.
     shapes, scale = [(2, 3), (3, 3), (2, 3, 4)], [2.0, 0.003, 1.0]
     for shape, size in zip(shapes, scale, strict=True):
         gain, bias = rng.normal(size=(2, shape[-1]))

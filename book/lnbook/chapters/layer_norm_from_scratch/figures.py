@@ -1,4 +1,4 @@
-"""The three steps of layer norm, implementations compared, floating-point errors."""
+"""Figures on the steps of layer norm, its implementations, and floating-point errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lnlib import numerics
 
 # The three steps.
 
-#: From what the reader sees to how far :func:`steps` goes.
+#: Maps a label to the index of the last step that :func:`steps` takes.
 STEPS = {"mean subtracted": 1, "divided by σ": 2, "gain and bias": 3}
 
 
@@ -54,7 +54,7 @@ def draw_steps(
 def describe_steps(
     a: np.ndarray, gain: np.ndarray, bias: np.ndarray, step: int, shift: float, scale: float
 ) -> str:
-    """Say the two statistics, and whether the result differs from that of the original inputs."""
+    """Describe the statistics, and whether the result differs from that of the original inputs."""
     x, y = steps(a, gain, bias, step, shift, scale)
     start = steps(a, gain, bias, step, 0.0, 1.0)[1]
     same = ""
@@ -80,7 +80,7 @@ THREE_STEPS = Picture(
 
 # Implementations compared.
 
-#: The row that a user asked about, and two rows of our own below it: one sample (T, C) each.
+#: The row of a user's question, and two rows of our own below it: one sample (T, C) each.
 SAMPLES = {
     "0.0948, 0.1644": np.array([[0.09484422, 0.16441762], [0.3, 0.1], [0.2, 0.6]]),
     "1, 0, 0, 0": np.array([[1.0, 0, 0, 0], [0, 2, 1, 0], [3, 1, 1, 2]]),
@@ -89,25 +89,25 @@ EPS = (0.0, 1e-12, 1e-10, 1e-8, 1e-7, *round_numbers(1e-6, 1e-2))
 
 
 def eps_text(eps: float) -> str:
-    """Write an eps: 0, 1e-5, 0.002."""
+    """Format an eps: 0, 1e-5, 0.002."""
     return f"{eps:g}".replace("e-0", "e-")
 
 
 def draw_variant(sample: str, axis: str, ddof: int, place: str, eps: float) -> list[go.Figure]:
-    """Draw a sample and the result of :func:`lnlib.numerics.variant`, the first row framed."""
+    """Draw a sample and the result of :func:`lnlib.numerics.variant`, with the first row framed."""
     x = SAMPLES[sample]
     y = numerics.variant(x, axis=axis, ddof=ddof, eps_placement=place, eps=eps)
     return [_table(x, "Input", 4, 3.0), _table(y, "Output", 5, 2.5)]
 
 
 def describe_variant(sample: str, axis: str, ddof: int, place: str, eps: float) -> str:
-    """Say what the first row becomes, and which implementations have these settings."""
+    """Describe the result for the first row, and which implementations have these settings."""
     y = numerics.variant(SAMPLES[sample], axis=axis, ddof=ddof, eps_placement=place, eps=eps)
     row = ", ".join(_format_number(v, 5) for v in y[0])
     who = [
         r.name
         for r in numerics.RECIPES
-        # Without eps its place does not matter.
+        # Without eps, its position does not matter.
         if (r.axis, r.ddof, r.eps) == (axis, ddof, eps) and (r.eps_placement == place or eps == 0)
     ]
     implementations = ". No implementation in the table uses these settings"
@@ -124,7 +124,7 @@ VARIANT = Picture(
 
 
 def recipes() -> Table:
-    """Tabulate the settings of implementations and their outputs for two rows."""
+    """Return a table of the settings of implementations and of their outputs for two rows."""
     rows = []
     for r in numerics.RECIPES:
         pair, four = (r(x)[0] for x in SAMPLES.values())
@@ -159,7 +159,7 @@ def _denominator(r: numerics.Recipe) -> str:
     return std + {"features": "", "sample": ", of the sample", "batch": ", of the column"}[r.axis]
 
 
-# Floats.
+# Floating-point errors.
 
 EXPONENTS = np.arange(19) / 3  # log10 of the offset
 DRAWS = 20
@@ -174,12 +174,12 @@ STYLES = {
 
 
 def offset_text(exponent: float) -> str:
-    """Write the offset 10**exponent."""
+    """Format the offset 10**exponent."""
     value = 10.0**exponent
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-FLOOR, LOST = 1e-8, 1e4  # where errors below the axis are drawn, and those that are no number
+FLOOR, LOST = 1e-8, 1e4  # positions of errors below the axis, and of NaN
 
 
 @functools.cache
@@ -190,16 +190,16 @@ def _draws(width: int) -> np.ndarray:
 
 
 def offset_numbers(exponent: float, dtype: str, width: int) -> np.ndarray:
-    """Return 20 vectors of std 1 around 10**exponent, rounded to dtype, ``(20, width)``."""
+    """Return 20 vectors of std 1 around 10**exponent, rounded to ``dtype``, ``(20, width)``."""
     with np.errstate(over="ignore"):
         return (10.0**exponent + _draws(width)).astype(DTYPES[dtype])
 
 
 @functools.cache
 def error_of_std(exponent: float, dtype: str, width: int) -> dict[str, float]:
-    """Return the worst relative error of the standard deviation, by method.
+    """Return the largest relative error of the standard deviation, by method.
 
-    That of :func:`lnlib.numerics.errors_of_std` for :func:`offset_numbers`.
+    It is computed by :func:`lnlib.numerics.errors_of_std` for :func:`offset_numbers`.
     """
     return numerics.errors_of_std(offset_numbers(exponent, dtype, width))
 
@@ -286,7 +286,7 @@ def _exact(x: np.ndarray) -> np.ndarray:
 
 
 def describe_floats(exponent: float, dtype: str, width: int) -> str:
-    """Say the relative error of each method at the offset."""
+    """Describe the relative error of each method at the offset."""
     x, errors = offset_numbers(exponent, dtype, width), error_of_std(exponent, dtype, width)
     where = f"At offset {offset_text(exponent)} in {dtype}, with H = {width}"
     if not np.isfinite(x).all():

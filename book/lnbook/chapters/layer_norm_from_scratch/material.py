@@ -1,4 +1,4 @@
-"""What the exercises of ``layer_norm_from_scratch`` hand to an answer."""
+"""Objects that the exercises of ``layer_norm_from_scratch`` pass to an answer."""
 
 from collections.abc import Iterator
 
@@ -6,10 +6,10 @@ import numpy as np
 
 
 class Stream:
-    """Numbers that can be read once.
+    """Numbers that can be read only once.
 
     Args:
-        numbers: What comes, one after the other.
+        numbers: The numbers, in order.
     """
 
     def __init__(self, numbers: np.ndarray):

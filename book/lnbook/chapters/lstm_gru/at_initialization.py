@@ -1,4 +1,4 @@
-"""Gates and gradients of an LN-LSTM before the first update, by the gain and bias of its norms."""
+"""Gates and gradients of an LN-LSTM before the first update, by initial gain and bias."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class InitialStatistics:
     Args:
         xs: Inputs, one per step, shape ``(T, I)``.
         params: ``W_ih`` and ``W_hh``.
-        v: Shape ``(H,)``: the gradient of the loss with respect to the last output.
+        v: Gradient of the loss with respect to the last output, shape ``(H,)``.
     """
 
     def __init__(self, xs: np.ndarray, params: Params, v: np.ndarray):
@@ -29,8 +29,8 @@ class InitialStatistics:
         """Return ``gates`` (4, H) and output ``h`` (H,) of the last step, and every gradient.
 
         Args:
-            gain: Of all three norms.
-            bias: Of all three norms.
+            gain: Gain of all three norms.
+            bias: Bias of all three norms.
         """
         sizes = {"i": 4 * self.H, "h": 4 * self.H, "c": self.H}
         params = dict(self.weights)

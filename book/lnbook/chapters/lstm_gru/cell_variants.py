@@ -1,4 +1,4 @@
-"""Four cells that are called LN-LSTM, and what a test sees of a mistake in one."""
+"""Four cells that are called LN-LSTM, and how well tests detect mistakes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lnbook.figures.table import Table
 from lnlib import cells
 from lnlib.norms import layer_norm
 
-#: Forms of :func:`lnlib.cells.lstm_step` that go by the name of LN-LSTM.
+#: Forms of :func:`lnlib.cells.lstm_step` that are called LN-LSTM.
 FORMS = {
     "paper": "the paper's",
     "carried": "normalized cell carried on",
@@ -45,7 +45,7 @@ def outputs(H: int, gain: float, start: str, form: str) -> np.ndarray:
 
     Args:
         H: Number of units.
-        gain: Of every norm of the cell.
+        gain: Gain of every norm of the cell.
         start: ``"zero"`` or ``"nonzero"``, the state before the first step.
         form: A key of :data:`FORMS`.
     """
@@ -62,12 +62,12 @@ def outputs(H: int, gain: float, start: str, form: str) -> np.ndarray:
 
 
 def output_difference(H: int, gain: float, start: str, form: str) -> np.ndarray:
-    """Return the largest difference of a unit's output from the paper's, ``(50,)``."""
+    """Return the largest difference of a unit's output from the paper's form, ``(50,)``."""
     return np.abs(outputs(H, gain, start, form) - outputs(H, gain, start, "paper")).max(axis=1)
 
 
 def versions() -> Table:
-    """Tabulate what public code normalizes and carries; each row was read in its source."""
+    """Return a table of what public code normalizes and carries, as read in its source."""
     return Table(
         ["Norms of the gates", "Cell carried to the next step", "Found in"],
         [
@@ -92,7 +92,7 @@ def versions() -> Table:
     )
 
 
-# What a test sees.
+# What a test detects.
 
 
 def _no_hidden_norm(x: np.ndarray, state: State, params: Params) -> State:
@@ -114,7 +114,7 @@ def _no_forget(x: np.ndarray, state: State, params: Params) -> State:
     return finish(gates, c)
 
 
-#: Cells that are wrong, each in one place.
+#: Cells with one mistake each.
 MISTAKES = {
     "W_h h is not normalized": _no_hidden_norm,
     "the gates of W_h h are in the wrong order": _shifted_hidden,
@@ -126,12 +126,12 @@ MISTAKES = {
 
 
 def seen(step: Any, start: str, steps: int = 3, H: int = 32) -> np.ndarray:
-    """Return by how much a cell's output differs from the paper's after each step, ``(steps,)``.
+    """Return how much a cell's output differs from the paper's form after each step, ``(steps,)``.
 
     Args:
         step: Called as ``step(x, (h, c), params)``.
         start: ``"zero"`` or ``"nonzero"``.
-        steps: How many.
+        steps: Number of steps.
         H: Number of units.
     """
     params, xs, state = drawn_weights(H)
@@ -146,7 +146,7 @@ def seen(step: Any, start: str, steps: int = 3, H: int = 32) -> np.ndarray:
 
 
 def mistakes() -> Table:
-    """Tabulate what a test of one or more steps sees of a mistake."""
+    """Return a table of the mistakes that a test of one or more steps detects."""
     rows = []
     for name, step in MISTAKES.items():
         zero, nonzero = seen(step, "zero"), seen(step, "nonzero")

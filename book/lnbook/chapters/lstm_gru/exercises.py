@@ -1,4 +1,4 @@
-"""The exercises of the chapter ``lstm_gru``: versions of a cell, a sign, a gain."""
+"""The exercises of the chapter ``lstm_gru``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _per_gate(a, *, together=False, batch=False, interleaved=False, all_rows=Fal
 
 def _summed_cases(rng):
     for batch, H in [(1, 2), (3, 5), (4, 8)]:
-        loud = np.repeat([1.0, 4.0, 0.5, 2.0], H)  # gates of different spread
+        loud = np.repeat([1.0, 4.0, 0.5, 2.0], H)  # gates with different standard deviations
         yield (loud * rng.normal(size=(batch, 4 * H)) + rng.normal(size=4 * H),)
 
 

@@ -1,4 +1,4 @@
-"""One step of an LSTM, its versions, its gains, and what it learns."""
+"""Figures on the steps of an LSTM, its variants, its gains, and its training."""
 
 from lnbook.chapters.lstm_gru.at_initialization import InitialStatistics
 from lnbook.chapters.lstm_gru.cell_variants import (

@@ -12,7 +12,7 @@ from lnbook.figures.plots import GATES
 
 
 def draw_squash(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> list[go.Figure]:
-    """Draw the gates on their curves, with and without a norm, all weights times ``scale``."""
+    """Draw the gates on their curves, with and without a norm, for weights times ``scale``."""
     scaled = _scaled(params, scale)
     return [
         _curves(summed_inputs(x, h, scaled, "plain"), "Without normalization (eq. 17)"),
@@ -21,7 +21,7 @@ def draw_squash(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> l
 
 
 def describe_squash(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> str:
-    """Say how many gates are saturated."""
+    """Describe how many gates are saturated."""
     plain, paper = saturated(x, h, params, scale)
     return (
         f"With all weights multiplied by {scale:g}, {plain:.0%} of the gates are saturated without "
@@ -41,12 +41,12 @@ SQUASH = Picture(
 def saturated(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> list[float]:
     """Return the fractions of gates that are saturated, without a norm and with layer norm.
 
-    Saturated means that the slope is less than a fifth of the slope in the middle.
+    A gate is saturated if its slope is less than a fifth of the maximum slope.
     """
     shares = []
     for form in ("plain", "paper"):
         opened = squash(summed_inputs(x, h, _scaled(params, scale), form))
-        # Slopes, 1 in the middle: 4 s (1 - s) of the logistic function, 1 - tanh^2 of tanh.
+        # Slopes relative to the maximum: 4 s (1 - s) of the logistic function, 1 - tanh^2 of tanh.
         slope = np.where(np.arange(4)[:, None] == 2, 1 - opened**2, 4 * opened * (1 - opened))
         shares.append(float((slope < 0.2).mean()))
     return shares
@@ -56,7 +56,7 @@ def _scaled(params: Params, scale: float) -> Params:
     return params | {name: scale * params[name] for name in ("W_ih", "W_hh")}
 
 
-EDGE = 8.0  # summed inputs beyond it are drawn at it
+EDGE = 8.0  # larger summed inputs are drawn at this value
 
 
 def _curves(gates: np.ndarray, title: str) -> go.Figure:
@@ -91,20 +91,20 @@ SPREADS = {"plain": "no norm", "paper": "one joint norm", "per_gate": "one norm 
 
 
 def spreads(x: np.ndarray, h: np.ndarray, params: Params, factor: float, form: str) -> np.ndarray:
-    """Return the standard deviation of the summed inputs per gate, over units: i, f, g, o.
+    """Return the standard deviation of the summed inputs over the units of each gate: i, f, g, o.
 
     Args:
         x: Shape ``(I,)``.
         h: Shape ``(H,)``.
-        params: As for :func:`summed_inputs`.
-        factor: On the rows of both matrices that belong to the forget gate.
-        form: As for :func:`summed_inputs`.
+        params: See :func:`summed_inputs`.
+        factor: Factor of the forget gate's rows of both matrices.
+        form: See :func:`summed_inputs`.
     """
     return summed_inputs(x, h, louder(params, factor), form).std(axis=1)
 
 
 def louder(params: Params, factor: float) -> Params:
-    """Return parameters with the forget gate's rows of both matrices times ``factor``."""
+    """Return parameters with the forget gate's rows of both matrices multiplied by ``factor``."""
     H = params["W_hh"].shape[1]
     rows = np.ones(4 * H)
     rows[H : 2 * H] = factor
@@ -135,7 +135,7 @@ def draw_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> 
 
 
 def describe_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> str:
-    """Say how the standard deviation of the forget gate compares with that of the input gate."""
+    """Describe the standard deviation of the forget gate relative to that of the input gate."""
     ratios = [f / i for i, f, *_ in (spreads(x, h, params, factor, form) for form in SPREADS)]
     return (
         f"The standard deviation of the forget gate is {ratios[0]:.2f} times that of the input "

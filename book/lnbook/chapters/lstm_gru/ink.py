@@ -1,4 +1,4 @@
-"""Layer norm of ``Wₓx`` for an input of one number: the amount of ink of one pixel."""
+"""Layer norm of ``Wₓx`` for a single input, the gray value of a pixel."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import signs
 from lnlib.norms import layer_norm
 
-ROWS = 12  # of W_x that are drawn
+ROWS = 12  # number of rows of W_x in the figure
 W_X, FROM_H = np.random.default_rng(4).normal(size=(2, ROWS))  # FROM_H is W_h h
 PANELS = ("Wₓx", "LN(Wₓx)", "LN(Wₓx + Wₕh)")
 
 
 def parts(ink: float) -> np.ndarray:
-    """Return what each panel shows for one pixel, shape ``(3, 12)``.
+    """Return the values of each panel for one pixel, shape ``(3, 12)``.
 
     Args:
         ink: The value of the pixel, from 0 to 1.
@@ -25,7 +25,7 @@ def parts(ink: float) -> np.ndarray:
 
 
 def draw_ink(ink: float) -> list[go.Figure]:
-    """Draw the part of the summed inputs that comes from the pixel, with and without a norm."""
+    """Draw the contribution of the pixel to the summed inputs, with and without a norm."""
     figures = []
     for title, values in zip(PANELS, parts(ink), strict=True):
         figure = go.Figure()
@@ -47,7 +47,7 @@ def draw_ink(ink: float) -> list[go.Figure]:
 
 
 def describe_ink(ink: float) -> str:
-    """Say the standard deviation of ``Wₓx`` before and after the norm."""
+    """Describe the standard deviation of ``Wₓx`` before and after the norm."""
     before, after, _ = parts(ink).std(axis=1)
     return (
         f"For an amount of ink of {ink:g}, the standard deviation of Wₓx is {before:.2f}, "

@@ -1,4 +1,4 @@
-"""Recorded runs on sequential digits, with and without layer norm, and two that train live."""
+"""Recorded runs on sequential digits, with and without layer norm, and two live runs."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ COMPARED = ("layer", "none")
 
 
 class SequentialDigitRuns:
-    """Recorded runs of sequential digits, one curve a seed.
+    """Recorded runs of sequential digits, one curve per seed.
 
-    A norm is ``layer`` or ``none``. Runs of layer norm in another form, or from other gains or
-    biases, are named by that, such as ``gain 0.1``.
+    A norm is ``layer`` or ``none``. Runs with another form of layer norm, or with other initial
+    gains or biases, are named after that, such as ``gain 0.1``.
 
     Args:
-        records: As :func:`lnlab.records.read_all` returns them. Of one cell, step and norm
-            all must be measured at the same epochs and differ in the seed alone.
+        records: Records from :func:`lnlab.records.read_all`. Those with the same cell, step and
+            norm must be measured at the same epochs and differ only in the seed.
 
     Raises:
-        ValueError: If there are no records, or runs to be drawn as one band are not comparable.
+        ValueError: If there are no records, or if runs of one band are not comparable.
     """
 
     def __init__(self, records: Sequence[Record]):
         self._recorded = RecordedRuns(
             records, lambda s: (s["cell"], s["step"], _norm(s)), "make replay"
         )
-        #: Cell, step and norm of the bands of another layer norm than ``layer``.
+        #: Cell, step and norm of the bands with another norm than ``layer`` and ``none``.
         self.others = sorted(
             (key for key in self._recorded.groups if not key[2].startswith(COMPARED)), reverse=True
         )
@@ -72,7 +72,7 @@ class SequentialDigitRuns:
         return self._recorded.at(epoch, (cell, step, norm), name)
 
     def arms(self, cell: str, step: str, norm: str, against: str = "none") -> tuple[Arm, Arm]:
-        """Return the runs with ``against``, then those with ``norm``, by seed."""
+        """Return the runs with ``against``, and those with ``norm``, by seed."""
         return tuple(
             Arm({r["seed"]: r for r in self._recorded.runs((cell, step, n))}, 0.0, {})
             for n in (against, norm)
@@ -80,7 +80,7 @@ class SequentialDigitRuns:
 
 
 def _norm(chosen: dict[str, Any]) -> str:
-    """Name the norm of a run by its settings."""
+    """Return the name of a run's norm, by its settings."""
     unusual = []
     if chosen.get("gain", 1) != 1:
         unusual.append(f"gain {chosen['gain']:g}")
@@ -98,7 +98,7 @@ def draw_learned(
 ) -> list[go.Figure]:
     """Draw training NLL and test error over epochs, with a cursor at ``epoch``.
 
-    A line is the mean of the seeds, its band reaches from the lowest to the highest.
+    A line is the mean over the seeds; its band reaches from the lowest to the highest.
     """
     return [_learned(learned, name, epoch, cell, step) for name in MEASURES]
 
@@ -143,7 +143,7 @@ def _axes(figure: go.Figure, name: str, until: float) -> None:
 
 
 def describe_learned(learned: SequentialDigitRuns, epoch: float, cell: str, step: str) -> str:
-    """Say the mean loss and error of both at the cursor."""
+    """Describe the mean loss and error of both networks at the cursor."""
     epoch = min(epoch, float(learned.epochs(cell, step)[-1]))
     texts = [
         f"{NORMS[norm][0]} {learned.at(epoch, cell, step, norm, 'train_nll').mean():.2g} nats and "
@@ -166,9 +166,9 @@ def _epochs(epoch: float) -> str:
 
 
 def comparison(learned: SequentialDigitRuns) -> Table:
-    """Tabulate the updates to the targets and the final error, with and without layer norm.
+    """Return a table of updates to the targets and final errors, with and without layer norm.
 
-    :mod:`lnlab.comparison` has the protocol. Labels are corrected for all of the table.
+    See :mod:`lnlab.comparison` for the protocol. Labels are corrected for all rows of the table.
     """
     keys = [(cell, step, "layer") for step in STEP_NAMES.values() for cell in CELLS.values()]
     keys += learned.others
@@ -227,9 +227,9 @@ def draw_side_by_side(
     """Draw two networks that train side by side: training NLL and test error so far.
 
     Args:
-        results: As :func:`lnlab.experiments.sequential_mnist.run.train_norms` yields them, at least
+        results: Results of :func:`lnlab.experiments.sequential_mnist.run.train_norms`, at least
             one.
-        **settings: As given to it; they do not change the picture.
+        **settings: The arguments of that function; they do not affect the figure.
     """
     figures = []
     for name in MEASURES:
@@ -256,7 +256,7 @@ LIVE_EPOCHS = 10
 
 
 def describe_side_by_side(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> str:
-    """Say the loss and the error of each network so far."""
+    """Describe the loss and the error of each network so far."""
     if not results:
         return "Press Start to train both networks side by side. Stop keeps the result so far."
     last = results[-1]

@@ -1,4 +1,4 @@
-"""One step of an LSTM from inside: its parameters, what goes into its gates, what comes out."""
+"""One step of an LSTM: its parameters, summed inputs and outputs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ State = tuple[np.ndarray, np.ndarray]
 def parameters(
     gates: int, places: Mapping[str, int], inputs: int, H: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Draw the parameters of a cell: weights as if fresh, gains and biases as if learned.
+    """Draw the parameters of a cell: initial weights, but gains and biases as after training.
 
     Args:
-        gates: Blocks of ``H`` rows in each weight matrix.
-        places: From a norm's place to how many gates it spans.
-        inputs: Features that one step reads.
+        gates: Number of blocks of ``H`` rows in each weight matrix.
+        places: Maps the position of a norm to the number of gates it spans.
+        inputs: Number of features per step.
         H: Number of units.
-        rng: Draws them.
+        rng: The random generator.
     """
     p = {
         "W_ih": rng.normal(size=(gates * H, inputs)) / np.sqrt(inputs),
@@ -34,13 +34,13 @@ def parameters(
 
 
 def summed_inputs(x: np.ndarray, h: np.ndarray, params: Params, form: str) -> np.ndarray:
-    """Return what goes into the four gates of one example, eqs. 17 and 20.
+    """Return the summed inputs of the four gates for one example, eqs. 17 and 20.
 
     Args:
         x: Shape ``(I,)``.
         h: Shape ``(H,)``.
         params: As for :func:`lnlib.cells.lstm_step` with ``form="paper"``. ``plain`` and
-            ``per_gate`` leave the gains and biases of the norms out.
+            ``per_gate`` do not use the gains and biases of the norms.
         form: ``plain``, ``paper`` or ``per_gate``.
 
     Returns:
@@ -66,7 +66,7 @@ def squash(gates: np.ndarray) -> np.ndarray:
 
 
 def finish(gates: np.ndarray, c: np.ndarray) -> State:
-    """Return ``(h, c)`` from summed inputs ``(B, 4H)`` and the cell before, eqs. 21 and 22."""
+    """Return ``(h, c)`` from summed inputs ``(B, 4H)`` and the previous cell, eqs. 21 and 22."""
     i, f, g, o = squash(np.stack(np.split(gates, 4, axis=1)))
     c = f * c + i * g
     return o * np.tanh(layer_norm(c)), c

@@ -1,4 +1,4 @@
-"""What ``torch.compile`` does to norms: number of kernels, saved memory, rounding, and time.
+"""Effects of ``torch.compile`` on norms: number of kernels, saved memory, rounding, and time.
 
 Compiling needs a C++ compiler and takes half a minute, so the page shows recorded results::
 
@@ -36,7 +36,7 @@ def layer_norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float = 1e-5) -> Tens
 
 
 def rms_norm(x: Tensor, gain: Tensor, eps: float = 1e-6) -> Tensor:
-    """Return the RMS norm of each row, operation by operation, cast before the gain."""
+    """Return the RMS norm of each row, operation by operation, with a cast before the gain."""
     x32 = x.float()
     x_hat = x32 * (x32.square().mean(-1, keepdim=True) + eps).rsqrt()
     return gain * x_hat.to(x.dtype)
@@ -47,8 +47,8 @@ def saved_bytes(function: Callable[[Tensor], object], x: Tensor) -> int:
 
     Args:
         function: Called with ``x``.
-        x: A tensor whose first axis is not as long as the first axis of any parameter. Tensors are
-            counted by that length, and each storage once.
+        x: A tensor whose first axis has another length than the first axis of every parameter:
+            tensors are recognized by this length. Each storage is counted once.
     """
     storages = {}
 
@@ -64,7 +64,7 @@ def saved_bytes(function: Callable[[Tensor], object], x: Tensor) -> int:
 
 
 class Operators(TorchDispatchMode):
-    """A context in which the names of all operators that run are appended to ``names``."""
+    """A context manager that appends the name of each operator that runs to ``names``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def observe() -> dict[str, dict[str, float]]:
         For each of :data:`NORMS`: ``operators``, the number of operators of the eager forward pass;
         ``kernels`` and ``backward``, the numbers of compiled kernels of the forward and backward
         pass; ``eager`` and ``compiled``, the saved bytes divided by those of the input; ``differ``,
-        the fraction of the outputs that are not equal; and ``error``, the largest difference.
+        the fraction of outputs that are not equal; and ``error``, the largest difference.
     """
     from torch._inductor.utils import run_and_get_code
 
@@ -127,10 +127,10 @@ def observe() -> dict[str, dict[str, float]]:
 
 
 def compare_times() -> dict[str, float]:
-    """Return the time of each compiled norm as a multiple of that of its eager version.
+    """Return the time of each compiled norm relative to that of its eager version.
 
-    Forward and backward pass in float32, on one thread; the shortest of :data:`CALLS` calls of
-    each, which alternate.
+    Times are of a forward and backward pass in float32 on one thread: the shortest of :data:`CALLS`
+    calls of each version, which alternate.
     """
     threads, results = torch.get_num_threads(), {}
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""Bytes that norms keep for the backward pass, and tables of what was measured."""
+"""Figures and tables on the bytes that norms save for the backward pass, and on kernels."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.table import Table
 
-NORMS = {"LayerNorm": "layer", "RMSNorm": "rms"}  # and their colors
+NORMS = {"LayerNorm": "layer", "RMSNorm": "rms"}  # with the names of their colors
 DTYPES = {"float32": 4, "bfloat16": 2}  # bytes per number
 WIDTHS = 768, 4096, 8192
 BLOCKS = 12, 32, 80
 TOKENS = 2048, 8192, 32768
-PER_BLOCK = 2  # norms, each followed by a linear layer
+PER_BLOCK = 2  # norms per block, each followed by a linear layer
 WAYS = "by hand", "one kernel", "save the output", "recompute<br>norm, linear", "recompute<br>block"
 STATISTIC = 4  # bytes of a float32 number
 
 
 def bytes_per_token(norm: str, dtype: str, width: int) -> dict[str, tuple[float, float]]:
-    """Return the bytes per token that a norm and the linear layer after it keep.
+    """Return the bytes per token that a norm and the linear layer after it save.
 
-    In half precision the norm written by hand computes in float32, as it should: it keeps float32
-    copies. A linear layer keeps its input, which is the output of the norm.
+    In half precision, the norm written by hand computes in float32, as it should, and saves float32
+    copies. A linear layer saves its input, which is the output of the norm.
 
     Args:
         norm: A key of :data:`NORMS`.
-        dtype: Of the activations, a key of :data:`DTYPES`.
-        width: Features of a token.
+        dtype: The dtype of the activations, a key of :data:`DTYPES`.
+        width: Number of features of a token.
 
     Returns:
-        From each of :data:`WAYS` to the bytes of the norm and those of the linear layer.
+        Maps each of :data:`WAYS` to the bytes of the norm and those of the linear layer.
     """
     array, wide = DTYPES[dtype] * width, DTYPES["float32"] * width
     statistics = STATISTIC * (2 if norm == "LayerNorm" else 1)  # mean and 1 / σ
-    # What is divided, and what is multiplied by the gain.
+    # The dividend, and the factor of the gain.
     by_hand = 2 * wide if norm == "LayerNorm" else wide + array
     return {
         WAYS[0]: (by_hand + STATISTIC, array),
@@ -58,7 +58,7 @@ def total(
 
 
 def size(count: float) -> str:
-    """Write a number of bytes in three digits."""
+    """Format a number of bytes with three digits."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
             return f"{count:.{0 if count >= 100 or unit == 'B' else 1}f} {unit}"
@@ -67,7 +67,7 @@ def size(count: float) -> str:
 
 
 def draw(norm: str, dtype: str, width: int, blocks: int, tokens: int) -> go.Figure:
-    """Draw a bar for each way to compute the norm, in two parts."""
+    """Draw a bar in two parts for each way to compute the norm."""
     bars = total(norm, dtype, width, blocks, tokens)
     most = max(map(sum, bars.values()))
     unit = 2**30 if most >= 2**31 else 2**20
@@ -96,7 +96,7 @@ def draw(norm: str, dtype: str, width: int, blocks: int, tokens: int) -> go.Figu
 
 
 def describe(norm: str, dtype: str, width: int, blocks: int, tokens: int) -> str:
-    """Compare what the norms keep."""
+    """Compare the memory that the norms need."""
     bars = total(norm, dtype, width, blocks, tokens)
     by_hand, kernel, output, pair, block = bars.values()
     return (
@@ -126,7 +126,7 @@ def processors(measured: dict[str, Any]) -> list[str]:
 
 
 def times(measured: dict[str, Any], device: str) -> tuple[float, float, float]:
-    """Return ms, forward and backward: ``nn.LayerNorm``, ``nn.RMSNorm``, RMS norm in one pass."""
+    """Return the times in ms: ``nn.LayerNorm``, ``nn.RMSNorm``, RMS norm in one pass."""
     rows = {
         (r["what"], r["path"]): r
         for r in measured["rows"]
@@ -138,7 +138,7 @@ def times(measured: dict[str, Any], device: str) -> tuple[float, float, float]:
 
 
 def speed(measured: dict[str, Any]) -> Table:
-    """Tabulate the times of layer norm and RMS norm on each processor."""
+    """Return a table of the times of layer norm and RMS norm on each processor."""
     rows = [
         [
             device.removeprefix("CPU: ").replace("(R)", "").removesuffix(" Processor"),
@@ -154,7 +154,7 @@ def speed(measured: dict[str, Any]) -> Table:
 
 
 def compiled_table(recorded: dict[str, Any]) -> Table:
-    """Tabulate kernels, memory, bits and time, compiled and not."""
+    """Return a table of kernels, memory, rounding and time, with and without compilation."""
     rows = [
         [
             name,

@@ -1,4 +1,4 @@
-"""Which dtype enters and which leaves a normalization layer of PyTorch."""
+"""Input and output dtypes of PyTorch's normalization layers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import nn
 __all__ = ["LAYERS", "observe", "recorded"]
 
 SOURCE = Path(__file__).with_name("cuda.json")
-# 8 features, of a batch of 4; batch norm with its statistics and with its running averages.
+# 8 features and a batch of 4; batch norm with batch statistics and with running averages.
 LAYERS = {
     "nn.LayerNorm": lambda: nn.LayerNorm(8),
     "nn.RMSNorm": lambda: nn.RMSNorm(8),
@@ -30,10 +30,10 @@ def observe(device: str = "cpu") -> dict[tuple[str, str, str, str], str]:
     """Run every layer with every combination of dtypes.
 
     Args:
-        device: Where to run, ``"cpu"`` or ``"cuda"``.
+        device: The device, ``"cpu"`` or ``"cuda"``.
 
     Returns:
-        From (layer, dtype of its weights, dtype of autocast or ``"off"``, dtype of its input) to
+        Maps (layer, dtype of its weights, dtype of autocast or ``"off"``, dtype of its input) to
         the dtype of its output, or to the first line of the error.
     """
     results = {}
@@ -42,7 +42,7 @@ def observe(device: str = "cpu") -> dict[tuple[str, str, str, str], str]:
         x = torch.randn(4, 8, device=device).to(input_dtype)
         with (
             torch.autocast(device, cast or torch.bfloat16, enabled=cast is not None),
-            warnings.catch_warnings(action="ignore"),  # that a kernel is not fused
+            warnings.catch_warnings(action="ignore"),  # about a kernel that is not fused
         ):
             try:
                 output = _short(layer(x).dtype)
@@ -59,6 +59,6 @@ def _short(dtype: torch.dtype) -> str:
 
 
 def recorded() -> dict:
-    """Return what :func:`observe` saw on a GPU: ``device``, ``torch``, ``date`` and ``found``."""
+    """Return the recorded result of :func:`observe` on a GPU, with its provenance."""
     read = json.loads(SOURCE.read_text("utf-8"))
     return read | {"found": {tuple(line[:-1]): line[-1] for line in read["found"]}}

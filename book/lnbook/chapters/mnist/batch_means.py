@@ -1,4 +1,4 @@
-"""The error of a batch mean as an estimate of a unit's mean, by the batch size."""
+"""The error of a batch mean as an estimate of a unit's mean, as a function of the batch size."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def draw_batch_means(batch_size: int) -> list[go.Figure]:
 
 
 def describe_batch_means(batch_size: int) -> str:
-    """Say the measured error and that of the formula."""
+    """Describe the measured error and the theoretical one."""
     return (
         f"The mean of a batch of {batch_size} misses the true mean by "
         f"{errors(batch_size).std():.2f} σ (root mean square over {BATCHES:,} batches); "

@@ -18,10 +18,10 @@ from lnbook.figures.plots import NORMS, band, label_ends, spread, suffix
 
 
 def draw_sizes(runs: MNISTRuns, nll: str) -> list[go.Figure]:
-    """Draw NLL and test error over the batch size, all at equal numbers of cases seen.
+    """Draw NLL and test error over the batch size, after the same number of examples.
 
     Args:
-        runs: The recorded runs; they are read at the last epoch that all of them have.
+        runs: The recorded runs; the last epoch that all of them have is used.
         nll: ``"train_nll"`` or ``"test_nll"``.
     """
     return [_over_sizes(runs.size_sweep, name) for name in (nll, "test_error")]
@@ -53,7 +53,7 @@ def _over_sizes(runs: MNISTRuns, name: str) -> go.Figure:
 
 
 def describe_sizes(runs: MNISTRuns, nll: str) -> str:
-    """Say at which batch sizes the error of each norm is lowest and highest, and its NLL lowest."""
+    """Describe at which batch sizes error and NLL of each norm are lowest and highest."""
     phrases, runs = [], runs.size_sweep
     epoch = runs.common()[-1]
     for norm in (n for n in NORMS if runs.batch_sizes(n)):

@@ -26,7 +26,7 @@ def at_the_end(
     """Return the final difference of each pair of norms and its label, corrected for all of them.
 
     Returns:
-        By the two norms, the batch size and the curve.
+        Maps the two norms, the batch size and the curve to these.
     """
     records, result = Records.from_runs("mnist", runs.records), {}
     for first_norm, second_norm in pairs(runs).values():

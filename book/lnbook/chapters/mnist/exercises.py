@@ -73,7 +73,7 @@ EXERCISES = {
             "weight.": lambda means, momentum: np.cumsum(means) / np.arange(1, len(means) + 1),
             "this starts from the first batch; start from 0, as `BatchNorm1d` does.": (
                 lambda means, momentum: (
-                    means[0] + _running(means - means[0], momentum)  # the same, seen from means[0]
+                    means[0] + _running(means - means[0], momentum)  # relative to means[0]
                 )
             ),
             "each average is a step late: update first, then store it.": lambda means, momentum: (

@@ -25,13 +25,13 @@ PANELS = [
 ]
 
 
-LATER = 5  # epochs between stops where some runs have ended
+LATER = 5  # epochs between stops after some runs have ended
 
 
 def stops(runs: MNISTRuns) -> list[float]:
-    """Return where the cursor stops: five times in the first epoch, then after each.
+    """Return the stops of the cursor: five within the first epoch, then one after each epoch.
 
-    Where runs have ended that are shorter than the others, it stops less often.
+    After the end of shorter runs, there are fewer stops.
     """
     epochs = runs.among(RunKey(norm, 4) for norm in runs.norms).common()
     first = epochs[(epochs > 0) & (epochs < 1)]
@@ -40,24 +40,24 @@ def stops(runs: MNISTRuns) -> list[float]:
 
 
 def draw(runs: MNISTRuns, epoch: float, norms: Sequence[str], until: float) -> list[go.Figure]:
-    """Draw figure 6: training NLL above, test error below, batch size 128 beside 4.
+    """Draw figure 6: training NLL above test error, batch size 128 next to 4.
 
     Args:
         runs: The recorded runs.
-        epoch: Where the cursor stands; it stops at ``until``.
-        norms: Which norms to show.
+        epoch: The position of the cursor, at most ``until``.
+        norms: The norms to show.
         until: The last epoch of the horizontal axis.
 
     Returns:
-        Four panels. A line is the mean of the seeds, its band reaches from the lowest to the
-        highest. Of runs that have ended before the cursor the end is marked.
+        Four panels. A line is the mean over the seeds; its band reaches from the lowest to the
+        highest. The end of runs that are shorter than the cursor's position is marked.
     """
     epoch = min(epoch, until)
     return [_panel(runs, name, size, title, epoch, norms, until) for name, size, title in PANELS]
 
 
 def describe(runs: MNISTRuns, epoch: float, norms: Sequence[str], until: float) -> str:
-    """Say the mean loss and error of each norm at the cursor, or at its end."""
+    """Describe the mean loss and error of each norm at the cursor, or at the end of its runs."""
     epoch, sentences = min(epoch, until), []
     for size in FIGURE_6_SIZES:
         parts = [_standing(runs, RunKey(n, size), epoch) for n in norms]
@@ -105,7 +105,7 @@ def _panel(
             hoverinfo="skip",
             showlegend=False,
         )
-    # One range for both batch sizes: side by side they can be compared by eye.
+    # One range for both batch sizes, so that they can be compared.
     shown = [runs.curves(RunKey(n, s), name) for n in runs.norms for s in FIGURE_6_SIZES]
     figure.update_layout(
         title=title,

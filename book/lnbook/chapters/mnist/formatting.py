@@ -1,4 +1,4 @@
-"""Names, units, axes, and how numbers are written."""
+"""Names, units and axes, and the formatting of numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TICKS = {
 
 
 def log_axis(name: str, shown: Sequence[np.ndarray]) -> dict[str, Any]:
-    """Return a logarithmic axis over all that is shown, with the unit as its title."""
+    """Return a logarithmic axis that contains all values, with the unit as its title."""
     low, high = min(np.nanmin(c) for c in shown), max(np.nanmax(c) for c in shown)
     ticks = TICKS[UNITS[name]]
     return {
@@ -32,12 +32,12 @@ def log_axis(name: str, shown: Sequence[np.ndarray]) -> dict[str, Any]:
 
 
 def nats(value: float) -> str:
-    """Write a negative log-likelihood, in nats."""
+    """Format a negative log likelihood in nats."""
     return f"{value:.3f}" if value >= 0.01 else f"{value:.5f}"
 
 
 def epoch_text(count: float) -> str:
-    """Write a number of epochs."""
+    """Format a number of epochs."""
     return f"{count:.3g} epoch{'' if count == 1 else 's'}"
 
 
@@ -46,18 +46,18 @@ def _count(runs: MNISTRuns) -> int:
 
 
 def seeds(runs: MNISTRuns) -> str:
-    """Write how many seeds there are."""
+    """Format the number of seeds."""
     count = _count(runs)
     return f"{count} seed{'s' * (count != 1)}"
 
 
 def bounds_of(runs: MNISTRuns) -> str:
-    """Write what the bounds of a difference are."""
+    """Return a description of the bounds of a difference."""
     return limits_name(_count(runs))
 
 
 def digits_of(name: str) -> int:
-    """Return how many digits a mean is written with."""
+    """Return the number of digits of a mean."""
     return 2 if name == "test_error" else 4
 
 
@@ -66,9 +66,9 @@ def _signed(value: float, digits: int) -> str:
 
 
 def with_bounds(differences: np.ndarray, name: str) -> str:
-    """Say a mean and its bounds: −0.08 [−0.09, −0.07]."""
+    """Format a mean and its bounds: −0.08 [−0.09, −0.07]."""
     mean = _signed(differences.mean(), digits_of(name))
     if len(differences) < 2:
         return f"{mean} [one seed]"
     low, high = (_signed(v, digits_of(name)) for v in limits(differences))
-    return f"{mean} [{low},\u00a0{high}]"  # a line does not break within
+    return f"{mean} [{low},\u00a0{high}]"  # no line break within it

@@ -1,4 +1,4 @@
-"""Other learning rates."""
+"""Comparisons at other learning rates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lnbook.figures.table import Table
 
 
 def rate_stops(runs: MNISTRuns) -> list[float]:
-    """Return the epochs at which the whole sweep was measured, from a quarter of the first on."""
+    """Return the epochs at which the whole sweep was measured, from a quarter of an epoch on."""
     epochs = runs.rate_sweep.common()
     first = epochs[(epochs > 0) & (epochs < 1)]
     return [*first[4::5].tolist(), *epochs[epochs >= 1].tolist()]
@@ -23,7 +23,7 @@ def rate_stops(runs: MNISTRuns) -> list[float]:
 def best_rate(runs: MNISTRuns, norm: str, epoch: float) -> float:
     """Return the learning rate of the lowest mean training NLL at batch size 4.
 
-    The choice looks at training cases alone, never at the test cases it is then judged by.
+    The choice is based on training examples only, never on the test examples.
     """
     return min(
         runs.swept_rates, key=lambda r: runs.at(epoch, RunKey(norm, 4, r), "train_nll").mean()
@@ -31,7 +31,7 @@ def best_rate(runs: MNISTRuns, norm: str, epoch: float) -> float:
 
 
 def rates(runs: MNISTRuns) -> Table:
-    """Compare layer norm at each learning rate, and with each norm at its own best."""
+    """Return a table that compares layer norm at each learning rate, and each norm at its best."""
     runs = runs.rate_sweep
     end = rate_stops(runs)[-1]
     lines = [(f"batch norm, both at {r:g}", "batch", (r, r)) for r in runs.swept_rates]

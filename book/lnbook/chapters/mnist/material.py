@@ -1,18 +1,18 @@
-"""Conditions on the two losses that an exercise of ``mnist`` asks to be measured."""
+"""Conditions on the two losses that an exercise of ``mnist`` asks readers to measure."""
 
 import math
 
 
 def equal(batches: float, averages: float) -> bool:
-    """Whether the loss is the same with the statistics of the batch and the running averages."""
+    """Return whether both losses are equal: batch statistics made no difference."""
     return math.isclose(batches, averages, rel_tol=1e-6)
 
 
 def untrained(batches: float, averages: float) -> bool:
-    """Whether both losses are those of guessing."""
+    """Return whether both losses are at chance level."""
     return min(batches, averages) > 2
 
 
 def exchanged(batches: float, averages: float) -> bool:
-    """Whether the loss with running averages is larger, against what was asked for first."""
+    """Return whether the loss with running averages is larger, so the order was swapped."""
     return batches < averages

@@ -1,4 +1,4 @@
-"""Batch statistics inside a trained network, and networks that train live."""
+"""Batch statistics in a trained network, and networks that train live."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread, suffix
 from lnlab.analysis.recorded import Record, RecordedRuns
 
-#: From the label of a norm in the network to the norm and its number.
+#: Maps the label of a norm in the network to the norm and its index.
 PLACES = {
     "batch norm, hidden layer 1": ("batch", 1),
     "batch norm, hidden layer 2": ("batch", 2),
@@ -34,7 +34,7 @@ class NoiseRuns(RecordedRuns):
     """Recorded runs of ``lnlab.experiments.gradient_noise.run``, one group per norm.
 
     Args:
-        records: As :func:`lnlab.records.read_all` returns them, measured at equal epochs.
+        records: Records from :func:`lnlab.records.read_all`, measured at equal epochs.
 
     Raises:
         ValueError: If there are no records, or they were measured at different epochs.
@@ -42,7 +42,7 @@ class NoiseRuns(RecordedRuns):
 
     def __init__(self, records: Sequence[Record]):
         super().__init__(records, lambda s: s["norm"], "python -m lnlab replay noise")
-        self.epochs()  # are the same
+        self.epochs()  # raises if the epochs differ
         self.norms = [norm for norm in NORMS if norm in self.groups]
 
     def cloud(self, norm: str, number: int, point: int) -> np.ndarray:
@@ -52,13 +52,13 @@ class NoiseRuns(RecordedRuns):
 
 
 def stops(runs: NoiseRuns) -> list[int]:
-    """Return which points a slider shows: some within the first epoch, then fewer and fewer."""
+    """Return the points of the slider, denser within the first epoch."""
     epochs = runs.epochs()
     selected = {*epochs[epochs < 1][::2].tolist(), 1, 2, 3, 5, 10, epochs[-1]}
     return [point for point, epoch in enumerate(epochs.tolist()) if epoch in selected]
 
 
-# The statistics of four examples.
+# The statistics of batches of four examples.
 
 
 def draw_statistics(runs: NoiseRuns, point: int, place: tuple[str, int]) -> list[go.Figure]:
@@ -66,8 +66,8 @@ def draw_statistics(runs: NoiseRuns, point: int, place: tuple[str, int]) -> list
 
     Args:
         runs: The recorded runs.
-        point: Which of the measured points.
-        place: Norm and its number, from :data:`PLACES`.
+        point: The index of the measured point.
+        place: The norm and its index, a value of :data:`PLACES`.
     """
     return [_cloud(runs, point, *place), _misses(runs, point, *place)]
 
@@ -142,7 +142,7 @@ def _misses(runs: NoiseRuns, point: int, norm: str, number: int) -> go.Figure:
 
 
 def describe_statistics(runs: NoiseRuns, point: int, place: tuple[str, int]) -> str:
-    """Say the error of the means, and how far an example moves with its batch."""
+    """Describe the error of the means, and how much an example depends on its batch."""
     norm, number = place
     when = f"After {_epochs(runs.epochs()[point])}"
     moves = runs.curves(norm, f"moves_{number}")[:, point].mean()
@@ -175,7 +175,7 @@ def _epochs(epochs: float) -> str:
     return f"{epochs:.2g} epoch" + ("s" if epochs != 1 else "")
 
 
-# One network, four kinds of statistics.
+# One network with four kinds of statistics.
 
 
 def draw_mismatch(runs: NoiseRuns) -> list[go.Figure]:
@@ -206,7 +206,7 @@ def draw_mismatch(runs: NoiseRuns) -> list[go.Figure]:
 
 
 def describe_mismatch(runs: NoiseRuns) -> str:
-    """Say the final test NLL and error with each kind of statistics."""
+    """Describe the final test NLL and error with each kind of statistics."""
     phrases = []
     for kind, (label, *_) in STATISTICS.items():
         nll, error = (runs.curves("batch", f"{kind}_{name}")[:, -1] for name in ("nll", "error"))
@@ -223,7 +223,7 @@ MISMATCH = Picture(
 
 # Live training.
 
-LIVE_EPOCHS = 3  # as lnlab.experiments.mnist.live has it
+LIVE_EPOCHS = 3  # the same as in lnlab.experiments.mnist.live
 _MEASURES = {
     "train_nll": ("Training NLL (nats)", 1, (0.001, 3), [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]),
     "test_error": ("Test error (%)", 100, (1, 95), [1, 2, 3, 5, 10, 20, 50]),
@@ -231,11 +231,11 @@ _MEASURES = {
 
 
 def draw_side_by_side(results: Sequence[dict[str, list[dict]]], **settings: Any) -> list[go.Figure]:
-    """Draw norms that train side by side: the mean of the seeds, in a band from low to high.
+    """Draw norms that train side by side: the mean over the seeds, with a band of their range.
 
     Args:
-        results: As :func:`lnlab.experiments.mnist.live.train_norms` yields them, at least one.
-        **settings: As given to it; they do not change the picture.
+        results: Results of :func:`lnlab.experiments.mnist.live.train_norms`, at least one.
+        **settings: The arguments of that function; they do not affect the figure.
     """
     return [_draw_measure(results, name) for name in _MEASURES]
 
@@ -263,7 +263,7 @@ def _draw_measure(results: Sequence[dict[str, list[dict]]], name: str) -> go.Fig
 
 
 def describe_side_by_side(results: Sequence[dict[str, list[dict]]], **settings: Any) -> str:
-    """Say the loss and the error of each norm so far, mean of its seeds."""
+    """Describe the loss and the error of each norm so far, as means over the seeds."""
     if not results:
         return "Press Start to train the networks side by side. Stop keeps the results so far."
     parts = [

@@ -20,7 +20,7 @@ class RunKey(NamedTuple):
     rate: float = RATE
 
     def __str__(self) -> str:
-        """Return the settings as they are written in sentences."""
+        """Return the settings as in a sentence."""
         return f"{NORMS[self.norm][0]}, batch size {self.batch_size}, learning rate {self.rate:g}"
 
 
@@ -28,8 +28,8 @@ class MNISTRuns(RecordedRuns):
     """Recorded runs of section 6.6, a group for each :class:`RunKey`.
 
     Args:
-        records: As :func:`lnlab.records.read_all` returns them, of any norms, batch sizes,
-            learning rates and seeds. The runs of a cell must be measured at the same epochs.
+        records: Records from :func:`lnlab.records.read_all`, with any norms, batch sizes, learning
+            rates and seeds. The runs of a group must be measured at the same epochs.
     """
 
     def __init__(self, records: Sequence[Record]):
@@ -99,14 +99,14 @@ class MNISTRuns(RecordedRuns):
         return float(max(self.end(RunKey(n, size)) for n in self.norms for size in FIGURE_6_SIZES))
 
     def end(self, cell: RunKey) -> float:
-        """Return the last epoch of a cell's runs."""
+        """Return the last epoch of a group's runs."""
         return float(self.epochs(cell)[-1])
 
     def runs(self, cell: RunKey) -> list[Record]:
-        """Return the records of a cell, sorted by seed.
+        """Return the records of a group, sorted by seed.
 
         Raises:
-            ValueError: If there are none, with the command that records one.
+            ValueError: If there are none; the message contains the command that records one.
         """
         if cell not in self.groups:
             raise ValueError(

@@ -24,16 +24,16 @@ from lnbook.figures.colors import fade
 from lnbook.figures.plots import cursor, label_ends
 
 BATCHES = 2000
-SHOWN = 20  # of them, as points
-SIZES = 16  # batch sizes on the horizontal axis, more where a live slider goes further
+SHOWN = 20  # number of outputs drawn as points
+SIZES = 16  # largest batch size on the horizontal axis, unless a live slider goes further
 
 
 @cache
 def outputs(batch_size: int) -> np.ndarray:
-    """Return batch norm's output for one number in many batches.
+    """Return the output of batch norm for one number in many batches.
 
     Args:
-        batch_size: Examples in a batch: example 1 of :data:`TABLE` and others, drawn at random.
+        batch_size: Number of examples in a batch: example 1 of :data:`TABLE` and random ones.
 
     Returns:
         Shape ``(2000,)``: the output for :data:`FOLLOWED`, one per batch.
@@ -52,12 +52,12 @@ def band(batch_size: int) -> tuple[float, float]:
 
 
 def draw_batch_size(batch_size: int) -> list[go.Figure]:
-    """Draw one number's outputs in 20 batches of one size, and their band at every size."""
+    """Draw outputs for one number in 20 batches of one size, and their band at every size."""
     layer, indices = layer_norm_of_followed(), np.arange(1, SHOWN + 1)
     points = go.Figure()
     points.add_scatter(
         x=indices,
-        y=outputs(batch_size)[:SHOWN].round(2),  # as the page says them, and fewer bytes
+        y=outputs(batch_size)[:SHOWN].round(2),  # as in the text, and fewer bytes
         mode="markers",
         name="batch norm",
         marker={"color": BATCH, "size": 8},
@@ -95,7 +95,7 @@ def draw_batch_size(batch_size: int) -> list[go.Figure]:
 
 
 def describe_batch_size(batch_size: int) -> str:
-    """Say between which values the output lies, and that layer norm's is always the same."""
+    """Describe the range of the output, and that layer norm's output is always the same."""
     always = f"Layer norm's output is {number(layer_norm_of_followed())} in every batch."
     if batch_size == 1:
         return f"In a batch of one, {FOLLOWED} becomes 0 under batch norm. {always}"

@@ -1,4 +1,4 @@
-"""The exercises of the chapter on axes."""
+"""The exercises of the chapter ``normalization_axes``."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def normalize(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 
 def _tensors(rng: np.random.Generator) -> Iterator[tuple]:
-    # Some are small against eps, some lie far from 0.
+    # Some are small compared with eps, some are far from 0.
     yield np.array([[1.0, 2.0, 6.0], [10.0, 50.0, 30.0]]), (1,)
     yield 0.01 * rng.normal(size=(4, 6)), (0,)
     yield 100 + rng.normal(size=(2, 4, 6)), (2,)
@@ -65,14 +65,14 @@ def _tables(rng: np.random.Generator) -> Iterator[tuple]:
 
 
 def _by_means(x: np.ndarray, y: np.ndarray, first: str, last: str) -> str:
-    """Decide by the means alone: columns mean ``first`` and rows mean ``last``."""
+    """Decide by the means only: columns with mean 0 mean ``first``, rows ``last``."""
     if np.allclose(y.mean(axis=0), 0, atol=1e-6):
         return first
     return last if np.allclose(y.mean(axis=1), 0, atol=1e-6) else "rms"
 
 
 def _by_rows(x: np.ndarray, y: np.ndarray) -> str:
-    """Decide by the mean square of the rows, which is 1 under layer norm and RMS norm alike."""
+    """Decide by the mean square of the rows, which is 1 with both layer norm and RMS norm."""
     return "layer" if np.allclose(np.square(y).mean(axis=1), 1, atol=0.1) else "batch"
 
 
@@ -80,7 +80,7 @@ def _by_rows(x: np.ndarray, y: np.ndarray) -> str:
 
 
 def masked_norm(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Normalize each example of ``(batch, time, channel)`` over its real steps; 0 elsewhere."""
+    """Normalize each example of ``(batch, time, channel)`` over its real steps; padding is 0."""
     y = np.zeros_like(x)
     for i, n in enumerate(lengths):
         y[i, :n] = normalize(x[i, :n], (0, 1))

@@ -1,4 +1,4 @@
-"""Which numbers share one mean, and what follows from it."""
+"""Figures on which numbers share a mean, and on the consequences."""
 
 from lnbook.chapters.normalization_axes.batches import BATCH_SIZE, band, outputs
 from lnbook.chapters.normalization_axes.followed import (

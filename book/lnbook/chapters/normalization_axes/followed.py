@@ -19,42 +19,42 @@ TABLE = np.array(
     ]
 )
 
-# More examples like them: a level for the whole example, a slope over the features, noise.
+# More examples of the same kind: an offset per example, a slope over the features, noise.
 LEVELS = (0.0, 42.0)
 SLOPE = np.linspace(-5.0, 5.0, 6)
 NOISE = 3.0
 
-#: Mean and variance of each feature over all the examples that :func:`examples` can give.
+#: Mean and variance of each feature over the distribution of :func:`examples`.
 POPULATION = (
     np.mean(LEVELS) + SLOPE,
     np.full(6, (LEVELS[1] - LEVELS[0]) ** 2 / 12 + NOISE**2),
 )
 
-FEATURE = 4  # index of the feature that is followed, of example 1
+FEATURE = 4  # index of the followed feature of example 1
 FOLLOWED = float(TABLE[0, FEATURE])
 BATCH, LAYER = NORMS["batch"][1], NORMS["layer"][1]  # their colors
 
 
 def examples(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw ``n`` further examples like those of :data:`TABLE`, shape ``(n, 6)``."""
+    """Draw ``n`` more examples like those of :data:`TABLE`, shape ``(n, 6)``."""
     level = rng.uniform(*LEVELS, size=(n, 1))
     return level + SLOPE + NOISE * rng.normal(size=(n, 6))
 
 
 def layer_norm_of_followed() -> float:
-    """Return layer norm's output for the number that is followed."""
+    """Return the output of layer norm for the followed number."""
     return float(lnlib.layer_norm(TABLE[:1])[0, FEATURE])
 
 
 def whole_population() -> float:
-    """Return the output of eq. 2 for the number, with mean and variance over all the data."""
+    """Return the output of eq. 2 for the number, with mean and variance of the distribution."""
     mean, var = POPULATION
     statistics = {"mean": mean, "var": var}
     return float(lnlib.batch_norm(TABLE[:1], **statistics)[0, FEATURE])
 
 
 def layer_line(figure: go.Figure, x: np.ndarray, layer: float) -> None:
-    """Add a horizontal line at layer norm's output."""
+    """Add a horizontal line at the output of layer norm."""
     figure.add_scatter(
         x=x[[0, -1]],
         y=[layer, layer],
@@ -66,7 +66,7 @@ def layer_line(figure: go.Figure, x: np.ndarray, layer: float) -> None:
 
 
 def all_data_line(figure: go.Figure, x: np.ndarray, value: float) -> None:
-    """Add a horizontal line at the value that the statistics of all the data give."""
+    """Add a horizontal line at the output with the statistics of all data."""
     figure.add_scatter(
         x=x[[0, -1]],
         y=[value, value],
@@ -78,6 +78,6 @@ def all_data_line(figure: go.Figure, x: np.ndarray, value: float) -> None:
 
 
 def number(value: float, digits: int = 2) -> str:
-    """Write a number with a true minus."""
-    # Rounding first turns -0.00 into 0.00; a true minus reads better in a sentence.
+    """Format a number with a minus sign (−)."""
+    # Rounding first turns -0.00 into 0.00.
     return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")

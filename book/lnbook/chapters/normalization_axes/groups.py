@@ -35,7 +35,7 @@ def draw_groups(groups: int, shift: float) -> list[go.Figure]:
                 showlegend=False,
             )
         )
-        if k == 0:  # a step at each group's mean
+        if k == 0:  # a line at each group's mean
             edges = np.arange(groups) * size + 0.5
             figure.add_scatter(
                 x=np.column_stack([edges, edges + size, np.full(groups, np.nan)]).ravel(),
@@ -58,7 +58,7 @@ def draw_groups(groups: int, shift: float) -> list[go.Figure]:
 
 
 def describe_groups(groups: int, shift: float) -> str:
-    """Say the means of the groups, and what a shift does to each norm."""
+    """Describe the means of the groups, and the effect of a shift on each norm."""
     x = CHANNELS[None] + shift
     size = len(CHANNELS) // groups
     means = x.reshape(groups, size).mean(1)

@@ -39,7 +39,7 @@ def stream(momentum: float, batch_size: int) -> running_statistics.RunningStatis
 
     Args:
         momentum: Weight of the newest batch in the running statistics.
-        batch_size: Examples in a batch, at least 2, because one has no unbiased variance.
+        batch_size: Number of examples in a batch, at least 2 for an unbiased variance.
 
     Returns:
         Statistics and outputs; running mean and variance start from 0 and 1, as in PyTorch.
@@ -48,7 +48,7 @@ def stream(momentum: float, batch_size: int) -> running_statistics.RunningStatis
 
 
 def draw_running(momentum: float, batch_size: int, seen: int) -> list[go.Figure]:
-    """Draw the running mean, and one number's outputs in training and at inference."""
+    """Draw the running mean, and outputs for one number in training and at inference."""
     run, steps = stream(momentum, batch_size), np.arange(STREAM + 1)
     mean = _running_panel(run.batch_mean, run.running_mean, POPULATION[0][FEATURE], seen)
     mean.update_layout(
@@ -102,7 +102,7 @@ def _running_panel(
 
 
 def describe_running(momentum: float, batch_size: int, seen: int) -> str:
-    """Say the running mean, and the output in training and at inference."""
+    """Describe the running mean, and the output in training and at inference."""
     run = stream(momentum, batch_size)
     after = f"After {seen} batches of {batch_size}" if seen else "Before the first batch"
     if seen == 1:

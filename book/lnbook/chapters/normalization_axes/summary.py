@@ -1,11 +1,11 @@
-"""The normalization modules of PyTorch side by side, in one table."""
+"""A table of the normalization modules of PyTorch."""
 
 from __future__ import annotations
 
 from lnbook.figures.table import Table
 
-#: Number of means for N examples, C channels, T positions and G groups, by the names of the cube's
-#: norms. Those of RMSNorm are root mean squares.
+#: Number of means for N examples, C channels, T positions and G groups, by the names in the
+#: diagram of the cube; for RMSNorm, the number of root mean squares.
 MEANS = {
     "LayerNorm(C)": "N × T",
     "RMSNorm(C)": "N × T",
@@ -17,7 +17,7 @@ MEANS = {
 
 
 def summary() -> Table:
-    """Put the modules side by side."""
+    """Return a table that compares the modules."""
     rows = {
         "LayerNorm(C)": ["example and position", "no", "C gains, C biases"],
         "RMSNorm(C)": ["example and position", "no", "C gains"],

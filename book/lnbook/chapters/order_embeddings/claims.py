@@ -1,4 +1,4 @@
-"""Table 2 of the paper and of the recorded runs, and the updates to the targets."""
+"""Table 2 of the paper next to the recorded runs, and the updates to the targets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def table_2(rows: Sequence[Any], records: Sequence[Record]) -> Table:
     """Return table 2 of the recorded runs next to that of the paper, with a label per row.
 
     Args:
-        rows: As ``lnlab.experiments.order_embeddings.results.rows`` returns them.
+        rows: Rows from ``lnlab.experiments.order_embeddings.results.rows``.
         records: The records from which the rows were computed.
     """
     cells = []
@@ -58,7 +58,7 @@ def updates(task: Any, best: Mapping[str, Any], same: Sequence[Mapping[str, Any]
     """Return the updates to the targets at the best rates, and with both models at one rate.
 
     Args:
-        task: Compares the runs, ``lnlab.experiments.order_embeddings.results.TASK``.
+        task: The comparison, ``lnlab.experiments.order_embeddings.results.TASK``.
         best: Both models at their best learning rates.
         same: Both models at one learning rate, for each such rate.
     """

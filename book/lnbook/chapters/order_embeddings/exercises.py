@@ -1,4 +1,4 @@
-"""The exercises of the chapter on order embeddings."""
+"""The exercises of the chapter ``order_embeddings``."""
 
 from collections.abc import Iterator
 
@@ -58,7 +58,7 @@ def ranking_loss(E: np.ndarray, margin: float) -> float:
     Args:
         E: Penalties, shape ``(N, N)``: a row per caption and a column per image; matching pairs are
             on the diagonal.
-        margin: Least difference between the penalties of mismatched and matching pairs.
+        margin: Minimum difference between the penalties of mismatched and matching pairs.
     """
     matching = np.diagonal(E)
     images = np.maximum(0, margin + matching[:, None] - E)

@@ -1,4 +1,4 @@
-"""The order-violation penalty of a caption and an image: two coordinates, and all of them."""
+"""The order-violation penalty of a caption and an image, in two coordinates and in all."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def vectors(record: Mapping[str, Any], x: np.ndarray, point: int) -> Vectors:
     """Return the recorded caption vectors, and the image vectors computed from their features.
 
     Args:
-        record: Of a run with ``keep``, with its arrays.
+        record: The record of a run with ``keep``, with its arrays.
         x: Image features, shape ``(images, 400)``.
         point: Index of the point of training.
     """

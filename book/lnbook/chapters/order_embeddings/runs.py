@@ -29,7 +29,7 @@ class OrderEmbeddingsRuns(RecordedRuns):
     """Recorded runs of section 6.1, a group for each :class:`RunKey`.
 
     Args:
-        records: As :func:`lnlab.records.read_all` returns them. Runs that keep vectors are
+        records: Records from :func:`lnlab.records.read_all`. Runs that keep vectors are
             shorter and are left out.
 
     Raises:

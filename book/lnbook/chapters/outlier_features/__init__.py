@@ -1,1 +1,1 @@
-"""Outlier features: what a norm makes of them, and how rotations spread them."""
+"""Outlier features: how norms affect them, and how rotations spread them."""

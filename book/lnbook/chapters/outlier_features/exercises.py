@@ -15,7 +15,7 @@ def bound(H: int) -> float:
 
 
 def rotate(W: np.ndarray, gain: np.ndarray, Q: np.ndarray) -> np.ndarray:
-    """Return weights that read the rotated, normalized stream, without the gain of the norm."""
+    """Return weights for the rotated, normalized stream, with the gain of the norm folded in."""
     return (W * gain) @ Q
 
 

@@ -28,16 +28,16 @@ ALT = (
 
 
 def rotation(width: int) -> np.ndarray:
-    """Return the Hadamard matrix over its root, which is orthogonal; ``width`` is a power of 2."""
+    """Return the Hadamard matrix divided by √width, which is orthogonal; width is a power of 2."""
     return hadamard(width) / np.sqrt(width)
 
 
 def error(x: np.ndarray, bits: int = BITS) -> np.ndarray:
-    """Round each row to integers with one scale a row, and return the relative error of each.
+    """Round each row to integers with one scale per row, and return the relative error per row.
 
     Args:
         x: Of shape ``(T, H)``.
-        bits: The integers go from ``-(2**(bits - 1) - 1)`` to the same number above 0.
+        bits: Number of bits of the signed integers, whose range is symmetric.
     """
     scale = np.abs(x).max(-1, keepdims=True) / (2 ** (bits - 1) - 1)
     rounded = np.round(x / scale) * scale
@@ -55,14 +55,14 @@ def _name(character: str) -> str:
 
 
 class TrainedTransformers:
-    """What the recorded transformers do with :data:`LINE`.
+    """The behavior of the recorded transformers on :data:`LINE`.
 
     Args:
-        models: Pairs of a model with two blocks and its characters, one pair a seed, as
-            :func:`lnlab.experiments.transformer.weights.restore` returns them.
+        models: Pairs of a model with two blocks and its characters, one per seed, from
+            :func:`lnlab.experiments.transformer.weights.restore`.
 
     Attributes:
-        picture: The features of one character and the rounding errors of all, of the first model.
+        picture: The features of one character and the rounding errors of all, for the first model.
     """
 
     def __init__(self, models: Sequence[tuple[nn.Module, str]]) -> None:
@@ -82,15 +82,15 @@ class TrainedTransformers:
         return self._streams[k]
 
     def gains(self, k: int = 0) -> np.ndarray:
-        """Return the gains of the norm that reads :meth:`stream` first, ``(H,)``."""
+        """Return the gains of the first norm that reads :meth:`stream`, ``(H,)``."""
         return self.models[k][0].blocks[1].norm_a.weight.detach().double().numpy()
 
     @torch.no_grad()
     def attention(self, k: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Return the attention weights of the second block and the lengths of its values.
+        """Return the attention weights of the second block and the norms of its values.
 
         Returns:
-            Weights of shape ``(heads, T, T)``, one row a query, and the norm of each token's
+            Weights of shape ``(heads, T, T)``, one row per query, and the norm of each token's
             value, averaged over heads, of shape ``(T,)``.
         """
         block, x = self.models[k][0].blocks[1], torch.from_numpy(self.stream(k)).float()
@@ -126,7 +126,7 @@ class TrainedTransformers:
         return [features, self._errors(position, rotated)]
 
     def _errors(self, position: int, rotated: bool) -> go.Figure:
-        """Draw the rounding error over the line in both bases, and a point at a character."""
+        """Draw the rounding error over the text in both bases, with a point at one character."""
         figure = go.Figure()
         for name, turned, color in (("as trained", False, "first"), ("rotated", True, "second")):
             figure.add_scatter(
@@ -161,7 +161,7 @@ class TrainedTransformers:
         return figure
 
     def _describe(self, position: int, rotated: bool) -> str:
-        """Say how large the largest feature is, and what rounding costs."""
+        """Describe the size of the largest feature, and the rounding error."""
         x, character = self._basis(rotated)[[position]], _name(LINE[position])
         before = "After the rotation, the" if rotated else "The"
         return (

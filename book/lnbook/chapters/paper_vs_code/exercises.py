@@ -7,7 +7,7 @@ import numpy as np
 from lnbook.exercises import Function, Value
 from lnlib.norms import layer_norm
 
-# Eps outside the root.
+# Eps outside the square root.
 
 
 def _outside(x, *, ddof=0, inside=False, root=True, axis=-1, eps=1e-5):
@@ -19,7 +19,7 @@ def _outside(x, *, ddof=0, inside=False, root=True, axis=-1, eps=1e-5):
 
 
 def _outside_cases(rng):
-    # Square, so that a wrong axis raises no error; small numbers, so that eps counts.
+    # Square, so that a wrong axis raises no error; small numbers, so that eps matters.
     for shape, size in (((2, 3), 1e-4), ((3, 3), 1e-5), ((4, 5), 1.0)):
         yield (size * rng.normal(size=shape),)
 

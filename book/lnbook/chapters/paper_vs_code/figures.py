@@ -54,7 +54,7 @@ def overview() -> Table:
 
 # The position of eps.
 
-#: From the position of eps to label, color, dash, symbol.
+#: Maps the position of eps to label, color, dash, symbol.
 EPS_PLACEMENTS = {
     "none": ("no eps (paper)", COLORS["gray"], "dot", "x"),
     "inside": ("inside (Theano)", COLORS["first"], "solid", "circle"),

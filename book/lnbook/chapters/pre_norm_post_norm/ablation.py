@@ -43,8 +43,8 @@ def ablated_loss(runs: TransformerRuns, name: str) -> np.ndarray:
 
     Args:
         runs: The recorded runs.
-        name: Of :data:`lnlab.experiments.transformer.ABLATIONS`, or ``val_nll`` for the model as
-            trained.
+        name: One of :data:`lnlab.experiments.transformer.ABLATIONS`, or ``val_nll`` for the
+            unchanged model.
 
     Returns:
         Nats per character, shape ``(seeds,)``.

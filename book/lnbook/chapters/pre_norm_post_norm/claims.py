@@ -1,4 +1,4 @@
-"""Xiong et al. (2020), claim by claim, by the records."""
+"""The claims of Xiong et al. (2020), evaluated with the recorded runs."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from lnbook.figures.plots import labels
 from lnbook.figures.table import Table
 
 NOT = "not recorded"
-SAME = 1.1  # lengths within this ratio are the same
-LINEAR = 0.25  # how far from 1 an exponent may be
-LIKE = 0.05  # nats: losses that are called comparable
+SAME = 1.1  # norms within this ratio count as equal
+LINEAR = 0.25  # maximum distance of an exponent from 1
+LIKE = 0.05  # nats: losses within this difference count as comparable
 DEPTH = 12
 
 
 def deeper(runs: TransformerRuns, initialization: str, kind: str) -> np.ndarray:
-    """Return the last gradient's length with most blocks by that with fewest, one a seed."""
+    """Return the norm of the last gradient at the largest depth over that at the smallest."""
     result = last_gradients(runs, initialization, kind)
     return result[:, -1] / result[:, 0]
 
 
 def root(runs: TransformerRuns, initialization: str) -> np.ndarray:
-    """Return pre-norm's, times the root of the depths: 1 if it falls as the inverse root."""
+    """Return the same ratio for pre-norm times the root of the ratio of the depths; expected: 1."""
     return deeper(runs, initialization, "pre") * np.sqrt(DEPTHS[-1] / DEPTHS[0])
 
 
 def longer(runs: TransformerRuns, initialization: str) -> np.ndarray:
-    """Return post-norm's last gradient by pre-norm's, at 12 blocks."""
+    """Return the last gradient of post-norm over that of pre-norm, with 12 blocks."""
     post, pre = (last_gradients(runs, initialization, kind) for kind in ("post", "pre"))
     return (post / pre)[:, DEPTHS.index(DEPTH)]
 
 
 def growth(runs: TransformerRuns, initialization: str) -> np.ndarray:
-    """Return p where the variance of pre-norm's stream grows as depth to the power p."""
+    """Return the exponent p with which the variance of pre-norm's stream grows with depth."""
     var = np.square(runs.initial(initialization, "pre", DEPTH, "deviation"))
     half, whole = (var[:, depth] - var[:, 0] for depth in (DEPTH // 2, DEPTH))
     return np.log2(whole / half)
 
 
 def slope(runs: TransformerRuns, initialization: str, kind: str) -> np.ndarray:
-    """Return the gradient's length in the first block by that in the last, at 12 blocks."""
+    """Return the norm of the gradient in the first block over that in the last, with 12 blocks."""
     result = runs.initial(initialization, kind, DEPTH, "gradient")
     return result[:, 0] / result[:, -1]
 
 
 def _within(off: np.ndarray, margin: float) -> np.ndarray:
-    """Return differences that are below 0 where the mean is within a margin of 0."""
+    """Return differences that are negative if the mean is within ``margin`` of 0."""
     return np.sign(off.mean()) * off - margin
 
 
@@ -66,7 +66,7 @@ def _longer(ratios: np.ndarray) -> np.ndarray:
     return -np.log(ratios)
 
 
-#: Claim, measure, and from the measure to differences that are below 0 where the claim is true.
+#: Claim, measure, and a function from the measure to differences that are negative if it holds.
 AT_START = {
     "Post-norm: the last block's gradient is the same at every depth": (
         lambda runs, name: deeper(runs, name, "post"),
@@ -90,7 +90,7 @@ AT_START = {
 
 
 def at_start(runs: TransformerRuns) -> Table:
-    """Label the claims on the first gradient, for each initialization."""
+    """Return a table with labels of the claims on the first gradient, for each initialization."""
     numbers, result = [], []
     for measure, differences in AT_START.values():
         values = [measure(runs, name) for name in INITIALIZATIONS.values()]
@@ -115,25 +115,25 @@ def _post(runs: TransformerRuns, name: str, rate: float, warm_up: int) -> np.nda
 
 
 def needs_warm_up(runs: TransformerRuns, name: str) -> str:
-    """Count: at 1e-3 post-norm trains with warm-up and is stuck without."""
+    """Count seeds for which post-norm needs warm-up at learning rate 1e-3."""
     pair = [_post(runs, name, 1e-3, k) for k in (0, 60)]
     return _count(pair, lambda without, warm: stuck(without) & ~stuck(warm))
 
 
 def small_rate(runs: TransformerRuns, name: str) -> str:
-    """Count: at 3e-4 it trains without warm-up, and ends higher than at 1e-3 with it."""
+    """Count seeds for which post-norm at 3e-4 needs no warm-up, but ends above that at 1e-3."""
     pair = _post(runs, name, 3e-4, 0), _post(runs, name, 1e-3, 60)
     return _count(pair, lambda small, warm: ~stuck(small) & (small > warm))
 
 
 def pre_needs_none(runs: TransformerRuns, name: str) -> str:
-    """Count: at 1e-3 pre-norm ends alike with and without warm-up."""
+    """Count seeds for which pre-norm at 1e-3 ends at the same loss with and without warm-up."""
     pair = [runs.loss(RunKey(name, "pre", DEPTH, 1e-3, k)) for k in (0, 60)]
     return _count(pair, lambda without, warm: np.abs(without - warm) < LIKE)
 
 
 def wider(runs: TransformerRuns, name: str) -> str:
-    """Count: at the highest rate pre-norm trains and post-norm is stuck, warm-up or not."""
+    """Count seeds for which, at the highest rate, pre-norm trains and post-norm does not."""
     cells = [RunKey(name, k, DEPTH, RATES[-1], w) for k in ("post", "pre") for w in (0, 60)]
     return _count(
         [runs.loss(c) for c in cells],
@@ -142,7 +142,7 @@ def wider(runs: TransformerRuns, name: str) -> str:
 
 
 def _count(losses, holds) -> str:
-    """Return in how many of the seeds it holds: three are too few for a verdict."""
+    """Return the number of seeds for which it holds; three are too few for a verdict."""
     if any(v is None for v in losses):
         return NOT
     result = holds(*losses)
@@ -158,7 +158,7 @@ TRAINED = {
 
 
 def trained(runs: TransformerRuns) -> Table:
-    """Count seeds for the claims on training, for the initializations that were trained."""
+    """Return a table of seed counts for the claims on training, by initialization."""
     names = trained_starts(runs, 1e-3, DEPTH)
     rows = [[claim, *(judge(runs, key) for key in names.values())]
             for claim, judge in TRAINED.items()]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The exercises of the chapter on transformers."""
+"""The exercises of the chapter ``pre_norm_post_norm``."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ DEVIATION = (START + STEPS * STEP) ** 0.5
 
 
 def rate(update: int, highest: float, warm_up: int) -> float:
-    """Return the learning rate of an update, the first of which is 0."""
+    """Return the learning rate of an update, counted from 0."""
     return highest * min(1, (update + 1) / warm_up) if warm_up else highest
 
 

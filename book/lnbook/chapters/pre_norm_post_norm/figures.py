@@ -1,4 +1,4 @@
-"""What the notebook shows, from the files beside this one."""
+"""Figures and tables for the notebook, from the files in this folder."""
 
 from lnbook.chapters.pre_norm_post_norm.ablation import ABLATION, ABLATION_GROUPS, ablated_loss
 from lnbook.chapters.pre_norm_post_norm.claims import at_start, trained

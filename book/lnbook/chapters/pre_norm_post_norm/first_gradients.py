@@ -1,4 +1,4 @@
-"""The first gradient, by block and by depth."""
+"""The gradient at initialization, by block and by depth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STARTED = ("post", "pre")
 
 
 def last_gradients(runs: TransformerRuns, initialization: str, kind: str) -> np.ndarray:
-    """Return the gradient's length in the last block, ``(seeds, depths)``, a depth a column."""
+    """Return the norm of the gradient in the last block, ``(seeds, depths)``."""
     columns = [runs.initial(initialization, kind, depth, "gradient") for depth in DEPTHS]
     return np.array([result[:, -1] for result in columns]).T
 
@@ -62,7 +62,7 @@ def draw_first_gradients(runs: TransformerRuns, initialization: str, depth: int)
 
 
 def _range(runs: TransformerRuns, initialization: str) -> tuple[float, float, float, float]:
-    """Return the ends of both panels' axes, the same at every depth."""
+    """Return the ranges of both vertical axes, the same at every depth."""
     results = [
         runs.initial(initialization, kind, depth, "gradient")
         for kind in STARTED
@@ -75,7 +75,7 @@ def _range(runs: TransformerRuns, initialization: str) -> tuple[float, float, fl
 
 
 def describe_first_gradients(runs: TransformerRuns, initialization: str, depth: int) -> str:
-    """Say how long the gradient is in the first and the last block, in both places."""
+    """Describe the norm of the gradient in the first and the last block, for both placements."""
     texts = []
     for kind in STARTED:
         result = runs.initial(initialization, kind, depth, "gradient").mean(0)

@@ -1,4 +1,4 @@
-"""A short training, here or as recorded."""
+"""A short training run, live or as recorded."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import label_ends
 
-Point = dict[str, Any]  # as lnlab.experiments.transformer.live.short_run yields it
+Point = dict[str, Any]  # from lnlab.experiments.transformer.live.short_run
 UPDATES, TOP = 600, 4.4
 TEXTS = {"tiny_shakespeare": "tiny Shakespeare", "python_topics": "Python's own help"}
 
 
 def recorded_run(runs: TransformerRuns, place: str, warm_up: int) -> list[Point]:
-    """Return the same of a recorded run, which has read tiny Shakespeare."""
+    """Return a recorded run on tiny Shakespeare in the format of a live run."""
     cell = RunKey("xavier", place, 12, 1e-3, warm_up)
     lines = {"unigram": UNIGRAM, "bigram": BIGRAM, "text": "tiny_shakespeare"}
     losses = runs.trained.curves(cell, "val_nll")[0]
@@ -66,7 +66,7 @@ def draw_live(results: Sequence[Point], place: str, warm_up: int) -> list[go.Fig
 
 
 def describe_live(results: Sequence[Point], place: str, warm_up: int) -> str:
-    """Say where it stands."""
+    """Describe the current state of the run."""
     if not results:
         return "Press Start to train twelve blocks; Stop keeps what was reached."
     last = results[-1]

@@ -1,4 +1,4 @@
-"""The residual stream of twelve blocks, drawn as it was recorded."""
+"""Diagram of the residual stream of twelve blocks, with recorded values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MARKS = {0: "no warm-up", 60: "warm-up"}
 
 
 def residual_stream(runs: TransformerRuns) -> diagrams.Diagram:
-    """Draw twelve blocks and their norms; the stream is as wide as its recorded std."""
+    """Return a diagram of twelve blocks in which the stream is as wide as its recorded std."""
     states = {
         placement: {name: state(runs, placement, key) for key, name in INITIALIZATION_NAMES.items()}
         for placement in ("post", "pre", "sandwich", "none")
@@ -40,7 +40,7 @@ def residual_stream(runs: TransformerRuns) -> diagrams.Diagram:
 
 
 def state(runs: TransformerRuns, placement: str, initialization: str) -> State:
-    """Return what is recorded of one place and initialization, means over the seeds."""
+    """Return the recorded values for a placement and an initialization, as means over the seeds."""
     results = [runs.initial(initialization, placement, DEPTH, n) for n in ("deviation", "gradient")]
     losses = {
         label: runs.loss(RunKey(initialization, placement, DEPTH, RATE, warm_up))

@@ -11,14 +11,14 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, RMS
 from lnlab.analysis.recorded import Record, RecordedRuns
 
-#: Mean loss of a character of tiny Shakespeare, in nats, by counts alone:
-#: :func:`lnlab.experiments.transformer.baselines.baselines` has counted.
+#: Mean loss per character of tiny Shakespeare in nats, by counts alone, computed by
+#: :func:`lnlab.experiments.transformer.baselines.baselines`.
 UNIGRAM, BIGRAM = 3.347, 2.482
-UNIGRAM_LABEL, BIGRAM_LABEL = "unigram", "bigram"  # of the reference lines
-RANDOM = 4.174  # nats: drawing one of the 65 characters
-STUCK = 0.05  # nats: nearer to the unigram line than this, a run has learnt nothing of the order
+UNIGRAM_LABEL, BIGRAM_LABEL = "unigram", "bigram"  # labels of the reference lines
+RANDOM = 4.174  # nats: uniform guesses among the 65 characters
+STUCK = 0.05  # nats: within this distance of the unigram entropy, a run has not learned the order
 
-#: Initializations by what a reader sees.
+#: Maps labels to initializations.
 INITIALIZATION_NAMES = {
     "xavier": "Xavier",
     "gpt2": "GPT-2, no residual scaling",
@@ -26,13 +26,13 @@ INITIALIZATION_NAMES = {
     "normal": "N(0, 0.02)",
     "pytorch": "PyTorch's default",
 }
-#: From what a reader sees, those with ten draws of their first gradients.
+#: The same for those with ten seeds of gradients at initialization.
 INITIALIZATIONS = {INITIALIZATION_NAMES[key]: key for key in ("xavier", "normal", "pytorch")}
 DEPTHS = (2, 6, 12, 24)
 RATES = (3e-4, 1e-3, 3e-3)
 WARM_UPS = (0, 60)
 
-#: What is put where: label, color, dash. Layer norm has one color; the dash shows its place.
+#: Label, color and dash of each kind. Layer norm has one color; the dash shows its placement.
 KINDS = {
     "pre": ("pre-norm", COLORS["layer"], "solid"),
     "post": ("post-norm", COLORS["variant"], "dash"),
@@ -46,7 +46,7 @@ KINDS = {
 
 
 class RunKey(NamedTuple):
-    """What is the same in the runs of a cell; only the seed differs."""
+    """The settings that the runs of a group share; only the seed differs."""
 
     initialization: str
     kind: str
@@ -55,7 +55,7 @@ class RunKey(NamedTuple):
     warm_up: int = 0
 
     def __str__(self) -> str:
-        """Say it as a person would."""
+        """Return the settings in words."""
         return (
             f"{KINDS[self.kind][0]}, {INITIALIZATION_NAMES[self.initialization]}, {self.depth} "
             f"blocks, rate {self.rate:g}, warm-up {self.warm_up}"
@@ -63,7 +63,7 @@ class RunKey(NamedTuple):
 
 
 def kind(settings: dict[str, Any]) -> str:
-    """Return the key of :data:`KINDS` that a run's settings come to."""
+    """Return the key of :data:`KINDS` for the settings of a run."""
     if settings["norm"] != "layer":
         return settings["norm"]
     if settings["qk_norm"] != "none":
@@ -81,21 +81,21 @@ def is_scheme(settings: dict[str, Any]) -> bool:
 
 def _cell(settings: dict[str, Any]) -> RunKey:
     s = settings
-    # Records from before there was residual scaling do not name it.
+    # Older records, from before residual scaling was added, do not contain it.
     initialization = s["initialization"] + " scaled" * s.get("residual_scaling", False)
     return RunKey(initialization, kind(s), s["depth"], s["learning_rate"], s["warm_up"])
 
 
 class TransformerRuns:
-    """The records of the experiment ``transformer``: first gradients, short runs, one long model.
+    """The records of the experiment ``transformer``: first gradients, short runs, one long run.
 
-    Which of the short runs there are is up to the records; what is missing says so.
+    Short runs can be missing; figures then say so.
 
     Args:
-        records: As :func:`lnlab.records.read_all` returns them.
+        records: Records from :func:`lnlab.records.read_all`.
 
     Raises:
-        ValueError: If there are no first gradients or no short runs among them.
+        ValueError: If there are no first gradients or no short runs.
     """
 
     def __init__(self, records: Sequence[Record]):
@@ -110,7 +110,7 @@ class TransformerRuns:
         self.model = some(lambda s: s["ablate"])
 
     def has(self, cell: RunKey) -> bool:
-        """Tell whether a cell has been trained and recorded."""
+        """Return whether runs of a group are recorded."""
         return cell in self.trained.groups
 
     def _at_start(
@@ -119,7 +119,7 @@ class TransformerRuns:
         cell = RunKey(initialization, kind, depth)
         if cell in self.starts.groups:
             return self.starts, cell
-        # Before the first update a run at another rate is the same run.
+        # Before the first update, the learning rate has no effect.
         same = [c for c in self.trained.groups if c[:3] == cell[:3]]
         return (self.trained, same[0]) if same else None
 
@@ -128,18 +128,20 @@ class TransformerRuns:
 
         Args:
             initialization: A key of :data:`INITIALIZATION_NAMES`.
-            kind: Of :data:`KINDS`.
-            depth: Blocks.
-            name: ``gradient``, from block 1; ``deviation`` or ``mean_share``, from before it.
+            kind: A key of :data:`KINDS`.
+            depth: Number of blocks.
+            name: ``gradient``, which starts at block 1; ``deviation`` or ``mean_share``, which
+                start before it.
 
         Returns:
-            Shape ``(seeds, blocks)``, with one column more where it begins before the first block.
+            Shape ``(seeds, blocks)``, with an additional first column for the input of the first
+            block.
         """
         result = self._at_start(initialization, kind, depth)
         return None if result is None else _blocks(*result, name, 0)
 
     def end(self, cell: RunKey, name: str) -> np.ndarray | None:
-        """Return the same after the last update, or ``None`` if not recorded."""
+        """Return a measure of each block after the last update, or ``None`` if not recorded."""
         return _blocks(self.trained, cell, name, -1) if self.has(cell) else None
 
     def loss(self, cell: RunKey) -> np.ndarray | None:
@@ -155,13 +157,13 @@ class TransformerRuns:
         }
 
     def kinds(self, initialization: str, depth: int) -> list[str]:
-        """Return the kinds of which some run of this initialization and depth has been trained."""
+        """Return the kinds with at least one recorded run of this initialization and depth."""
         known = {c.kind for c in self.trained.groups if c[0] == initialization and c[2] == depth}
         return [name for name in KINDS if name in known]
 
     @property
     def updates(self) -> np.ndarray:
-        """After how many updates the short runs were measured."""
+        """The numbers of updates after which the short runs were measured."""
         return self.trained.epochs() * 100
 
 

@@ -1,4 +1,4 @@
-"""Standard deviation of the residual stream, and how much of it is the mean."""
+"""Standard deviation of the residual stream, and the share of the mean in its mean square."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RANGES = {"deviation": (0.02, 24), "mean_share": (0.04, 6)}
 def at(
     runs: TransformerRuns, initialization: str, kind: str, name: str, when: str
 ) -> np.ndarray | None:
-    """Return a measure after each block, ``(seeds, 13)``; the share in percent."""
+    """Return a measure after each block, ``(seeds, 13)``; the share is in percent."""
     if when == "start":
         result = runs.initial(initialization, kind, DEPTH, name)
     else:
@@ -38,7 +38,7 @@ def at(
 
 
 def draw_stream(runs: TransformerRuns, kind: str, initialization: str) -> list[go.Figure]:
-    """Draw standard deviation and share of the mean after each block, at the start and trained."""
+    """Draw standard deviation and share of the mean after each block, before and after training."""
     return [_panel(runs, kind, initialization, name) for name in TITLES]
 
 
@@ -62,7 +62,7 @@ def _panel(runs: TransformerRuns, kind: str, initialization: str, name: str) -> 
 
 
 def describe_stream(runs: TransformerRuns, kind: str, initialization: str) -> str:
-    """Say what both are after the last block, at the start and after training."""
+    """Describe both values after the last block, before and after training."""
     texts = []
     for when, (label, *_) in TIMES.items():
         size_and_share = [at(runs, initialization, kind, name, when) for name in TITLES]

@@ -1,4 +1,4 @@
-"""What the short runs end with, as a map and as curves."""
+"""The final losses of the short runs, as a map and as curves."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from lnbook.figures.plots import band, label_ends, spread
 from lnbook.figures.table import Table
 
 MISSING = "not<br>recorded"
-NEAR = 0.02  # nats: losses that are told apart no further
-REACH = 0.4  # nats from the line of pairs to the fullest color
+NEAR = 0.02  # nats: smaller differences of losses are not reported
+REACH = 0.4  # nats from the bigram entropy to the end of the color scale
 MAPPED = ("post", "pre", "sandwich", "none", "rms", "tanh", "qk", "no last")
 KINDS_IN_TABLE = ("post", "pre", "none")  # these have a row in every map, recorded or not
 CURVES = ("post", "pre", "none")
@@ -35,7 +35,7 @@ CURVES = ("post", "pre", "none")
 def trained_starts(
     runs: TransformerRuns, rate: float | None = None, depth: int = 12
 ) -> dict[str, str]:
-    """Return the initializations of which a network has been trained, at this rate if one is given.
+    """Return the initializations with recorded runs, at one learning rate if it is given.
 
     Args:
         runs: The runs.
@@ -47,7 +47,7 @@ def trained_starts(
 
 
 def at_best(runs: TransformerRuns) -> Table:
-    """Show the mean loss of each place at the best of the rates and warm-ups that all have."""
+    """Return a table of the mean loss of each placement at the best rate and warm-up."""
     known = {(c.initialization, c.depth) for c in runs.trained.groups}
     ordered = sorted(known, key=lambda k: ([*INITIALIZATION_NAMES].index(k[0]), k[1]))
     return Table(
@@ -107,11 +107,13 @@ def draw_losses(runs: TransformerRuns, initialization: str, depth: int) -> list[
 def loss_map(
     losses: dict[str, list[np.ndarray | None]], warm_up: int, rows: int | None = None
 ) -> go.Figure:
-    """Draw a heat map of the losses after the last update, with the bigram entropy in the middle.
+    """Draw a heat map of the final losses, with the bigram entropy at the center of the colors.
 
     Args:
-        losses: From the label of each row to the losses of the seeds at each of :data:`RATES`, or
-            ``None`` where nothing is recorded.
+        losses: Maps the label of each row to the losses of the seeds at each of :data:`RATES`, or
+            ``None`` if not recorded.
+        warm_up: Number of warm-up updates, for the title.
+        rows: Height of the figure in rows; by default the number of rows.
         warm_up: Updates of warm-up, for the title.
         rows: Height of the figure in rows; by default as many as there are.
     """
@@ -156,7 +158,7 @@ def _text(losses: np.ndarray | None) -> str:
     if exploded(losses).any():
         return "diverged"
     count = stuck(losses).sum()
-    if 0 < count < len(losses):  # a mean of both would be the loss of no run
+    if 0 < count < len(losses):  # no run has the mean of both groups
         return f"{count} of {len(losses)}<br>stuck"
     return f"{losses.mean():.2f}"
 
@@ -171,22 +173,22 @@ def _hover(losses: np.ndarray | None) -> str:
 
 
 def short(kind: str) -> str:
-    """Name a kind where all but post-norm and the sandwich are pre-norm's variants."""
+    """Return the label of a kind in a context in which most kinds are variants of pre-norm."""
     return KINDS[kind][0].removeprefix("pre, ")
 
 
 def stuck(losses: np.ndarray) -> np.ndarray:
-    """Tell of each loss whether it is no better than the unigram line, and has not exploded."""
+    """Return, for each loss, whether it is at or above the unigram entropy, without exploding."""
     return (losses > UNIGRAM - STUCK) & ~exploded(losses)
 
 
 def exploded(losses: np.ndarray) -> np.ndarray:
-    """Tell of each loss whether it is worse than drawing any character, or no number."""
+    """Return, for each loss, whether it is NaN or above that of uniform guesses."""
     return ~(losses < RANDOM)
 
 
 def describe_losses(runs: TransformerRuns, initialization: str, depth: int) -> str:
-    """Say which cells are stuck, and where the lowest loss is."""
+    """Describe which groups of runs are stuck, and where the lowest loss is."""
     cells = {
         c: runs.loss(c)
         for c in runs.trained.groups
@@ -264,7 +266,7 @@ TOP = 4.4
 
 
 def describe_curves(runs: TransformerRuns, rate: float, warm_up: int, initialization: str) -> str:
-    """Say where each kind ends."""
+    """Describe the final loss of each kind."""
     texts = []
     for kind in CURVES:
         losses = runs.loss(RunKey(initialization, kind, 12, rate, warm_up))

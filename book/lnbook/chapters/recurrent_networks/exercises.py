@@ -28,7 +28,7 @@ def _other_step(*, norm=_normalize, f=np.tanh, parts=False, before=False, swappe
 
 
 def _step_cases(rng):
-    # Square matrices, so that a wrong axis raises no error; small numbers, so that eps counts.
+    # Square matrices, so that a wrong axis raises no error; small numbers, so that eps matters.
     for sequences, inputs, units, size in ((2, 3, 3, 1.0), (4, 4, 4, 0.01), (5, 2, 6, 1.0)):
         yield (
             size * rng.normal(size=(sequences, inputs)),

@@ -1,4 +1,4 @@
-"""Summed inputs and gradients over time, padding, and sequences longer than in training."""
+"""Figures on summed inputs and gradients over time, padding, and longer sequences."""
 
 from lnbook.chapters.recurrent_networks.longer import LENGTHS_TRAINED, LONGER, longer
 from lnbook.chapters.recurrent_networks.padding import (

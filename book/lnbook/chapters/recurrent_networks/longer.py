@@ -1,4 +1,4 @@
-"""Batch norm statistics per step, and sequences longer than any in training."""
+"""Batch norm with statistics per step, on longer sequences than in training."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def sequences(inputs: str, steps: int, rng: np.random.Generator) -> np.ndarray:
     """Draw 64 sequences, ``(steps, 64, 8)``.
 
     Args:
-        inputs: ``"steady"``: independent steps; ``"walk"``: each step adds to the one before.
-        steps: Their length.
-        rng: Source of the numbers.
+        inputs: ``"steady"``: independent steps; ``"walk"``: a random walk.
+        steps: Length of the sequences.
+        rng: The random generator.
     """
     x = rng.normal(size=(steps, TRAINED_ON, INPUTS))
     return x if inputs == "steady" else x.cumsum(axis=0)
@@ -31,10 +31,10 @@ def sequences(inputs: str, steps: int, rng: np.random.Generator) -> np.ndarray:
 
 @cache
 def longer(trained: int, inputs: str) -> recurrence.BatchNormOverTime:
-    """Keep statistics of 30 batches of short sequences, then go on to 60 steps.
+    """Average the statistics of 30 batches of short sequences, then run over 60 steps.
 
     Args:
-        trained: Steps of the sequences in training.
+        trained: Length of the training sequences.
         inputs: See :func:`sequences`.
     """
     rng = np.random.default_rng(4)
@@ -91,7 +91,7 @@ def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
 
 
 def describe_longer(trained: int, inputs: str) -> str:
-    """Say the RMS of the normalized inputs at the first step and at the last."""
+    """Describe the RMS of the normalized inputs at the first and the last step."""
     size = longer(trained, inputs).size
     first, last = ({kind: format_size(size[kind][t]) for kind in size} for t in (0, -1))
     return (

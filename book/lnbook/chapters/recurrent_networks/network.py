@@ -1,4 +1,4 @@
-"""The network of the figures, colors of its variants, and how numbers are written."""
+"""The network of the figures, colors of its variants, and formatting of numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lnlab.analysis import recurrence
 
 HIDDEN, INPUTS, SEQUENCES = 32, 8, 16
 
-#: From the form of :func:`lnlib.cells.rnn_step` to label, color, dash.
+#: Maps the form of :func:`lnlib.cells.rnn_step` to label, color, dash.
 STYLES = {
     "plain": NORMS["none"],
     "paper": ("layer norm, sum", *NORMS["layer"][1:]),
@@ -33,9 +33,9 @@ def parameters(form: str, scale: float = 1.0, gain: float = 1.0) -> dict[str, np
     """Return the parameters of a network.
 
     Args:
-        form: Of :func:`lnlib.cells.rnn_step`.
-        scale: Factor of W_hh, by which W_hh h is larger than h.
-        gain: Of every norm.
+        form: A form of :func:`lnlib.cells.rnn_step`.
+        scale: Factor of W_hh, and thus of the norm of W_hh h relative to that of h.
+        gain: Gain of every norm.
     """
     W_ih, W_hh = weights()
     places = {"plain": "", "paper": "s"}.get(form, "ih")
@@ -44,7 +44,7 @@ def parameters(form: str, scale: float = 1.0, gain: float = 1.0) -> dict[str, np
 
 
 def format_size(value: float) -> str:
-    """Write a positive number with few digits, a large or small one with a power of ten."""
+    """Format a positive number with few digits; very large and small ones in powers of ten."""
     if value == 0:
         return "0"
     if 0.0095 <= value < 999.5:
@@ -55,5 +55,5 @@ def format_size(value: float) -> str:
 
 
 def power(exponent: int) -> str:
-    """Write a power of ten."""
+    """Format a power of ten."""
     return "1" if exponent == 0 else "10" + str(int(exponent)).translate(SUPERSCRIPT)

@@ -19,14 +19,15 @@ PADDED = {
 
 
 def padded_run(norm: str, value: float) -> np.ndarray:
-    """Run five sequences of unequal length, padded with one value.
+    """Run five sequences of unequal length, padded with a constant.
 
     Args:
         norm: ``"layer"``, ``"counted"`` or ``"left out"``: a value of :data:`PADDED`.
-        value: Of every number of the padding.
+        value: The value of the padding.
 
     Returns:
-        States ``(5, 8, 32)``, sequence by step; NaN where a sequence was not carried on.
+        States ``(5, 8, 32)``, sequence by step; NaN after the end of a sequence, if padding is left
+        out.
     """
     x = np.random.default_rng(3).normal(size=(len(LENGTHS), max(LENGTHS), INPUTS))
     for row, length in enumerate(LENGTHS):
@@ -39,15 +40,15 @@ def padded_run(norm: str, value: float) -> np.ndarray:
 
 
 def rows(t: int) -> int:
-    """Return how many sequences have a step ``t``, counted from 0."""
+    """Return the number of sequences that have a step ``t``, counted from 0."""
     return sum(length > t for length in LENGTHS)
 
 
 def padding_change(norm: str, value: float) -> np.ndarray:
-    """Return the largest difference of a state from the one without any padding.
+    """Return the largest difference of each state from the one without padding.
 
-    Shape ``(5, 8)``; NaN where there is padding. Without padding each step has the sequences that
-    reach it, and no others.
+    Shape ``(5, 8)``; NaN for padding. Without padding, each step contains only the sequences that
+    reach it.
     """
     reference = padded_run("layer" if norm == "layer" else "left out", 0.0)
     changed = np.abs(padded_run(norm, value) - reference).max(-1)
@@ -72,7 +73,7 @@ def draw_padding(norm: str, value: float) -> list[go.Figure]:
             ygap=2,
         )
     )
-    edge = np.repeat(LENGTHS, 2) + 0.5  # stairs between the sequences and their padding
+    edge = np.repeat(LENGTHS, 2) + 0.5  # the border between the sequences and their padding
     table.add_scatter(
         x=[edge[0], *edge],
         y=[0.5, *np.repeat(np.arange(len(LENGTHS) + 1) + 0.5, 2)[1:-1]],
@@ -118,7 +119,7 @@ def draw_padding(norm: str, value: float) -> list[go.Figure]:
 
 
 def describe_padding(norm: str, value: float) -> str:
-    """Say which states the padding changes."""
+    """Describe which states the padding changes."""
     largest = np.nanmax(padding_change(norm, value))
     if norm == "layer":
         return (

@@ -27,15 +27,15 @@ STEPS = 200
 def carry(
     form: str, scale: float, nonlinearity: str, inputs: str, gain: float = 1.0, eps: float = 1e-5
 ) -> recurrence.SequenceOutputs:
-    """Run 16 sequences of 200 steps forward, and the gradient of the last state back.
+    """Run 16 sequences of 200 steps forward, and the gradient of the last state backward.
 
     Args:
-        form: Of :func:`lnlib.cells.rnn_step`.
-        scale: Of W_hh.
+        form: A form of :func:`lnlib.cells.rnn_step`.
+        scale: Factor of W_hh.
         nonlinearity: ``tanh``, ``relu`` or ``identity``.
-        inputs: ``"every"``: random inputs at every step; ``"first"``: zeros after the first.
-        gain: Of every norm.
-        eps: Inside the root of every norm.
+        inputs: ``"every"``: random inputs at every step; ``"first"``: zeros after the first step.
+        gain: Gain of every norm.
+        eps: Constant inside the square root of every norm.
     """
     rng = np.random.default_rng(1)
     x = rng.normal(size=(STEPS, SEQUENCES, INPUTS))
@@ -46,7 +46,7 @@ def carry(
     return recurrence.carry(x, gradient, params, form=form, **options)
 
 
-_SHOWN = np.r_[1:5, 5:201:5]  # steps that are drawn
+_SHOWN = np.r_[1:5, 5:201:5]  # steps in the figure
 _WIDE = 12  # powers of ten above and below 1
 
 
@@ -61,7 +61,7 @@ def draw_forward(scale: float, nonlinearity: str, inputs: str) -> go.Figure:
 
 
 def describe_forward(scale: float, nonlinearity: str, inputs: str) -> str:
-    """Say the root mean square of the summed inputs at the last step."""
+    """Describe the root mean square of the summed inputs at the last step."""
     ends = {
         form: format_size(carry(form, scale, nonlinearity, inputs).summed[-1])
         for form in ("plain", "paper", "batch")
@@ -91,7 +91,7 @@ def draw_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> 
 
 
 def describe_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> str:
-    """Say the norm of the gradient after fifty steps back."""
+    """Describe the norm of the gradient after fifty steps back."""
     left = {
         form: format_size(
             carry(form, scale, nonlinearity, inputs, 1.0 if form == "plain" else gain).gradient[50]

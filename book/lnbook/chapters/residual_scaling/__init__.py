@@ -1,1 +1,1 @@
-"""Depth and residual scaling: what each scheme does to the residual stream and its gradients."""
+"""Depth and residual scaling: effects on the residual stream and its gradients."""

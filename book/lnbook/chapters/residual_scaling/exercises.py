@@ -32,7 +32,7 @@ def _from_the_start(share: np.ndarray) -> np.ndarray:
 
 
 def factor(N: int, before: float, after: float, v: float) -> float:
-    """Return the factor on the output matrices with which the stream ends at a given variance."""
+    """Return the factor of the output matrices that gives the stream a certain final variance."""
     return np.sqrt((after - before) / (2 * N * v))
 
 

@@ -1,4 +1,4 @@
-"""What the notebook shows, from the files beside this one."""
+"""Figures and tables for the notebook, from the files in this folder."""
 
 from lnbook.chapters.residual_scaling.panels import DEPTHS, PROFILE
 from lnbook.chapters.residual_scaling.stack import SCHEMES, output_shares, profile

@@ -1,4 +1,4 @@
-"""Variance of the residual stream, share of each block and its gradient, over the blocks."""
+"""Variance of the residual stream, share and gradient of each block, over the blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import label_ends
 
 DEPTHS = (6, 12, 24, 48)
-#: Of the vertical axes, which are logarithmic: the shares in percent.
+#: Ranges of the vertical axes, which are logarithmic; shares are in percent.
 RANGES = {"variance": (0.01, 200.0), "share": (0.001, 150.0), "gradient": (0.03, 10.0)}
 TICKS = {
     "variance": (0.01, 0.1, 1, 10, 100),
@@ -26,7 +26,7 @@ DOTTED = (COLORS["gray"], "dot")
 
 
 def draw(scheme: str, depth: int) -> list[go.Figure]:
-    """Draw the three panels of one scheme; pre-norm is a dotted line for comparison."""
+    """Draw the three panels of a scheme, with pre-norm as a dotted line for comparison."""
     chosen, pre, blocks = profile(scheme, depth), profile("pre", depth), np.arange(1, depth + 1)
     others = scheme != "pre"
     variance, share, gradient = (go.Figure() for _ in RANGES)
@@ -66,7 +66,7 @@ def _layout(figure: go.Figure, name: str, title: str, label: str, depth: int) ->
     lines = {line.name: np.array(line.y) for line in figure.data}
     below = [key for key, y in lines.items() if y.max() < low]
     figure.data = [line for line in figure.data if line.name not in below]
-    for line in figure.data:  # what lies below the axis is not drawn
+    for line in figure.data:  # points below the axis are not drawn
         line.y = [value if value >= low else None for value in line.y]
     figure.update_layout(
         title=title,
@@ -83,7 +83,7 @@ def _layout(figure: go.Figure, name: str, title: str, label: str, depth: int) ->
 
 
 def describe(scheme: str, depth: int) -> str:
-    """Say how the stream grows, what the last block contributes, and how gradients compare."""
+    """Describe how the stream grows, what the last block contributes, and the gradients."""
     chosen = profile(scheme, depth)
     before, after = chosen.variance[[0, -1]]
     name = NAMES[scheme]

@@ -1,4 +1,4 @@
-"""A stack of transformer blocks before the first update, with every scheme of the page."""
+"""A stack of transformer blocks before the first update, for every scheme of the page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCHEMES = {
     "HybridNorm": "hybrid",
 }
 NAMES = {key: name for name, key in SCHEMES.items()}
-# What the library calls them, where it has another name; the last two have blocks of their own.
+# Names in the library, if they differ; the last two schemes have blocks of their own.
 PLACEMENTS = {
     "scaled": "pre",
     "layerscale": "layer_scale",
@@ -42,13 +42,13 @@ PLACEMENTS = {
 
 @dataclass(frozen=True)
 class Profile:
-    """What is measured of a stack before the first update, means over the seeds.
+    """Measurements of a stack before the first update, as means over the seeds.
 
     Args:
-        variance: Of the residual stream over the features of a token, before the first block and
-            after each block, ``(N + 1,)``.
-        share: Of each block in the residual stream after it: the squared sine of the angle between
-            the stream before and after the block, ``(N,)``.
+        variance: Variance of the residual stream over the features of a token, before the first
+            block and after each block, ``(N + 1,)``.
+        share: Share of each block in the residual stream after it: the squared sine of the angle
+            between the stream before and after the block, ``(N,)``.
         gradient: Norm of the gradient of the weight matrices of each block, ``(N,)``.
     """
 
@@ -58,17 +58,17 @@ class Profile:
 
     @property
     def in_output(self) -> np.ndarray:
-        """Share of the embedding and of each block in the residual stream after the last block."""
+        """Shares of the embedding and of each block in the residual stream after the last block."""
         return output_shares(self.share)
 
 
 def output_shares(share: np.ndarray) -> np.ndarray:
-    """Return what is left in the last stream: of the input, then of each block, ``(N + 1,)``.
+    """Return the shares of the input and of each block in the final stream, ``(N + 1,)``.
 
-    Each later block reduces the share of what was there before by the factor ``1 - share``.
+    Each later block multiplies the shares of the earlier ones by ``1 - share``.
 
     Args:
-        share: Of each block in the stream right after it, ``(N,)``.
+        share: Share of each block in the stream directly after it, ``(N,)``.
     """
     remaining = np.cumprod(np.append(1, 1 - share[::-1]))[::-1]  # from after each block to the last
     return np.append(1, share) * remaining
@@ -80,13 +80,13 @@ def norm(x: Tensor) -> Tensor:
 
 
 def output_norm(block: Block, x: Tensor) -> Tensor:
-    """Return the stream after a block that normalizes the output of each sublayer alone."""
+    """Return the stream after a block that normalizes only the output of each sublayer."""
     x = x + norm(block.attention(x))
     return x + norm(block.feed_forward(x))
 
 
 def hybrid_norm(block: Block, x: Tensor) -> Tensor:
-    """Return the stream after a block of HybridNorm: norms of queries, keys, values, and of x."""
+    """Return the stream after a HybridNorm block: norms of queries, keys, values, and of x."""
     B, T, width = x.shape
     heads = block.qkv(x).view(B, T, 3, block.heads, width // block.heads).permute(2, 0, 3, 1, 4)
     read = F.scaled_dot_product_attention(*(norm(part) for part in heads), is_causal=True)
@@ -98,7 +98,7 @@ BLOCKS = {"output": output_norm, "hybrid": hybrid_norm}
 
 
 def initial(scheme: str, blocks: int, seed: int) -> Transformer:
-    """Return a transformer from Xavier initialization, with the scheme's factors on it."""
+    """Return a transformer with Xavier initialization and the factors of the scheme."""
     torch.manual_seed(seed)
     return Transformer(
         VOCABULARY,
@@ -131,7 +131,7 @@ def measure(scheme: str, blocks: int, seed: int) -> Profile:
 
 
 def _new(before: Tensor, after: Tensor) -> float:
-    """Return the squared sine of the angle between two vectors of a token, mean over tokens."""
+    """Return the squared sine of the angle between the vectors of a token, averaged over tokens."""
     if torch.equal(before, after):
         return 0.0  # without rounding errors
     unit = F.normalize(before, dim=-1)

@@ -14,8 +14,8 @@ from lnbook.chapters.residual_scaling.stack import NAMES, PLACEMENTS
 from lnbook.explorer.figure_spec import Picture
 from lnlab.analysis.recorded import Record, RecordedRuns
 
-COUNTS = (UNIGRAM, BIGRAM)  # nats, the loss of a model that counts characters, or pairs of them
-#: From the setting ``place`` of a run to the key of its scheme, where they differ.
+COUNTS = (UNIGRAM, BIGRAM)  # nats: losses of unigram and bigram counts
+#: Maps the setting ``place`` of a run to the key of its scheme, if they differ.
 _KEYS = {placement: key for key, placement in PLACEMENTS.items() if placement != "pre"}
 ORDER = ("none", "post", "pre", "scaled", "sandwich", "rezero", "layerscale", "deepnorm", "mix",
          "lns")  # fmt: skip
@@ -23,7 +23,7 @@ LABELS = {key: {**NAMES, "none": "no norm"}[key].partition(" (")[0] for key in O
 
 
 class RunKey(NamedTuple):
-    """What is the same in the runs of a cell; only the seed differs."""
+    """The settings that the runs of a group share; only the seed differs."""
 
     scheme: str
     rate: float
@@ -34,7 +34,7 @@ class ResidualSchemeRuns(RecordedRuns):
     """The runs of the experiment ``transformer`` that compare the schemes.
 
     Args:
-        records: As :func:`lnlab.records.read_all` returns them; others are left out.
+        records: Records from :func:`lnlab.records.read_all`; others are left out.
     """
 
     def __init__(self, records: Sequence[Record]):
@@ -80,7 +80,7 @@ def draw(runs: ResidualSchemeRuns) -> list[go.Figure]:
 
 
 def describe(runs: ResidualSchemeRuns) -> str:
-    """Say the lowest mean loss of each scheme, and which of them was stuck in some runs."""
+    """Describe the lowest mean loss of each scheme, and which schemes were stuck in some runs."""
     best = {name: runs.best(key)[0] for key, name in LABELS.items()}
     lowest = ", ".join(f"{name} {loss:.2f}" for name, loss in best.items())
     failed = {name: sum(int(stuck(runs.losses(cell)).sum()) for cell in runs.groups
@@ -94,7 +94,7 @@ def describe(runs: ResidualSchemeRuns) -> str:
 
 
 def lowest_loss(runs: ResidualSchemeRuns) -> str:
-    """Say which schemes have the lowest mean loss in nats, rounded to two digits, for a title.
+    """Return which schemes have the lowest mean loss in nats, rounded to two digits, for a title.
 
     Args:
         runs: The runs.

@@ -1,1 +1,1 @@
-"""Norms where the batch of training is not that of inference: test errors on shifted inputs."""
+"""Norms if training and inference batches differ: test errors on shifted inputs."""

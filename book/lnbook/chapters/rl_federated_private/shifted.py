@@ -1,4 +1,4 @@
-"""Test errors of small networks on shifted digits, by norm and by what shares a test batch."""
+"""Test errors of small networks on shifted digits, by norm and by composition of test batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHIFTS = {
     "blur": "blur",
     "noise": "noise",
 }
-AMOUNTS = {  # the amount of a shift at its strength, and what it is called
+AMOUNTS = {  # the amount of a shift, given its strength, as text
     "contrast": (lambda s: 1 - 0.9 * s, "contrast factor"),
     "brightness": (lambda s: s, "added brightness (white is 1)"),
     "blur": (lambda s: s, "share of the blurred image"),
@@ -45,8 +45,8 @@ LINES = {  # name, color, dash, marker
 def digits() -> tuple[Tensor, Tensor]:
     """Return the 1,797 digits of scikit-learn, pixels from 0 to 1 in float64, and their labels.
 
-    In float32, 300 updates magnify the rounding errors of other processors or numbers of threads
-    until single predictions differ.
+    In float32, 300 updates would amplify the rounding differences between processors or numbers of
+    threads until single predictions differ.
     """
     from sklearn.datasets import load_digits
 
@@ -55,7 +55,7 @@ def digits() -> tuple[Tensor, Tensor]:
 
 
 def network(norm: Callable[[int], nn.Module], seed: int) -> nn.Sequential:
-    """Return an MLP with two hidden layers; a norm follows the weights of each."""
+    """Return an MLP with two hidden layers, each with a norm after its weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         blocks = [[nn.Linear(64, HIDDEN), norm(HIDDEN), nn.ReLU()] for _ in range(2)]
@@ -77,7 +77,7 @@ def fit(model: nn.Module, x: Tensor, y: Tensor) -> nn.Module:
 
 @cache
 def trained(seed: int = 0) -> dict[str, nn.Module]:
-    """Return networks with batch norm, with layer norm, and with one more on the image."""
+    """Return networks with batch norm, with layer norm, and with layer norm of the image, too."""
     pixels, labels = digits()
     models = {"batch": network(nn.BatchNorm1d, seed), "layer": network(nn.LayerNorm, seed)}
     image = nn.LayerNorm(64, elementwise_affine=False)
@@ -91,7 +91,7 @@ def shifted(x: Tensor, shift: str, strength: float) -> Tensor:
     Args:
         x: Images, shape ``(N, 64)``.
         shift: A value of :data:`SHIFTS`.
-        strength: From 0, none, to 1.
+        strength: From 0 (no shift) to 1.
     """
     amount = AMOUNTS[shift][0](strength)
     if shift == "contrast":
@@ -109,7 +109,7 @@ def split(labels: Tensor, batches: str) -> list[Tensor]:
     """Return the indices of the images in each test batch.
 
     Args:
-        labels: Of the test images.
+        labels: Labels of the test images.
         batches: A value of :data:`BATCHES`.
     """
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
@@ -125,7 +125,7 @@ def errors(shift: str, batches: str, seed: int = 0) -> dict[str, np.ndarray]:
     Args:
         shift: A value of :data:`SHIFTS`.
         batches: A value of :data:`BATCHES`.
-        seed: Of the initialization.
+        seed: Seed of the initialization.
     """
     pixels, labels = digits()
     models, x, y = trained(seed), pixels[1::2], labels[1::2]
@@ -136,7 +136,7 @@ def errors(shift: str, batches: str, seed: int = 0) -> dict[str, np.ndarray]:
         for name, measured in results.items():
             model = models["batch" if name == "running" else name].eval()
             norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm1d)]
-            for norm in norms:  # a norm that tracks nothing normalizes with the batch it sees
+            for norm in norms:  # a norm without running statistics uses those of the batch
                 norm.train(name == "batch").track_running_stats = name != "batch"
             together = parts if name == "batch" else [torch.arange(len(y))]
             with torch.no_grad():
@@ -174,7 +174,7 @@ def draw(shift: str, batches: str) -> go.Figure:
 
 
 def describe(shift: str, batches: str) -> str:
-    """Say the errors without the shift and with the strongest one."""
+    """Describe the errors without the shift and with the strongest one."""
     result = errors(shift, batches)
     size = {
         "many": "batches of 64 images",

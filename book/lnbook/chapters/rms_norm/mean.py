@@ -1,4 +1,4 @@
-"""The same eight features with another mean, under LayerNorm and under RMSNorm."""
+"""LayerNorm and RMSNorm of eight features, as their mean changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def outputs(mean: float) -> tuple[np.ndarray, np.ndarray, float]:
     """Normalize the features plus a mean.
 
     Args:
-        mean: In standard deviations.
+        mean: The mean that is added, in standard deviations.
 
     Returns:
         The output of LayerNorm, that of RMSNorm, and the angle between them in degrees.
@@ -70,7 +70,7 @@ def draw(mean: float) -> list[go.Figure]:
 
 
 def _angles(mean: float, angle: float) -> go.Figure:
-    """Draw the angle over all means, and a point at this one."""
+    """Draw the angle over all means, with a point at the current one."""
     figure = go.Figure()
     figure.add_scatter(
         x=MEANS,
@@ -100,7 +100,7 @@ def _angles(mean: float, angle: float) -> go.Figure:
 
 
 def describe(mean: float) -> str:
-    """Say what each norm returns and how far apart they are."""
+    """Describe the output of each norm and the angle between them."""
     layer, rms, angle = outputs(mean)
 
     def span(values: np.ndarray) -> str:

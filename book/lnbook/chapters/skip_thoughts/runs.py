@@ -1,4 +1,4 @@
-"""The recorded runs, in the kinds in which the chapter compares them."""
+"""The recorded runs, grouped by the settings that the chapter compares."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAIN, LONGER, SMALLER = "standard settings", "50 words, 16 sentences", "4 senten
 
 
 class SkipThoughtsRuns(run_groups.Runs):
-    """What has been recorded of section 6.3."""
+    """The recorded runs of section 6.3."""
 
     EXPERIMENT, MEASURE, GROUPS = "skip_thoughts", "val_nll", (MAIN, LONGER, SMALLER)
     EARLY = 100  # updates, before which all arms only learn which words are frequent

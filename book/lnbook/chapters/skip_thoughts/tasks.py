@@ -36,7 +36,7 @@ def scores(runs: SkipThoughtsRuns, arm: str, name: str) -> tuple[np.ndarray, np.
     Args:
         runs: The recorded runs.
         arm: A key of :data:`lnbook.figures.run_groups.STYLES`.
-        name: Of a task; with the prefix ``bag_`` for the mean of the word vectors.
+        name: Name of a task; with the prefix ``bag_`` for the mean of the word vectors.
 
     Returns:
         Updates, shape ``(points,)``, and scores, ``(seeds, points)``.

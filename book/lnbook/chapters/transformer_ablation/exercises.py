@@ -24,7 +24,7 @@ def _outliers(x):
 def _outlier_cases(rng):
     x = np.ones((3, 7))
     x[:, 3] = [-9.0, 9.0, 9.0]  # an outlier whose mean is not large
-    x[0, 5] = 8.0  # large only once
+    x[0, 5] = 8.0  # large only for one character
     yield (x,)
     x = np.ones((5, 4))
     x[2] = 20.0  # a large character

@@ -14,7 +14,7 @@ from lnbook.figures.table import Table
 
 #: The norms in the order in which they are applied.
 NORMS = ("1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 output")
-#: From a change of the norms to the name of the recorded loss.
+#: Maps a change of the norms to the name of the recorded loss.
 CHANGES = {
     "all on": "val_nll",
     "all RMS": "nll_rms",
@@ -79,8 +79,8 @@ def outlier_table(models: Mapping[int, Any], sentence: str, norm: int = 2) -> Ta
     Args:
         models: A :class:`~lnlab.experiments.transformer.trained_transformer.TrainedTransformer` for
             each seed.
-        sentence: What they read.
-        norm: Index of the norm, that before the second attention if left out.
+        sentence: The text that they read.
+        norm: Index of the norm; by default that before the second attention.
     """
     rows = []
     for seed, model in models.items():
@@ -100,7 +100,7 @@ def outlier_table(models: Mapping[int, Any], sentence: str, norm: int = 2) -> Ta
 
 
 def outlier_share(x: np.ndarray) -> np.ndarray:
-    """Return the share of each character's sum of squares that its outlier features hold."""
+    """Return the share of the outlier features in each character's sum of squares."""
     return (x[:, outliers(x)] ** 2).sum(1) / (x**2).sum(1)
 
 

@@ -1,4 +1,4 @@
-"""What the models in the table use, counted by year."""
+"""Counts of what the models in the table use, by year."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lnbook.figures.colors import COLORS
 
 __all__ = ["BY_YEAR", "QUESTIONS", "counted"]
 
-#: From a question to its answers: what each is called, its color, its pattern.
+#: Maps a question to its answers: label, color, pattern.
 QUESTIONS = {
     "norm": {
         "layer": ("layer norm", COLORS["layer"], ""),
@@ -41,7 +41,7 @@ QUESTIONS = {
 
 
 def learned(model: Model) -> str:
-    """Say what a model's norms learn: ``"both"``, ``"gain"``, ``"neither"`` or ``"other"``."""
+    """Return what a model's norms learn: ``"both"``, ``"gain"``, ``"neither"`` or ``"other"``."""
     has = {"yes": True, "from 0": True, "1 + w": True, "no": False}
     gain, bias = (has.get(model.short[name]) for name in ("gain", "bias"))
     return {(True, True): "both", (True, False): "gain", (False, False): "neither"}.get(
@@ -50,7 +50,7 @@ def learned(model: Model) -> str:
 
 
 def qk_norm(model: Model) -> str:
-    """Say whether queries and keys are normalized: ``"yes"``, ``"no"`` or ``"other"``."""
+    """Return whether queries and keys are normalized: ``"yes"``, ``"no"`` or ``"other"``."""
     text = model.short["qk_norm"]
     return {"RMS": "yes", "LayerNorm": "yes", "no": "no", "latents": "no"}.get(text, "other")
 
@@ -68,9 +68,9 @@ def counted(question: str, data: str = "any", since: int = 0, until: int = 9999)
 
     Args:
         question: One of :data:`QUESTIONS`.
-        data: Of which models; ``"any"`` takes all.
+        data: The kind of models; ``"any"`` for all.
         since: The first year.
-        until: The last one.
+        until: The last year.
     """
     return Counter(
         ANSWERS[question](m) for m in MODELS if data in ("any", m.data) and since <= m.year <= until
@@ -78,7 +78,7 @@ def counted(question: str, data: str = "any", since: int = 0, until: int = 9999)
 
 
 def draw_by_year(question: str, data: str) -> go.Figure:
-    """Draw a column a year, one piece for each answer."""
+    """Draw a column per year, with a segment for each answer."""
     years = list(range(MODELS[0].year, MODELS[-1].year + 1))
     most = max(Counter(m.year for m in MODELS).values())
     figure = go.Figure()
@@ -98,7 +98,7 @@ def draw_by_year(question: str, data: str) -> go.Figure:
                         "solidity": 0.2,
                     },
                 },
-                text=[str(n) if n > 1 else "" for n in results],  # a bar of one is too low
+                text=[str(n) if n > 1 else "" for n in results],  # a bar of one is not tall enough
                 textangle=0,
                 insidetextanchor="middle",
                 textposition="inside",
@@ -115,7 +115,7 @@ def draw_by_year(question: str, data: str) -> go.Figure:
 
 
 def describe_by_year(question: str, data: str) -> str:
-    """Count the answers before 2023 and since."""
+    """Describe the counts before 2023 and since then."""
     parts = []
     for when, years in (("Before 2023", (0, 2022)), ("since", (2023, 9999))):
         result = counted(question, data, *years)

@@ -1,4 +1,4 @@
-"""Seven questions, eight answers with the page that computes each, and code in PyTorch."""
+"""Seven questions, eight answers with the page behind each, and code in PyTorch."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ ASPECTS = ("Norm", "Axes", "Placement", "eps", "dtype", "Gain, bias", "Weight de
 
 @dataclass(frozen=True)
 class Line:
-    """One answer to one aspect.
+    """An answer about one aspect.
 
     Args:
         aspect: One of :data:`ASPECTS`.
         text: The answer.
-        page: The chapter that computes it, and after ``#`` its section; of this chapter, that
-            alone.
-        when: Under which choices it is the answer.
+        page: The chapter behind it, with its section after ``#``; only the section, for this
+            chapter.
+        when: The choices for which it is the answer.
     """
 
     aspect: str
@@ -69,7 +69,7 @@ class Line:
     when: Mapping[str, tuple[str, ...]]
 
     def link(self, suffix: str) -> str:
-        """Return the address, ``suffix`` being that of a page here."""
+        """Return the link to the page; ``suffix`` is the suffix of page names."""
         page, _, section = self.page.partition("#")
         here = f"#{section}" if suffix == ".html" and section else ""
         return f"{page}{suffix}{here}" if page else here or "#"
@@ -259,7 +259,7 @@ LINES = (
 
 
 def answers(**chosen: str) -> list[Line]:
-    """Return the lines that a choice leaves, in the order of :data:`ASPECTS`."""
+    """Return the lines that match a choice, in the order of :data:`ASPECTS`."""
     return [line for line in LINES if shown(line.when, chosen)]
 
 
@@ -270,20 +270,20 @@ def every_choice() -> Iterator[dict[str, str]]:
 
 
 class Chooser:
-    """The decision: choices, and a line for each aspect with the page that backs it."""
+    """The choices, and for each aspect a line with the page behind it."""
 
     def __repr__(self) -> str:
-        """Return the answers at the start, as text."""
+        """Return the answers for the initial choices, as text."""
         start = {group: choice.start for group, choice in GROUPS.items()}
         defaults = "; ".join(f"{g.label}: {g.options[g.start]}" for g in GROUPS.values())
         lines = [f"{line.aspect:13} {line.text}" for line in answers(**start)]
         return "\n".join([TITLE, defaults, *lines])
 
     def to_html(self, suffix: str = ".html") -> str:
-        """Write all lines; a style sheet hides those that were not chosen.
+        """Return all lines as HTML; a style sheet hides those that do not match the choices.
 
         Args:
-            suffix: Of a page's name, in links.
+            suffix: The suffix of page names in links.
         """
         rows = ""
         for aspect in ASPECTS:
@@ -298,7 +298,7 @@ class Chooser:
         return card("ln-chooser", TITLE, GROUPS, body)
 
     def widget(self) -> Any:
-        """Build the live widget: the same, with links to notebooks."""
+        """Build the live widget: the same HTML, with links to notebooks."""
         return live(self.to_html(".ipynb"))
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:

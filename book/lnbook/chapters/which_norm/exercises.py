@@ -1,4 +1,4 @@
-"""The exercises of the chapter on choosing a norm."""
+"""The exercises of the chapter ``which_norm``."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ def _softmax(x: np.ndarray) -> np.ndarray:
 
 
 def _over(axis: int | None, *, root: bool = True, center: bool = True) -> Callable:
-    """Return a norm over an axis; ``None`` is all of the array."""
+    """Return a norm over an axis; ``None`` stands for all axes."""
 
     def norm(x: np.ndarray) -> np.ndarray:
         centered = x - center * x.mean(axis, keepdims=True)
@@ -26,7 +26,7 @@ def _over(axis: int | None, *, root: bool = True, center: bool = True) -> Callab
 
 
 def _model(norm: Callable, *, place: str = "pre", last: bool = True) -> Callable:
-    """Return a language model of one block."""
+    """Return a language model with one block."""
 
     def model(tokens, E, W_q, W_k, W_v, W_1, W_2):
         def attention(x):
@@ -47,7 +47,7 @@ def _model(norm: Callable, *, place: str = "pre", last: bool = True) -> Callable
 
 
 def _texts(rng: np.random.Generator) -> Iterator[tuple]:
-    # One has as many tokens as features, so that a wrong axis raises no error.
+    # In one case, there are as many tokens as features, so that a wrong axis raises no error.
     for tokens in ([1, 4, 2], [0, 3, 3, 6], [2, 5, 1, 0, 4, 4]):
         width = 4
         shapes = (7, width), *[(width, width)] * 3, (width, 8), (8, width)
@@ -58,7 +58,7 @@ def _texts(rng: np.random.Generator) -> Iterator[tuple]:
 
 
 def find_eps(x: np.ndarray, y: np.ndarray) -> float:
-    """Find the eps with which RMS norm of gain 1 made the row ``y`` from the row ``x``."""
+    """Find the eps of the RMS norm with gain 1 that maps the row ``x`` to the row ``y``."""
     return np.mean(x**2) / np.mean(y**2) - np.mean(x**2)
 
 
@@ -66,7 +66,7 @@ def _saved(rng: np.random.Generator) -> Iterator[tuple]:
     for scale, eps in ((0.01, 1e-5), (0.003, 1e-6), (0.1, 1e-3), (0.02, 1e-12)):
         x = scale * rng.normal(size=64)
         yield x, x / np.sqrt(np.mean(x**2) + eps)
-    x = 0.1 + 0.1 * rng.normal(size=64)  # a mean that no draw makes 0
+    x = 0.1 + 0.1 * rng.normal(size=64)  # a mean that is never 0
     yield x, x / np.sqrt(np.mean(x**2) + 1e-3)
 
 

@@ -1,4 +1,4 @@
-"""The decision, the table of models, and what it counts."""
+"""The chooser, the table of models, and the counts by year."""
 
 from lnbook.chapters.which_norm.by_year import BY_YEAR, QUESTIONS, counted
 from lnbook.chapters.which_norm.chooser import Chooser, answers, every_choice

@@ -1,7 +1,7 @@
-"""What well-known models use, each line with its source and the day it was read.
+"""Norms of well-known models, each with its sources and the day on which they were read.
 
-``models.json`` has, for each model, the words of the table (``short``), the same in full, what
-could not be verified, and the lines of code or paper that say it.
+``models.json`` contains, for each model, the text of the table (``short``), a longer version, what
+could not be verified, and the lines of code or of the paper that support it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lnbook.figures.table import day
 __all__ = ["COLUMNS", "GROUPS", "MODELS", "Model", "ModelTable", "sources"]
 
 SOURCE = Path(__file__).with_suffix(".json")
-#: From a field to the heading of its column.
+#: Maps a field to the heading of its column.
 COLUMNS = {
     "norm": "norm",
     "place": "place",
@@ -31,30 +31,30 @@ COLUMNS = {
     "qk_norm": "QK norm",
     "final_norm": "final norm",
 }
-#: What stays beside a value on a phone, where the columns have no heads.
+#: Text before a value on a phone, where the columns have no headings.
 NAMED = ("gain", "bias", "qk_norm", "final_norm")
 TITLE = "What well-known models use"
-#: The page of the book that has the sources.
+#: The page of the book with the sources.
 PAGE = "model_sources"
 
 
 @dataclass(frozen=True)
 class Model:
-    """One line of the table.
+    """A line of the table.
 
     Args:
         model: Its name.
-        year: Of its first publication.
+        year: The year of the first publication.
         data: ``"language"``, ``"text"`` (encoders, translation), ``"images"`` (and video),
             ``"speech"``, ``"proteins"``, or several of them with blanks between.
-        asked: Whether it is among those shown first.
-        short: From a column of :data:`COLUMNS` to a word or two; ``"?"`` where nothing is verified.
-        full: The same, in full.
-        note: What else there is to know.
-        not_verified: What was not published, is inferred or was read second hand.
-        second_hand: Whether the whole line rests on what others quote.
+        asked: Whether it is among the models shown first.
+        short: Maps a column of :data:`COLUMNS` to a word or two; ``"?"`` if nothing was verified.
+        full: Longer versions of ``short``.
+        note: Further remarks.
+        not_verified: What was not published, is inferred, or is known from secondary sources.
+        second_hand: Whether all of it is from secondary sources.
         read: The day on which the sources were read.
-        sources: Where (``where``), the words (``line``) and, if it has one, the address (``url``).
+        sources: The place (``where``), the quotation (``line``) and, if there is one, the ``url``.
     """
 
     model: str
@@ -76,18 +76,18 @@ class Model:
 
     @property
     def place(self) -> str:
-        """``"pre"``, ``"post"``, ``"output"``, ``"sandwich"`` or, of several, ``"other"``."""
+        """``"pre"``, ``"post"``, ``"output"``, ``"sandwich"`` or, for mixtures, ``"other"``."""
         known = {"pre": "pre", "post": "post", "output only": "output", "sandwich": "sandwich"}
         return known.get(self.short["place"], "other")
 
     @property
     def anchor(self) -> str:
-        """What the page of sources calls it."""
+        """The anchor on the page of sources."""
         return f"model-{re.sub(r'[^a-z0-9]+', '-', self.model.lower()).strip('-')}"
 
     @property
     def conditions(self) -> dict[str, tuple[str, ...]]:
-        """Under which choices the line is shown."""
+        """The choices for which the line is shown."""
         return {
             "which": ("asked", "all") if self.asked else ("all",),
             "data": ("any", *self.data.split()),
@@ -131,7 +131,7 @@ GROUPS = {
 
 
 def read() -> tuple[list[Model], str]:
-    """Read the models, in the order of their years, and how they were read."""
+    """Read the models, sorted by year, and the description of how they were read."""
     result = json.loads(SOURCE.read_text("utf-8"))
     lines = [
         Model(**m | {name: tuple(m[name]) for name in ("not_verified", "sources")})
@@ -144,10 +144,10 @@ MODELS, HOW = read()
 
 
 class ModelTable:
-    """The table of models: lines that choices hide and that open to their sources."""
+    """The table of models, whose lines can be filtered and unfold to their sources."""
 
     def __repr__(self) -> str:
-        """Return the lines shown at the start, as text."""
+        """Return the lines shown at first, as text."""
         start = {group: choice.start for group, choice in GROUPS.items()}
         lines = [m for m in MODELS if shown(m.conditions, start)]
         cells = [[m.model, str(m.year), *(m.short[c] for c in COLUMNS)] for m in lines]
@@ -160,10 +160,10 @@ class ModelTable:
         return "\n".join([f"{TITLE}: {len(lines)} of {len(MODELS)} rows", *text])
 
     def to_html(self, page: str = f"{PAGE}.html") -> str:
-        """Write all lines; a style sheet hides those that were not chosen.
+        """Return all lines as HTML; a style sheet hides those that are not selected.
 
         Args:
-            page: That has the sources; a line leads there. ``""`` puts them into the lines.
+            page: The page with the sources, to which each line links. ``""``: include the sources.
         """
         head = "".join(
             f"<span>{html.escape(c)}</span>" for c in ("model", "year", *COLUMNS.values())
@@ -188,7 +188,7 @@ class ModelTable:
         return bundle(self)
 
 
-# What is typed is looked for in every line, chosen or not; a page and a live notebook need no more.
+# The search covers every line, selected or not; a page and a live notebook need nothing else.
 SEARCH = (
     '<p class="ln-search"><label>Find <input type="search" placeholder="name, norm, placement"'
     ' autocomplete="off" oninput="{code}"/></label></p>'
@@ -201,7 +201,7 @@ SEARCH = (
 
 
 def _line(model: Model, page: str) -> str:
-    """Write one model: what is in its line, and what is behind it."""
+    """Return the HTML of a model: its line, and the part that unfolds."""
     esc = html.escape
     cells = "".join(
         f"<i{' class=ln-named' * (c in NAMED)}><span>{esc(head)} </span>{esc(model.short[c])}</i>"
@@ -215,7 +215,7 @@ def _line(model: Model, page: str) -> str:
 
 
 def _behind(model: Model, page: str) -> str:
-    """Write what stands behind a line: the words in full, doubts, sources or the way there."""
+    """Return the part of a line that unfolds: full text, doubts, and sources or a link to them."""
     esc = html.escape
     full = "; ".join(
         f"{head}: {model.full[c]}"
@@ -235,7 +235,7 @@ def _behind(model: Model, page: str) -> str:
 
 
 def sources(model: Model) -> str:
-    """Write where a model's line was read, and the words."""
+    """Return the sources of a model with quotations, as HTML."""
     return f"<ul>{''.join(f'<li>{_source(source)}</li>' for source in model.sources)}</ul>"
 
 

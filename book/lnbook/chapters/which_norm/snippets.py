@@ -15,8 +15,8 @@ class Snippet:
     """Code, and the choices under which it is shown.
 
     Args:
-        code: What the reader copies; it runs by itself.
-        when: From a group of the chooser to the values under which it is the answer.
+        code: The code to copy, which runs by itself.
+        when: Maps a group of the chooser to the values for which it is the answer.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""The scale of activations and gradients in a deep ReLU network, over initialization."""
+"""Scale of activations and gradients in a deep ReLU network, by scale of the initialization."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, label_ends
 
 DEPTH, WIDTH, EXAMPLES, CLASSES = 20, 256, 64, 10
-#: Factors on He initialization.
+#: Factors of He initialization.
 SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0)
 STYLES = {"none": ("without normalization", *NORMS["none"][1:]), "layer": NORMS["layer"]}
 
@@ -26,7 +26,7 @@ def scales(norm: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
 
     Args:
         norm: ``"layer"`` or ``"none"``.
-        scale: Factor on He initialization.
+        scale: Factor of He initialization.
 
     Returns:
         Two arrays of shape ``(DEPTH,)``.
@@ -43,7 +43,7 @@ def scales(norm: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def decades(low: int, high: int, step: int = 1) -> dict[str, list]:
-    """Return ticks of a logarithmic axis at powers of ten, as plotly names them."""
+    """Return ticks of a logarithmic axis at powers of ten, in plotly's format."""
     powers = range(low, high + 1, step)
     raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
     texts = ["1" if k == 0 else f"10{str(k).translate(raised)}" for k in powers]
@@ -51,7 +51,7 @@ def decades(low: int, high: int, step: int = 1) -> dict[str, list]:
 
 
 def draw(scale: float) -> list[go.Figure]:
-    """Draw both over the layers, each network a line."""
+    """Draw both over the layers, with a line per network."""
     titles = "Std of the activations", "Norm of the weight gradient"
     panels = []
     for k, title in enumerate(titles):
@@ -78,7 +78,7 @@ def draw(scale: float) -> list[go.Figure]:
 
 
 def describe(scale: float) -> str:
-    """Say what is left after the last layer, and how large the first layer's gradient is."""
+    """Describe the scale after the last layer, and the gradient of the first layer."""
     ends = {norm: (stds[-1], norms[0]) for norm in STYLES for stds, norms in [scales(norm, scale)]}
     (plain_std, plain_norm), (std, norm) = ends["none"], ends["layer"]
     return (

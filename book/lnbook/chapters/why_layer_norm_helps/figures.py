@@ -1,4 +1,4 @@
-"""The scale of signals by depth, and training at many learning rates."""
+"""Figures on the scale of signals by depth, and on training at many learning rates."""
 
 from lnbook.chapters.why_layer_norm_helps.depth import DEPTH, SCALE_BY_DEPTH, SCALES, STYLES, scales
 from lnbook.chapters.why_layer_norm_helps.learning_rates import (

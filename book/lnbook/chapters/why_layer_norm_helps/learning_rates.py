@@ -16,21 +16,21 @@ from lnbook.figures.plots import band, label_ends
 RATES = tuple(float(f"{10**k:.2g}") for k in np.arange(-3, 2.5, 0.5))
 DEPTHS, SEEDS = (2, 6), 3
 WIDTH, CLASSES, UPDATES, BATCH = 64, 10, 200, 32
-HIGHEST = 10.0  # nats: what is higher, or not a number, is drawn there
+HIGHEST = 10.0  # nats: larger values and NaN are drawn at this value
 
 
 class Sweep:
-    """What came of training with SGD at every rate, from the same weights and batches.
+    """Results of training with SGD at every rate, from the same weights and with the same batches.
 
     Args:
         x: Training images, shape ``(cases, 64)``.
         y: Their labels.
 
     Attributes:
-        loss: From norm and depth to the training loss at the end, ``(rates, seeds)``; inf where it
-            is not a number.
-        first_norm: Likewise, the norm of the first weight matrix at the end.
-        initial_norm: Likewise, at initialization.
+        loss: Maps norm and depth to the final training loss, ``(rates, seeds)``; infinite if it is
+            NaN.
+        first_norm: The same for the norm of the first weight matrix after training.
+        initial_norm: The same at initialization.
     """
 
     def __init__(self, x: np.ndarray, y: np.ndarray):
@@ -42,7 +42,7 @@ class Sweep:
                 self._train(norm, depth, np.asarray(x, np.float64), np.asarray(y))
 
     def _train(self, norm: str, depth: int, x: np.ndarray, y: np.ndarray) -> None:
-        """Train all rates and seeds at once, each a copy of the network."""
+        """Train all rates and seeds at once, each as a copy of the network."""
         copies, sizes = len(RATES) * SEEDS, [x.shape[1]] + [WIDTH] * depth + [CLASSES]
         rngs = [np.random.default_rng(seed) for seed in range(SEEDS)]
         drawn = [he_weights(sizes, 1.0, rng) for rng in rngs]
@@ -67,7 +67,7 @@ class Sweep:
         return RATES[medians.argmin()], float(medians.min())
 
     def effective(self, norm: str, depth: int) -> np.ndarray:
-        """Return rate by squared norm of the first matrix at the end, ``(rates, seeds)``."""
+        """Return the rate over the squared norm of the first matrix at the end."""
         return np.array(RATES)[:, None] / self.first_norm[norm, depth] ** 2
 
 
@@ -119,7 +119,7 @@ def _rounded(values: np.ndarray) -> np.ndarray:
 
 
 def describe(sweep: Sweep, depth: int) -> str:
-    """Say where the median loss is lowest; at higher rates rounding decides the digits."""
+    """Describe where the median loss is lowest; at higher rates, it depends on rounding."""
     sentences = []
     for norm, name in (("none", "without normalization"), ("layer", "with layer norm")):
         rate, loss = sweep.best(norm, depth)

@@ -1,10 +1,10 @@
-"""What the exercises of ``why_layer_norm_helps`` hand to an answer: models of sequences."""
+"""Models of sequences that the exercises of ``why_layer_norm_helps`` pass to an answer."""
 
 import numpy as np
 
 
 def running_mean(x: np.ndarray) -> np.ndarray:
-    """Return the mean of each feature up to each position, of ``(batch, time, features)``."""
+    """Return the mean of each feature up to each position, for ``(batch, time, features)``."""
     return x.cumsum(axis=1) / np.arange(1, x.shape[1] + 1)[:, None]
 
 
@@ -21,5 +21,5 @@ def causal_with_layer_norm(x: np.ndarray) -> np.ndarray:
 
 
 def backward_sum(x: np.ndarray) -> np.ndarray:
-    """Return the sum of each feature from each position on: it reads the future alone."""
+    """Return the sum of each feature from each position on, which only depends on the future."""
     return x[:, ::-1].cumsum(axis=1)[:, ::-1]

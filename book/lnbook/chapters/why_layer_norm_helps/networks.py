@@ -20,7 +20,7 @@ class Network:
     gain 1, and a linear layer follows the last one. All copies are computed at once.
 
     Args:
-        weights: Of each layer, shape ``(copies, inputs, outputs)``.
+        weights: Weights of each layer, shape ``(copies, inputs, outputs)``.
         norm: ``"layer"`` or ``"none"``.
     """
 
@@ -28,7 +28,7 @@ class Network:
     norm: str
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray], list]:
-        """Return the logits, the input of each layer, and what the backward pass needs.
+        """Return the logits, the input of each layer, and values for the backward pass.
 
         Args:
             x: Shape ``(copies, batch, features)``.
@@ -84,8 +84,8 @@ def he_weights(sizes: list[int], scale: float, rng: np.random.Generator) -> list
 
     Args:
         sizes: Number of features of the input, the hidden layers and the output.
-        scale: Factor on He initialization.
-        rng: Draws the weights.
+        scale: Factor of He initialization.
+        rng: The random generator.
     """
     stds = [scale * np.sqrt(2 / n) for n in sizes[:-2]] + [np.sqrt(1 / sizes[-2])]
     shapes = itertools.pairwise(sizes)

@@ -1,7 +1,8 @@
-"""What holds for every test and doctest: no network, and no data unless marked.
+"""Settings of all tests and doctests: no network, and no data sets unless a test is marked.
 
-``LNLIB_DATA`` is hidden from all tests but those marked ``needs_data``, which are skipped where it
-does not have the data set. So a test that needs data and is not marked fails on every machine.
+``LNLIB_DATA`` is hidden from all tests except those marked ``needs_data``, which are skipped if it
+does not contain the data set. A test that needs data and is not marked therefore fails on every
+machine.
 """
 
 import functools
@@ -13,13 +14,13 @@ import pytest
 
 from tests.offline import sitecustomize
 
-# Programs other than Python, and Pythons that ignore PYTHONPATH: no proxy listens on this port.
+# For programs other than Python, and Pythons that ignore PYTHONPATH: no proxy listens on this port.
 _PROXY = "http://127.0.0.1:9"
-_DATA = "LNLIB_TEST_DATA"  # where processes of pytest-xdist find what is hidden
+_DATA = "LNLIB_TEST_DATA"  # passes the hidden folder to processes of pytest-xdist
 
 
 def pytest_configure():
-    """Hide the data and close the network, for this process and those that it starts."""
+    """Hide the data and block the network, for this process and its child processes."""
     if named := os.environ.pop("LNLIB_DATA", None):
         os.environ[_DATA] = str(Path(named).expanduser().resolve())
     guard = str(Path(sitecustomize.__file__).parent)
@@ -33,7 +34,7 @@ def pytest_configure():
 
 @functools.cache
 def _missing(name):
-    """Say why a data set cannot be loaded; an empty text if it can."""
+    """Return why a data set cannot be loaded, or "" if it can."""
     data = importlib.import_module("lnlab.datasets")
     if name not in data.BUNDLED and "LNLIB_DATA" not in os.environ:
         return f"LNLIB_DATA names no folder with {name}"
@@ -46,7 +47,7 @@ def _missing(name):
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
-    """Let a test that is marked, and its fixtures, see the data."""
+    """Make the data visible to a marked test and its fixtures."""
     if item.get_closest_marker("needs_data") and _DATA in os.environ:
         os.environ["LNLIB_DATA"] = os.environ[_DATA]
     try:
@@ -57,7 +58,7 @@ def pytest_runtest_protocol(item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Skip a test whose data set is not there, and say why."""
+    """Skip a test if its data set is missing, with the reason."""
     for mark in item.iter_markers("needs_data"):
         if why := _missing(*mark.args):
             pytest.skip(why)

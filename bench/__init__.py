@@ -1,1 +1,1 @@
-"""What must be fast, measured beside what a user would pick instead."""
+"""Benchmarks of this project, compared with what a user would use instead."""

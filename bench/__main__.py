@@ -1,10 +1,10 @@
-"""Measure everything in this folder, print one table, and store it in ``_build/bench.json``.
+"""Run all benchmarks in this folder, print one table, and store it in ``_build/bench.json``.
 
 Usage: python -m lnlab bench [--keep]   (or: make bench, make bench KEEP=1)
-       python -m bench norm rnn         measures some of it and stores nothing
+       python -m bench norm rnn         runs some of them and stores nothing
 
-With ``--keep`` the rows go into ``book/runs/bench.json`` too, which the book shows: in the place of
-those of the same device, beside those of others.
+With ``--keep``, the rows are also stored in ``book/runs/bench.json``, which the book shows. They
+replace the rows of the same device; rows of other devices are kept.
 """
 
 from __future__ import annotations
@@ -42,32 +42,32 @@ def measure(names: list[str], device: str) -> tuple[list[dict[str, Any]], dict[s
         begin = time.perf_counter()
         with threadpool_limits(torch.get_num_threads(), "blas"):
             result = MODULES[name].rows(device)
-        if not result:  # some are the processor's alone
+        if not result:  # some benchmarks are only for the CPU
             continue
         print(f"\n{name}: {MODULES[name].__doc__.splitlines()[0]}")
         table.show(result)
-        table.check_floors(result, name)  # before the rest is measured
+        table.check_floors(result, name)  # fail before the rest is measured
         print(f"{time.perf_counter() - begin:.0f} s", flush=True)
         rows += result
     run_provenance = records.provenance(
         device=device, wall_s=time.perf_counter() - start, command="python -m lnlab bench"
     )
-    # Others at work on the machine are in the figures: of the last minute, before and after.
+    # Other programs affect the results, so the load of the last minute is stored, before and after.
     run_provenance["load"] = [round(load[0], 2), round(os.getloadavg()[0], 2)]
     run_provenance["cpus"] = os.cpu_count()
     return rows, run_provenance
 
 
 def main(names: list[str] | None = None, *, keep: bool = False) -> int:
-    """Measure, print and, if all was measured, store.
+    """Run the benchmarks, print the results and, if all were run, store them.
 
     Args:
         names: Some of :data:`MODULES`; ``None`` means all.
-        keep: Put the rows into the book's table, too.
+        keep: Whether to store the rows in the book's table, too.
     """
     if keep and names:
-        raise ValueError("bench: --keep stores the whole table; name no benchmarks with it")
-    old = table.read(table.PATH) if keep and table.PATH.exists() else None  # before the work
+        raise ValueError("bench: --keep stores the whole table and cannot be combined with names")
+    old = table.read(table.PATH) if keep and table.PATH.exists() else None  # fail early
     new: dict[str, Any] = {"format": table.FORMAT, "rows": [], "provenance": {}}
     for device in ("cpu", "cuda")[: 1 + torch.cuda.is_available()]:
         rows, run_provenance = measure(names or list(MODULES), device)
@@ -94,7 +94,7 @@ def main(names: list[str] | None = None, *, keep: bool = False) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODULES))
-    parser.add_argument("--keep", action="store_true", help="into book/runs/bench.json, too")
+    parser.add_argument("--keep", action="store_true", help="store in book/runs/bench.json, too")
     chosen = parser.parse_args()
     if unknown := set(chosen.names) - set(MODULES):
         parser.error(f"the benchmarks are {', '.join(MODULES)}, got {', '.join(sorted(unknown))}")

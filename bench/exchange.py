@@ -1,10 +1,11 @@
-"""What batch norm says between two processes, and what layer norm does not have to.
+"""Communication of batch norm between two processes, which layer norm does not need.
 
-Half a batch lies in each of two processes, joined by gloo. Batch norm's statistics are those of
-the whole batch, exchanged as ``torch.nn.SyncBatchNorm`` (which needs GPUs) exchanges them: forward
-each process gathers mean, 1/std and count of every other; backward two sums are added up. Layer
-norm's statistics are each case's own. Numbers first: in float64, with halves of unequal size, all
-results and gradients must be those of one process with the whole batch.
+Each of two processes, connected by gloo, has half of the batch. The statistics of batch norm are
+those of the whole batch, exchanged as in ``torch.nn.SyncBatchNorm`` (which needs GPUs): in the
+forward pass, each process gathers mean, 1/std and count of the others; in the backward pass, two
+sums are added. Layer norm's statistics only depend on the example. First, the results are checked:
+in float64, with halves of unequal size, all outputs and gradients must equal those of one process
+with the whole batch.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from torch import Tensor
 from bench.table import milliseconds, row, threads
 
 PROCESSES = 2
-CASES = 64  # of each process: 128 together
+CASES = 64  # examples per process, 128 in total
 WIDTHS = (100, 1000, 10_000)
 ROUNDS = 40
-LONG = 1_000_000  # numbers of a message whose time is all bandwidth
+LONG = 1_000_000  # numbers in a message whose time depends only on the bandwidth
 EPS = 1e-5
-PATIENCE = 600  # seconds; against hanging
+PATIENCE = 600  # seconds; a limit against hanging
 EXACT = 1e-12
 
 
@@ -42,14 +43,14 @@ class Synchronized(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor, together: bool) -> Tensor:
-        """Normalize ``x`` ``(cases, H)`` by the statistics of all, or if alone by its own."""
+        """Normalize ``x (cases, H)`` by the statistics of all processes or only its own."""
         mean, var = x.mean(0), x.var(0, unbiased=False)
         own = torch.cat([mean, (var + EPS).rsqrt(), mean.new_tensor([len(x)])])  # 2 H + 1
         gathered = gather(own) if together else own[None]
         means, rstds, counts = gathered.split((x.shape[1], x.shape[1], 1), dim=1)
         count = counts.sum()
         mean = (counts * means).sum(0) / count
-        # The variance of all: that within the halves, and that of their means.
+        # The variance over all examples: the variance within the halves plus that of their means.
         spread = rstds**-2 - EPS + (means - mean) ** 2
         rstd = ((counts * spread).sum(0) / count + EPS).rsqrt()
         ctx.save_for_backward(x, weight, mean, rstd, count)
@@ -58,7 +59,7 @@ class Synchronized(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients; those of the parameters are this process's share."""
+        """Return the gradients; those of the parameters are the contribution of this process."""
         x, weight, mean, rstd, count = ctx.saved_tensors
         centered = x - mean
         sum_dy, sum_dy_xmu = dy.sum(0), (dy * centered).sum(0)
@@ -71,14 +72,14 @@ class Synchronized(torch.autograd.Function):
 
 
 def gather(own: Tensor) -> Tensor:
-    """Return the same tensor of every process, one a row."""
+    """Return the tensors of all processes, one per row."""
     gathered = [torch.empty_like(own) for _ in range(dist.get_world_size())]
     dist.all_gather(gathered, own)
     return torch.stack(gathered)
 
 
 def sent_bytes(width: int, size: int = 4) -> int:
-    """Return how many bytes a process gives away in one forward and backward pass."""
+    """Return the number of bytes that a process sends in one forward and backward pass."""
     return ((2 * width + 1) + 2 * width) * size
 
 
@@ -98,7 +99,7 @@ def error(rank: int) -> float:
 
     ours = run(lambda *leaves: Synchronized.apply(*leaves, True), part)
     for gradient in ours[2:]:
-        dist.all_reduce(gradient)  # as data parallel training does for every parameter
+        dist.all_reduce(gradient)  # as data-parallel training does for every parameter
     whole = run(
         lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True, eps=EPS), slice(None)
     )
@@ -109,7 +110,7 @@ def error(rank: int) -> float:
 
 
 def calls(width: int) -> dict[str, Callable[[], Any]]:
-    """Return what is timed at one width."""
+    """Return the calls that are timed at one width."""
     x = torch.randn(CASES, width).requires_grad_()
     dy, weight, bias = torch.randn(CASES, width), torch.ones(width), torch.zeros(width)
     weight.requires_grad_(), bias.requires_grad_()
@@ -131,7 +132,7 @@ def calls(width: int) -> dict[str, Callable[[], Any]]:
 
 
 def work(rank: int, folder: Path, rounds: int = ROUNDS) -> dict[str, Any]:
-    """Be one of the processes; return the error and the times, in ms."""
+    """Run as one of the processes; return the error and the times in ms."""
     dist.init_process_group(
         "gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=PROCESSES
     )
@@ -149,16 +150,16 @@ def work(rank: int, folder: Path, rounds: int = ROUNDS) -> dict[str, Any]:
         for key in turn:
             dist.barrier()
             ms = milliseconds(candidates[key])
-            if i:  # the first call connects
+            if i:  # the first call includes the connection
                 taken[key].append(ms)
     dist.destroy_process_group()
-    for (name, width), ms in taken.items():  # a floor is what can be, the others what is usual
+    for (name, width), ms in taken.items():  # floors are minima, all others are medians
         results[f"{name} {width}"] = min(ms) if name == "collectives" else median(ms)
     return results
 
 
 def measure(rounds: int = ROUNDS) -> dict[str, Any]:
-    """Run the processes, one thread each, and return what the first found."""
+    """Run the processes with one thread each, and return the results of the first."""
     with tempfile.TemporaryDirectory() as folder:
         env = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
         command = [sys.executable, "-m", "bench.exchange"]
@@ -186,7 +187,7 @@ def measure(rounds: int = ROUNDS) -> dict[str, Any]:
 
 
 def rows(device: str) -> list[dict[str, Any]]:
-    """Return the rows of two processes on the processor."""
+    """Return the rows of two processes on the CPU."""
     if device != "cpu" or not dist.is_available() or not dist.is_gloo_available():
         return []
     ms = measure()

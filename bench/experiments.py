@@ -1,6 +1,6 @@
-"""An update of the paper's experiments: with layer norm, beside the same model of torch.nn layers.
+"""An update of each of the paper's experiments with layer norm, compared with torch.nn layers.
 
-As the experiments take it, at a laptop's scale, on one thread.
+Settings are those of the experiments at laptop scale, on one thread.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from lnlab.experiments.order_embeddings.run import OrderEmbeddingsRun
 from lnlab.experiments.skip_thoughts.run import SkipThoughtsRun
 from lnlab.run import Run
 
-SECONDS = 12.0  # for each experiment
+SECONDS = 12.0  # per experiment
 
 
 def rows(device: str) -> list[dict[str, Any]]:
@@ -49,7 +49,7 @@ def rows(device: str) -> list[dict[str, Any]]:
 
 
 def _update(run: Run) -> Callable[[], Any]:
-    """Return a call that takes an update, on the same batch each time."""
+    """Return a function that takes an update, each time with the same batch."""
     batch = next(run.batches(0))
     return lambda: run.update(batch)
 
@@ -72,7 +72,7 @@ def _draw() -> list[dict[str, Any]]:
 
 
 def _handwriting() -> list[dict[str, Any]]:
-    """Three LSTMs of 96 units with a window, 8 pieces of lines of 235 points."""
+    """Three LSTMs of 96 units with a window, 8 segments of lines of 235 points."""
     rng = np.random.default_rng(0)
     points, text = 235, "abcdefghij"
     strokes = rng.normal(size=(points, 3)).astype(np.float32)
@@ -101,7 +101,7 @@ def _handwriting() -> list[dict[str, Any]]:
 
 
 def _by_steps(first: WindowLSTM, x: Tensor, text: Tensor) -> WindowOutput:
-    """Run the layer with the window as ``torch.nn`` alone has it: a cell a step."""
+    """Run the layer with the window with one cell call per step, as ``torch.nn`` requires."""
     state, outputs = first.start(text), []
     for point in x.unbind():
         state, share = first.step(point, text, state)
@@ -110,7 +110,7 @@ def _by_steps(first: WindowLSTM, x: Tensor, text: Tensor) -> WindowOutput:
 
 
 def _convnet() -> list[dict[str, Any]]:
-    """Three convolutions with 16, 32 and 32 channels, 64 pictures."""
+    """Three convolutions with 16, 32 and 32 channels, 64 images."""
     rng = np.random.default_rng(0)
     x, y = rng.random((8000, 784), np.float32), np.arange(8000) % 10
     data, calls = Dataset("drawn", x, y, x[:10], y[:10], "0" * 64), {}
@@ -122,7 +122,7 @@ def _convnet() -> list[dict[str, Any]]:
 
 
 def _skip_thoughts() -> list[dict[str, Any]]:
-    """Three GRUs of 128 units, 32 sentences of 17 words in the mean, as in the novels."""
+    """Three GRUs of 128 units, 32 sentences of 17 words on average, as in the novels."""
     rng = np.random.default_rng(0)
 
     def sentence() -> str:
@@ -142,7 +142,7 @@ def _skip_thoughts() -> list[dict[str, Any]]:
 
 
 def _attentive_reader() -> list[dict[str, Any]]:
-    """Two LSTMs of 64 units, 32 questions on passages of 99 words, each norm beside none."""
+    """Two LSTMs of 64 units, 32 questions on passages of 99 words, each norm compared with none."""
     rng = np.random.default_rng(0)
 
     def question(number: int) -> Question:
@@ -162,7 +162,7 @@ def _attentive_reader() -> list[dict[str, Any]]:
 
 
 def _order_embeddings() -> list[dict[str, Any]]:
-    """A GRU of 128 units, 64 pairs of a picture and a caption of 11 words in the mean."""
+    """A GRU of 128 units, 64 pairs of an image and a caption of 11 words on average."""
     rng = np.random.default_rng(0)
 
     def image(number: int) -> dict[str, Any]:

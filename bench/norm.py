@@ -1,14 +1,15 @@
-"""The norms, in NumPy and in PyTorch, forward and with their backward.
+"""The norms in NumPy and in PyTorch, forward and backward.
 
-In NumPy, one thread: ``lnlib``'s functions beside the formula as most people type it. In PyTorch:
-``lnlib.nn``'s modules beside those of ``torch.nn``, and the formula in plain operations beside the
-one kernel; the cheaper norm beside the usual one, and add and norm in one pass beside the two
-apart. All of one shape and pass are measured in turn, and with them the floor: the fastest of
-several ways to move as many bytes as the norm has to, x to y forward; with the backward also dy and
-x to dx, 5 arrays in all. Batch norm's is the same: who could keep the whole batch at hand would
-read it once. The machine's own two numbers are best times, too: how fast it moves 2 arrays (of a
-shape that memory or an outer cache holds, and of one that an inner cache holds), and how fast it
-multiplies.
+In NumPy, on one thread, the functions of ``lnlib`` are compared with the formula as most people
+write it. In PyTorch, the modules of ``lnlib.nn`` are compared with those of ``torch.nn``, the
+formula in separate operations with the fused kernel, RMS norm with layer norm, and a fused add and
+norm with the two operations. All candidates of one shape and pass are measured in turn, together
+with the floor: the fastest of several ways to move the arrays that the norm must move, x and y in
+the forward pass, and in addition dy, x and dx with the backward pass, 5 arrays in total. Batch norm
+has the same floor, because with a large enough cache it would read the batch only once. Two
+properties of the machine are measured as shortest times, too: how fast it copies an array (for a
+shape that fits into memory or an outer cache, and for one that fits into an inner cache), and how
+fast it multiplies matrices.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from lnlib.nn import LayerNorm, RMSNorm
 from lnlib.nn.baselines import BatchNorm
 
 SHAPES = [(4096, 1024), (128, 1000)]
-ONE_PASS = [(4096, 1024), (1024, 256), (64, 64)]  # of what is one pass, in two dtypes
-THREADS = (1, 2, 4)  # of what is one pass
-BETWEEN = (1024, 1024)  # the machine's copy, at one size more
+ONE_PASS = [(4096, 1024), (1024, 256), (64, 64)]  # shapes for fused kernels, in two dtypes
+THREADS = (1, 2, 4)  # numbers of threads for fused kernels
+BETWEEN = (1024, 1024)  # an additional size for the copy
 EPS = 1e-5
 AXIS = {"LayerNorm": -1, "BatchNorm": 0, "RMSNorm": -1}
 OURS = {
@@ -46,11 +47,11 @@ MODULES: dict[str, tuple[str, Callable, str, Callable]] = {
 }
 PASSES = ("forward", "forward + backward")
 TYPED = "NumPy, as typed"
-SECONDS = 3.0  # for all of one shape and pass
+SECONDS = 3.0  # for all candidates of one shape and pass
 
 
 def obvious(kind: str, x, gain, bias):
-    """The formula, in NumPy or in PyTorch alike."""
+    """Compute a norm by its formula, for arrays of NumPy or PyTorch."""
     axis = AXIS[kind]
     if kind == "RMSNorm":
         return x / ((x * x).mean(axis, keepdims=True) + EPS) ** 0.5 * gain
@@ -71,7 +72,7 @@ def obvious_backward(kind: str, dy, x, gain):
 
 
 def movers(shape: tuple[int, int], device: str) -> dict[str, list[Callable[[], Any]]]:
-    """Return ways to move the arrays of each pass, and nothing else."""
+    """Return functions that only move the arrays of each pass."""
     x, y, dy, dx = (torch.ones(*shape, device=device) for _ in range(4))
 
     def forward_then_backward() -> None:
@@ -94,7 +95,7 @@ def movers(shape: tuple[int, int], device: str) -> dict[str, list[Callable[[], A
 
 
 def in_numpy(shape: tuple[int, int]) -> list[dict[str, Any]]:
-    """Return the rows of NumPy: forward, and both passes."""
+    """Return the rows for NumPy: the forward pass, and forward and backward."""
     rng = np.random.default_rng(0)
     dy, x = rng.standard_normal((2, *shape), dtype=np.float32)
     gain, bias = rng.standard_normal((2, shape[-1]), dtype=np.float32)
@@ -156,7 +157,7 @@ def in_torch(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
 
 
 def in_one_pass(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
-    """Return the rows of RMS norm in layer norm's place, and of add + norm beside the two apart."""
+    """Return the rows of RMS norm instead of layer norm, and of a fused add and norm."""
     generator, result = torch.Generator().manual_seed(0), []
     for dtype in (torch.float32, torch.bfloat16):
         x, residual, dy, dsum = torch.randn(4, *shape, generator=generator).to(device, dtype)
@@ -175,7 +176,7 @@ def in_one_pass(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
             calls = {
                 name: _pass(which, f, *tensors) for name, f in ((path, call), (instead, reference))
             }
-            times = max(1, 2**18 // x.numel())  # of a small one, several by one look at the clock
+            times = max(1, 2**18 // x.numel())  # small calls are too fast for the clock
             ms = medians(calls, SECONDS / 4, device, times=times)
             pair = {"instead": (instead, ms[instead]), "device": device, "dtype": str(dtype)[6:]}
             result.append(row(f"{what} {which}", _text(shape), path, ms[path], **pair))
@@ -183,7 +184,7 @@ def in_one_pass(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
 
 
 def apart(norm: nn.Module) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Return what adds, and then normalizes."""
+    """Return a function that adds and then normalizes, in two operations."""
 
     def call(x: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:
         total = x + residual
@@ -220,7 +221,7 @@ def _rows(
     floors: list[Callable],
     device: str,
 ) -> tuple[list[dict[str, Any]], float]:
-    """Measure all in turn; return a row of each path, beside its kind's other, and the floor."""
+    """Measure all candidates in turn; return a row for each, with its alternative and the floor."""
     ms = medians(paths, SECONDS, device, floors=floors)
     floor = "2 arrays, moved" if which == "forward" else "5 arrays, moved"
     results = [
@@ -248,7 +249,7 @@ def _machine(path: str, shape: str, ms: float, device: str, **facts: int) -> dic
 
 
 def product(device: str) -> dict[str, Any]:
-    """Return how fast the machine multiplies."""
+    """Return the row on the speed of matrix products."""
     x, W = torch.ones(4096, 1024, device=device), torch.ones(1024, 1024, device=device)
     z = torch.empty_like(x)
     ms = medians({}, 1.0, device, floors=[lambda: torch.mm(x, W, out=z)])["floor"]
@@ -256,7 +257,7 @@ def product(device: str) -> dict[str, Any]:
 
 
 def rows(device: str) -> list[dict[str, Any]]:
-    """Return the rows of one device; NumPy's are the processor's."""
+    """Return the rows of one device; those of NumPy only for the CPU."""
     copy = medians({}, 0.5, device, floors=movers(BETWEEN, device)[PASSES[0]])["floor"]
     facts = {"bytes": 2 * 4 * BETWEEN[0] * BETWEEN[1]}
     results = [product(device), _machine("copy", _text(BETWEEN), copy, device, **facts)]
@@ -265,7 +266,7 @@ def rows(device: str) -> list[dict[str, Any]]:
             with threads(1), threadpool_limits(1, "blas"):
                 results += in_numpy(shape)
         results += in_torch(shape, device)
-    own = torch.get_num_threads()  # first: what the book shows
+    own = torch.get_num_threads()  # first, because the book shows it
     for count in (own,) if device == "cuda" else dict.fromkeys((own, *THREADS)):
         with threads(count):
             for shape in ONE_PASS:

@@ -1,15 +1,16 @@
-"""The layer-normalized recurrences beside PyTorch's own without a norm.
+"""The layer-normalized recurrent networks compared with PyTorch's, which have no norm.
 
-The modules as a user calls them, at every shape, with one thread, two and four, beside ``nn.LSTM``,
-``nn.GRU`` and ``nn.RNN``: training (forward and backward) and inference (without a gradient, in
-``eval``). What can be chosen instead stands beside them at a shape or two: the loop over ``gx[t]``
-that most people write, and each implementation by its name. The floor is the bare matrix products,
-in the fastest of several ways: one a time step and one for all inputs, or all of a kind at once.
+The modules are compared with ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` at every shape, with one, two
+and four threads, in training (forward and backward) and at inference (in eval mode, without
+gradients). Some shapes also include alternatives: the loop over ``gx[t]`` that most people write,
+and each implementation by its name. The floor is the time of the matrix products alone, in the
+fastest of several ways: one product per time step and one for all inputs, or all products of a kind
+at once.
 
-What the norms themselves take is read off the same loop with them and without: two Python loops of
-an LSTM, and the compiled ones. The compiled RNN has its one norm or none; the compiled LSTM has all
-or, as DRAW's, that of the cell alone. Peak memory, of the LSTM at the first shape, is that of a
-forward and backward pass above what the module and its data take, each in a process of its own.
+The cost of the norms is measured by running the same loop with and without them: two Python loops
+of an LSTM, and the compiled loops. The compiled RNN has one norm or none; the compiled LSTM has all
+norms or, as in DRAW, only that of the cell. Peak memory, for the LSTM at the first shape, is that
+of a forward and backward pass in addition to the module and its data, each in a new process.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ SHAPES: list[Shape] = [
     (500, 8, 400, 400), (100, 64, 256, 256), (30, 128, 1024, 1024),
     (300, 8, 128, 3), (300, 8, 128, 128), (64, 64, 128, 128), (12, 128, 256, 256),
 ]  # fmt: skip
-COMPARED = {"LSTM": (0, 2), "GRU": (0,), "RNN": (0,)}  # where every path is measured
+COMPARED = {"LSTM": (0, 2), "GRU": (0,), "RNN": (0,)}  # shapes with all paths, by index
 THREADS = (1, 2)
-MANY = 4  # threads, more than the cores of a small machine
+MANY = 4  # threads, more than a small machine has cores
 TORCH = {"LSTM": nn.LSTM, "GRU": nn.GRU, "RNN": nn.RNN}
 OURS = {"LSTM": LayerNormLSTM, "GRU": LayerNormGRU, "RNN": LayerNormRNN}
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 PASSES = ("forward", "forward + backward")
 LOOP = "loop over gx[t]"
 CALLED = "as called"
-SECONDS = 1.0  # for all of one recurrence, shape and pass
+SECONDS = 1.0  # for all candidates of one recurrence, shape and pass
 
 
 def indexed_lstm(m: LayerNormLSTM, x: Tensor, unbind: bool = False) -> Tensor:
@@ -85,7 +86,7 @@ INDEXED = {"LSTM": indexed_lstm, "GRU": indexed_gru}
 
 
 def paths(kind: str, device: str) -> list[str]:
-    """Return what is measured on this machine beside the default; the loop for LSTM and GRU."""
+    """Return the paths measured in addition to the default; the loop only for LSTM and GRU."""
     elsewhere = "compiled" if device == "cuda" else "cuda"
     available = [name for name, is_available in kernels.available().items() if is_available]
     return [LOOP] * (kind in INDEXED) + [name for name in available if name != elsewhere]
@@ -96,13 +97,13 @@ def label(path: str) -> str:
 
 
 def text(shape: Shape) -> str:
-    """Write a shape as T×B×H, and the inputs where they are not H."""
+    """Format a shape as T×B×H, followed by the number of inputs if it is not H."""
     *sizes, inputs = shape
     return "×".join(map(str, sizes)) + (f", {inputs} inputs" if inputs != sizes[-1] else "")
 
 
 def make(kind: str, path: str, inputs: int, hidden: int, device: str) -> tuple[nn.Module, Callable]:
-    """Return a module, and its outputs as a function of the inputs."""
+    """Return a module, and a function from its inputs to its outputs."""
     if path == "torch":
         module = TORCH[kind](inputs, hidden, device=device)
         return module, lambda x: module(x)[0]
@@ -114,12 +115,12 @@ def make(kind: str, path: str, inputs: int, hidden: int, device: str) -> tuple[n
 
 
 def passes(kind: str, path: str, x: Tensor, hidden: int) -> dict[str, Callable]:
-    """Return the forward pass alone, as in inference, and forward and backward."""
+    """Return the forward pass at inference, and forward and backward in training."""
     return passes_of(x, *make(kind, path, x.shape[-1], hidden, x.device.type))
 
 
 def passes_of(x: Tensor, module: nn.Module, outputs: Callable) -> dict[str, Callable]:
-    """Return a module's two passes over ``x``."""
+    """Return the two passes of a module over ``x``."""
 
     def forward() -> None:
         module.eval()
@@ -135,10 +136,10 @@ def passes_of(x: Tensor, module: nn.Module, outputs: Callable) -> dict[str, Call
 
 
 def products(kind: str, x: Tensor, hidden: int) -> dict[str, list[Callable]]:
-    """Return the matrix products that no path can do without, and nothing else, in several ways.
+    """Return several ways to compute only the matrix products that no path can avoid.
 
-    All steps at once do as many operations in larger products; a recurrence cannot, but no product
-    a step is faster. On a CPU they are done by NumPy's BLAS, too: PyTorch's is not the faster one
+    Products for all steps at once are larger. A recurrence cannot use them, but products per step
+    are not faster. On a CPU, NumPy's BLAS is measured, too, because PyTorch's is not the faster one
     on every processor.
     """
     T, B, D = x.shape
@@ -168,7 +169,7 @@ def products(kind: str, x: Tensor, hidden: int) -> dict[str, list[Callable]]:
         else:
             for _ in range(T):
                 mm(wide, W_hh, dh)
-        for inputs, weight in ((all_x, W_ih), (all_h, W_hh)):  # the weights' gradients
+        for inputs, weight in ((all_x, W_ih), (all_h, W_hh)):  # gradients of the weights
             mm(all_gates.t(), inputs, torch.empty_like(weight))
 
     argument_sets = [(False,), (True,), *[(True, by_numpy)] * (x.device.type == "cpu")]
@@ -204,7 +205,7 @@ def speed(kind: str, shape: Shape, names: list[str], device: str) -> list[dict[s
 
 
 def norm_free_rnn(m: nn.RNN, x: Tensor) -> Tensor:
-    """Run the compiled loop of an RNN without its norm: what torch.nn.RNN computes."""
+    """Run the compiled loop of an RNN without its norm, which computes the same as torch.nn.RNN."""
     T, B, D = x.shape
     product = InputProduct(m.weight_ih_l0, m.bias_ih_l0 + m.bias_hh_l0, ())
     state = x.new_zeros(B, m.hidden_size)
@@ -214,13 +215,13 @@ def norm_free_rnn(m: nn.RNN, x: Tensor) -> Tensor:
 
 
 def with_and_without(H: int) -> dict[tuple[str, str], list[tuple[nn.Module, Callable]]]:
-    """Return the same loops with their norms and without, as modules and their outputs.
+    """Return loops with and without norms, as modules and functions of their outputs.
 
     Args:
-        H: Units, and inputs.
+        H: Number of units, and of inputs.
 
     Returns:
-        From recurrence and path to both, the second in the other's place.
+        Maps recurrence and path to the loop with norms and the loop without.
     """
 
     def lstm(norms: bool) -> LayerNormLSTM:
@@ -246,7 +247,7 @@ def with_and_without(H: int) -> dict[tuple[str, str], list[tuple[nn.Module, Call
 
 
 def norms_alone(shape: Shape) -> list[dict[str, Any]]:
-    """Return the rows of what the norms take on a CPU, each loop beside itself without them."""
+    """Return the rows for the cost of the norms on a CPU: each loop with and without norms."""
     T, B, H, _ = shape
     x, result = torch.randn(T, B, H), []
     calls = {k: [passes_of(x, *pair) for pair in pairs] for k, pairs in with_and_without(H).items()}
@@ -269,38 +270,38 @@ def norms_alone(shape: Shape) -> list[dict[str, Any]]:
 
 
 def peak(path: str, device: str) -> float:
-    """Return what an LSTM's forward and backward pass add to the memory of this process, in MiB."""
+    """Return the peak memory of an LSTM's forward and backward pass in this process, in MiB."""
     T, B, H, inputs = SHAPES[0]
     x = torch.randn(T, B, inputs, device=device)
-    passes("LSTM", path, x[:2].clone(), H)[PASSES[1]]()  # what the libraries take once
+    passes("LSTM", path, x[:2].clone(), H)[PASSES[1]]()  # one-time memory of libraries
     call = passes("LSTM", path, x, H)[PASSES[1]]
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         call()
         return (torch.cuda.max_memory_allocated() - before) / 2**20
-    Path("/proc/self/clear_refs").write_text("5")  # the peak is now what is in use
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak to the current memory
     before = _memory("VmRSS")
     call()
     return (_memory("VmHWM") - before) / 2**10
 
 
 def _memory(field: str) -> int:
-    """Return a line of Linux's account of this process, in KiB."""
+    """Return a field of ``/proc/self/status`` in KiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
 def memory(measured_rows: list[dict[str, Any]], device: str) -> None:
-    """Add the peak memory to the rows it was measured for."""
+    """Add the peak memory to the rows for which it was measured."""
     if device == "cpu" and not Path("/proc/self/clear_refs").exists():
-        return  # only Linux says
+        return  # only Linux reports it
     taken = {}
     for name in ["torch", CALLED, *paths("LSTM", device)]:
         code = f"from bench import rnn; print(rnn.peak({name!r}, {device!r}))"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
         taken[label(name)] = json.loads(run.stdout)
-    # Those processes have as many threads as this one.
+    # The new processes use as many threads as this one.
     measured = (f"LN-LSTM {PASSES[1]}", text(SHAPES[0]), torch.get_num_threads())
     for r in measured_rows:
         if (r["what"], r["shape"], r["threads"]) == measured:
@@ -309,7 +310,7 @@ def memory(measured_rows: list[dict[str, Any]], device: str) -> None:
 
 
 def rows(device: str) -> list[dict[str, Any]]:
-    """Return the rows of one device: what is called everywhere, all paths where they compare."""
+    """Return the rows of one device: the modules at all shapes, all paths at some."""
     results = []
     own = torch.get_num_threads()
     counts = (own,) if device == "cuda" else sorted({*THREADS, MANY, own})

@@ -53,7 +53,7 @@ def medians(
         candidates: Maps names to functions without arguments.
         seconds: Time for all of them together.
         device: On ``cuda``, times are measured with CUDA events.
-        min_calls: Least number of measurements of each candidate, however long they take.
+        min_calls: Minimum number of measurements of each candidate, however long they take.
         times: Calls per measurement, for functions that are too fast for the clock.
         floors: Functions that do only the work that no candidate can avoid, run in turn with them.
 
@@ -68,7 +68,7 @@ def medians(
         calls[name]()  # the first call builds, packs and tunes
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or min(map(len, times_ms.values())) < min_calls:
-        random.shuffle(order)  # the call before decides what is in the cache
+        random.shuffle(order)  # the previous call determines the content of the cache
         for name in order:
             times_ms[name].append(milliseconds(calls[name], device, times))
     results = {name: median(times_ms[name]) for name in candidates}
@@ -108,7 +108,7 @@ def row(
 
     Args:
         what: Name of the computation.
-        shape: Of its input, as text.
+        shape: Shape of its input, as text.
         path: Name of the code path.
         ms: Its time in milliseconds per call.
         instead: Name and time of the path that a user would take instead.
@@ -174,7 +174,7 @@ def check_floors(rows: list[dict[str, Any]], name: str) -> None:
     Only new tables are checked; older ones are shown as they were measured.
 
     Args:
-        rows: As :func:`row` returns them.
+        rows: Rows from :func:`row`.
         name: Name of the table in errors.
 
     Raises:

@@ -1,6 +1,7 @@
-"""An update of the small transformer: what each norm costs beside layer norm.
+"""An update of the small transformer with each norm, compared with layer norm.
 
-As the experiment takes it: 12 blocks of width 64, 8 windows of 64 drawn characters, one thread.
+Settings are those of the experiment: 12 blocks of width 64, 8 windows of 64 random characters, one
+thread.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from lnlab.datasets import Text
 from lnlab.experiments.transformer import NORMS, Settings
 from lnlab.experiments.transformer.run import TransformerRun
 
-UPDATES = 2  # within one measurement
-CHARACTERS = 65  # as many as tiny Shakespeare has
+UPDATES = 2  # updates per measurement
+CHARACTERS = 65  # number of different characters, as in tiny Shakespeare
 
 
 def text(count: int = 20_000) -> Text:
-    """Draw a text; what it says changes no time."""
+    """Return a random text; its content does not affect the time."""
     codes = np.random.default_rng(0).integers(CHARACTERS, size=count) + ord(" ")
     drawn = "".join(map(chr, codes))
     return Text("drawn", drawn[: count * 9 // 10], drawn[count * 9 // 10 :], sha256="0" * 64)
 
 
 def stepper(settings: Settings, data: Text, device: str) -> Callable[[], None]:
-    """Return a call that makes ``UPDATES`` updates."""
+    """Return a function that takes ``UPDATES`` updates."""
     run = TransformerRun(settings, data, device=device)
     batches = [batch for batch, _ in zip(run.batches(0), range(UPDATES), strict=False)]
 
@@ -39,7 +40,7 @@ def stepper(settings: Settings, data: Text, device: str) -> Callable[[], None]:
 
 
 def rows(device: str) -> list[dict[str, Any]]:
-    """Return a row for each norm but layer norm."""
+    """Return a row for each norm except layer norm."""
     data = text()
     with threads(1):
         calls = {norm: stepper(Settings(norm=norm), data, device) for norm in NORMS}

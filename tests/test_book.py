@@ -52,7 +52,7 @@ def test_a_book_that_stands_is_not_built_again_and_it_is_said(clone, capsys):
     assert book.main(clone) == 0
     assert "The book is built. Open: " in capsys.readouterr().out
     assert book.main(clone) == 0
-    assert "The book stands: nothing that it is built from has changed." in capsys.readouterr().out
+    assert "The book is up to date." in capsys.readouterr().out
     assert calls(clone) == 1
 
 

@@ -63,7 +63,7 @@ def test_a_fault_is_caught_or_survives_and_one_that_cannot_be_planted_says_why(t
         ("survived", "all of the nearest tests pass"),
         ("not planted", "lnlib/toy.py must have once, and has 0 times: 'return n - 2'"),
         ("not planted", "lnlib/toy.py must have once, and has 2 times: 'return'"),
-        ("not planted", "lnlib/toy.py would stay as it is: 'n - 1'"),
+        ("not planted", "lnlib/toy.py would not change: 'n - 1'"),
         ("not planted", "there is no lnlib/boy.py"),
         ("fails anyway", [*outcomes][-1]["by"]),
     ]

@@ -80,7 +80,7 @@ def build(root: Path = ROOT) -> bool:
     stored = built.read_text("utf-8").split() if built.exists() and html.exists() else []
     now = input_hash(root)
     if stored == [now, output_hash(root)]:
-        print(f"The book stands: nothing that it is built from has changed. Open: {html}")
+        print(f"The book is up to date. Open: {html}")
         return True
     if stored[1:] != [output_hash(root)]:  # else Sphinx would keep pages that were changed since
         (root / "_build" / "html" / ".buildinfo").unlink(missing_ok=True)

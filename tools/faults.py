@@ -90,7 +90,7 @@ class Fault:
         if (count := text.count(self.old)) != 1:
             raise ValueError(f"{self.file} must have once, and has {count} times: {self.old!r}")
         if self.old == self.new:
-            raise ValueError(f"{self.file} would stay as it is: {self.old!r}")
+            raise ValueError(f"{self.file} would not change: {self.old!r}")
         return text.replace(self.old, self.new)
 
     def near(self, root: Path) -> list[str]:

@@ -91,7 +91,7 @@ def with_setup_cell(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Insert the folded code cell that installs the library, in place, and return the notebook."""
     cells = [cell for cell in notebook.cells if cell.id != CELL]
     code = setup_cell(sources_in_repository(git_remote.repository_url(ROOT)))
-    cell = nbformat.v4.new_code_cell(code, id=CELL, execution_count=1)  # it is the first
+    cell = nbformat.v4.new_code_cell(code, id=CELL, execution_count=1)  # it is the first cell
     cell.metadata = FOLDED | {"tags": ["remove-cell"]}
     first = next(k for k, existing in enumerate(cells) if existing.cell_type == "code")
     notebook.cells = [*cells[:first], cell, *cells[first:]]

@@ -1,8 +1,8 @@
 """Cost of normalization: operations, memory traffic, roofline time, and communication.
 
-One pass of a norm over N cases of H features, ``forward`` or ``backward``. Layer norm is eqs. 15
-and 16 of Ba, Kiros & Hinton (2016), with gain and bias; batch norm the same over the cases; RMS
-norm leaves out mean and bias.
+One pass of a norm over N examples of H features, ``forward`` or ``backward``. Layer norm is eqs. 15
+and 16 of Ba, Kiros & Hinton (2016), with gain and bias; batch norm is the same over the examples;
+RMS norm has neither mean nor bias.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def _check(norm: str, direction: str) -> None:
             raise ValueError(f"costs: {name} must be one of {', '.join(known)}, got {value!r}")
 
 
-# Arithmetic: the formulas, written once as they are computed, for any kind of number.
+# Arithmetic: the formulas as they are computed, written once for any type of number.
 
 
 def forward(norm: str, x: np.ndarray, gain: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """Normalize ``x (N, H)`` by the fewest operations that we know, with eps = 1.
+    """Normalize ``x (N, H)`` with the fewest operations known to us, with eps = 1.
 
     Args:
         norm: ``layer``, ``batch`` or ``rms``, which has no bias.
@@ -56,10 +56,11 @@ def backward(
 
     Args:
         norm: As for :func:`forward`.
-        dy: The gradient in ``y``, ``(N, H)``.
+        dy: The gradient with respect to ``y``, ``(N, H)``.
         x: Summed inputs, ``(N, H)``.
-        mean: Of each row ``(N, 1)``, of each column ``(1, H)`` for batch norm; not read for RMS.
-        rstd: Likewise.
+        mean: Mean of each row ``(N, 1)``, or of each column ``(1, H)`` for batch norm; not used for
+            RMS norm.
+        rstd: 1 / std, of the same shape.
         gain: Shape ``(H,)``.
     """
     if norm == "rms":
@@ -68,7 +69,7 @@ def backward(
         return dx, (dy * x_hat).sum(0), None
     x_hat = (x - mean) * rstd
     dgain, dbias = (dy * x_hat).sum(0), dy.sum(0)
-    if norm == "batch":  # its two means are the parameters' gradients: no sums of their own
+    if norm == "batch":  # its two means are gradients of the parameters, so no more sums are needed
         dx = (dy - dbias / len(x) - x_hat * (dgain / len(x))) * (gain * rstd)
         return dx, dgain, dbias
     d = dy * gain
@@ -85,7 +86,7 @@ def _counting(operation: Callable[..., float]) -> Callable[..., OperationCounter
 
 
 class OperationCounter:
-    """A number that counts the operations made with it and its kind, each as one."""
+    """A number that counts the operations in which it is used; each kind counts as one."""
 
     operations = 0
 
@@ -97,17 +98,17 @@ class OperationCounter:
 
     __add__, __sub__, __mul__, __truediv__ = map(_counting, (add, sub, mul, truediv))
     __rtruediv__ = _counting(lambda own, other: other / own)
-    sqrt = _counting(math.sqrt)  # NumPy asks for it by this name
+    sqrt = _counting(math.sqrt)  # NumPy calls this method
 
 
 def count(norm: str, direction: str, N: int, H: int) -> int:
-    """Return the number of operations of a pass, counted with numbers that count operations.
+    """Return the number of operations of a pass, measured with :class:`OperationCounter`.
 
     Args:
         norm: ``layer``, ``batch`` or ``rms``.
         direction: ``forward`` or ``backward``.
-        N: Cases.
-        H: Features.
+        N: Number of examples.
+        H: Number of features.
     """
     _check(norm, direction)
     rng = np.random.default_rng(0)
@@ -125,7 +126,7 @@ def count(norm: str, direction: str, N: int, H: int) -> int:
 
 
 def flops(norm: str, direction: str, N: int, H: int) -> int:
-    """Return the number of operations of a pass by formula, as :func:`count` counts them.
+    """Return the number of operations of a pass by formula; equal to :func:`count`.
 
     Example:
         >>> flops("layer", "forward", 64, 100) / (64 * 100)  # for each number
@@ -137,7 +138,7 @@ def flops(norm: str, direction: str, N: int, H: int) -> int:
     return {"layer": 13 * N * H - 2 * H, "rms": 9 * N * H - H, "batch": 9 * N * H + H}[norm]
 
 
-# Bytes.
+# Memory traffic.
 
 
 def arrays(norm: str, direction: str) -> int:
@@ -152,18 +153,18 @@ def arrays(norm: str, direction: str) -> int:
 
 
 def bytes_moved(norm: str, direction: str, N: int, H: int, size: int = 4) -> int:
-    """Return the bytes of one pass, its statistics and parameters too, once in each direction.
+    """Return the bytes of one pass, including statistics and parameters, each moved once.
 
     Args:
         norm: ``layer``, ``batch`` or ``rms``.
         direction: ``forward`` or ``backward``.
-        N: Cases.
-        H: Features.
-        size: Bytes of a number: 4 for float32, 2 for bfloat16.
+        N: Number of examples.
+        H: Number of features.
+        size: Bytes per number: 4 for float32, 2 for bfloat16.
     """
     numbers = arrays(norm, direction) * N * H
     statistics = {"layer": 2 * N, "batch": 2 * H, "rms": N}[norm]
-    parameters = (1 if norm == "rms" else 2) * H  # gain, bias; backward their gradients
+    parameters = (1 if norm == "rms" else 2) * H  # gain and bias, or their gradients
     gain = H if direction == "backward" else 0
     return size * (numbers + statistics + parameters + gain)
 
@@ -175,8 +176,8 @@ def num_saved(norm: str, N: int, H: int) -> int:
 
     Args:
         norm: ``layer``, ``batch`` or ``rms``.
-        N: Cases.
-        H: Features.
+        N: Number of examples.
+        H: Number of features.
 
     Example:
         >>> num_saved("layer", 64, 1024)
@@ -195,7 +196,7 @@ class Machine:
 
     Args:
         products: Operations per second in matrix products.
-        other: Operations per second elsewhere.
+        other: Other operations per second.
         bandwidth: Memory bandwidth, in bytes per second.
         size: Size of a number in bytes.
         copies: Measured bandwidths, as (bytes moved, bytes per second), fewest bytes first; small
@@ -209,20 +210,21 @@ class Machine:
     copies: tuple[tuple[int, float], ...] = ()
 
     def at_size(self, N: int, H: int) -> Machine:
-        """Return the machine as arrays of N × H numbers find it: faster, if a cache holds them."""
-        # Between two measured sizes as fast as the smaller: a least time has to be one.
+        """Return the machine with its bandwidth for arrays of N × H numbers; caches are faster."""
+        # Between two measured sizes, the bandwidth of the smaller one, so that times are lower
+        # bounds.
         below = sum(moved <= 2 * self.size * N * H for moved, _ in self.copies)
         speeds = [speed for _, speed in self.copies[max(0, below - 1) :]]
         return replace(self, bandwidth=max(speeds)) if speeds else self
 
     def seconds(self, work: tuple[float, float], *, product: bool = False) -> float:
-        """Return the least time of operations and bytes: the slower of the two decides.
+        """Return the minimum time for operations and bytes: the slower of the two determines it.
 
         ::
 
             t >= max(operations / rate, bytes / bandwidth)
 
-        Below the intensity of ``rate / bandwidth`` operations a byte it is memory-bound.
+        Below an intensity of ``rate / bandwidth`` operations per byte, the pass is memory-bound.
 
         Args:
             work: Operations and bytes, whose ratio is the arithmetic intensity.
@@ -237,26 +239,26 @@ def norm_work(norm: str, direction: str, N: int, H: int, size: int = 4) -> tuple
 
 
 def product_work(direction: str, N: int, H: int, size: int = 4) -> tuple[float, float]:
-    """Return operations and bytes of the product with ``W (H, H)`` that feeds the norm.
+    """Return operations and bytes of the product with ``W (H, H)`` that precedes the norm.
 
-    Backward there are two: with W for the inputs, with the inputs for W.
+    The backward pass has two products: one for the gradient of the inputs, one for that of W.
     """
     twice = 1 if direction == "forward" else 2
     return twice * 2.0 * N * H * H, twice * size * (2.0 * N * H + H * H)
 
 
 def share(machine: Machine, norm: str, direction: str, N: int, H: int) -> float:
-    """Return the least time of a norm over that of the product that feeds it."""
+    """Return the minimum time of a norm relative to that of the product that precedes it."""
     machine = machine.at_size(N, H)
     product = machine.seconds(product_work(direction, N, H, machine.size), product=True)
     return machine.seconds(norm_work(norm, direction, N, H, machine.size)) / product
 
 
-# Words between devices.
+# Communication between devices.
 
 
 def messages(H: int) -> tuple[int, int]:
-    """Return the bytes a device gives forward (mean, 1/std, count) and backward (two sums).
+    """Return the bytes that a device sends forward (mean, 1/std, count) and backward (two sums).
 
     Float32, for one batch norm of H features, as PyTorch's ``SyncBatchNorm`` sends them.
     """
@@ -264,16 +266,17 @@ def messages(H: int) -> tuple[int, int]:
 
 
 def exchange_time(devices: int, H: int, network: tuple[float, float], way: str) -> float:
-    """Return the seconds of one batch norm's exchanges in one training step, on paper.
+    """Return the theoretical time in seconds that batch norm communicates in one training step.
 
-    A gather forward and a sum backward: Thakur, Rabenseifner & Gropp (2005),
-    doi:10.1177/1094342005051521.
+    A gather in the forward pass and a sum in the backward pass: Thakur, Rabenseifner & Gropp
+    (2005), doi:10.1177/1094342005051521.
 
     Args:
-        devices: P.
-        H: Features.
-        network: Latency in seconds, bytes a second.
-        way: ``ring``, or ``doubling``: each talks to one twice as far away in every round.
+        devices: Number of devices, P.
+        H: Number of features.
+        network: Latency in seconds, and bandwidth in bytes per second.
+        way: ``ring``, or ``doubling``: the distance between communicating devices doubles in each
+            round.
     """
     if way not in ("ring", "doubling"):
         raise ValueError(f"costs: way must be ring or doubling, got {way!r}")

@@ -1,4 +1,4 @@
-"""Recorded runs as arrays: in groups that differ in the seed alone, a curve a seed."""
+"""Recorded runs as arrays, in groups that differ only in the seed, with one curve per seed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Record = dict[str, Any]
 
 
 class RecordedRuns:
-    """Recorded runs by settings, ready to be drawn and compared.
+    """Recorded runs, grouped by their settings.
 
     Args:
-        records: As :func:`lnlab.records.read_all` returns them.
-        key: From a run's settings to the key of its group, such as its norm.
-        command: That records such runs, for the error where there are none.
+        records: Records from :func:`lnlab.records.read_all`.
+        key: Returns the key of a run's group, such as its norm, given its settings.
+        command: The command that records such runs, for the error message if there are none.
 
     Attributes:
-        records: All of them, sorted by seed.
-        groups: From key to records, sorted by seed.
+        records: All records, sorted by seed.
+        groups: Maps each key to its records, sorted by seed.
 
     Raises:
-        ValueError: If there are no records, or those of a group have other settings, a seed twice,
-            or were measured at different epochs.
+        ValueError: If there are no records, or if those of a group differ in other settings, have
+            the same seed, or were measured at different epochs.
 
     Example:
         >>> records = [
@@ -53,8 +53,8 @@ class RecordedRuns:
                     k for k in first_settings | settings if first_settings.get(k) != settings.get(k)
                 }:
                     raise ValueError(
-                        f"Runs: {_text(group)}: runs must differ in the seed alone, got different "
-                        f"{', '.join(sorted(differ))}; choose by more settings"
+                        f"Runs: {_text(group)}: runs must differ only in the seed, got different "
+                        f"{', '.join(sorted(differ))}; select by more settings"
                     )
                 if r["curves"]["epoch"] != first["curves"]["epoch"]:
                     raise ValueError(
@@ -63,7 +63,7 @@ class RecordedRuns:
                     )
             if len({r["seed"] for r in runs}) < len(runs):
                 raise ValueError(
-                    f"Runs: {_text(group)}: a seed is there twice; choose by more settings"
+                    f"Runs: {_text(group)}: a seed occurs twice; select by more settings"
                 )
 
     def _group(self, records: Iterable[Record]) -> None:
@@ -109,9 +109,9 @@ class RecordedRuns:
         return shared
 
     def curves(self, key: Hashable, name: str) -> np.ndarray:
-        """Return curves ``(seeds, points)``: as recorded, errors in percent.
+        """Return curves ``(seeds, points)`` in recorded units, but errors in percent.
 
-        NaN stands for what was not measured.
+        NaN stands for missing measurements.
         """
         curves = np.array([r["curves"][name] for r in self.runs(key)], dtype=float)
         return curves * (100 if name.endswith("error") else 1)
@@ -132,12 +132,12 @@ class RecordedRuns:
         )
 
     def difference(self, epoch: float, key_a: Hashable, key_b: Hashable, name: str) -> np.ndarray:
-        """Return ``key_a`` minus ``key_b`` at an epoch, a number for each seed that both have."""
+        """Return ``key_a`` minus ``key_b`` at an epoch, for each seed that both have."""
         first, second = self.pairs(epoch, key_a, key_b, name)
         return first - second
 
     def among(self, keys: Iterable[Hashable]) -> Self:
-        """Return these groups alone, with the seeds that all of them have.
+        """Return only these groups, with the seeds that all of them have.
 
         Raises:
             ValueError: If they have none in common.
@@ -154,5 +154,5 @@ class RecordedRuns:
 
 
 def _text(key: Hashable) -> str:
-    """Write a key as a person would; a key of a class of its own knows how."""
+    """Format a key for readers; a named tuple has its own format."""
     return ", ".join(map(str, key)) if type(key) is tuple else str(key)

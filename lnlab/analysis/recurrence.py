@@ -54,12 +54,12 @@ def states(x: np.ndarray, h: np.ndarray, params: cells.Params, **options: Any) -
 
 @dataclass(frozen=True)
 class SequenceOutputs:
-    """What became of sequences of T steps.
+    """Sizes of summed inputs and gradients over T steps.
 
     Attributes:
-        summed: Root mean square of ``W_ih x + W_hh h`` before any norm, one a step, ``(T,)``.
-        gradient: Length of the gradient in the state after step T - k, k from 0, of a loss that
-            reads the last state alone; as a multiple of its length there, ``(T,)``.
+        summed: Root mean square of ``W_ih x + W_hh h`` before any norm, per step, ``(T,)``.
+        gradient: Norm of the gradient with respect to the state after step T - k, for k from 0,
+            relative to that for k = 0, ``(T,)``. The loss depends on the last state only.
     """
 
     summed: np.ndarray
@@ -76,15 +76,15 @@ def carry(
     nonlinearity: str = "tanh",
     eps: float = 1e-5,
 ) -> SequenceOutputs:
-    """Run a network from state 0 over all steps, and the gradient in its last state back.
+    """Run a network from state 0 over all steps, and propagate the gradient back.
 
     Args:
         x: Inputs, shape ``(T, B, I)``.
-        dh: Gradient of the loss in the last state, shape ``(B, H)``.
+        dh: Gradient of the loss with respect to the last state, shape ``(B, H)``.
         params: As for :func:`lnlib.cells.rnn_step`.
-        form: Likewise.
-        nonlinearity: Likewise.
-        eps: Likewise.
+        form: As for :func:`lnlib.cells.rnn_step`.
+        nonlinearity: As for :func:`lnlib.cells.rnn_step`.
+        eps: As for :func:`lnlib.cells.rnn_step`.
 
     Example:
         >>> params = orthogonal(1, 2, np.random.default_rng(0))
@@ -95,7 +95,7 @@ def carry(
     """
     f, slope = find_activation("carry", nonlinearity)
     h, before = [np.zeros_like(dh)], []
-    for step in x:  # the slope of a saturated tanh cannot be told from its value
+    for step in x:  # saved, because the slope of a saturated tanh cannot be computed from its value
         before.append(
             cells.rnn_step(step, h[-1], params, form=form, nonlinearity="identity", eps=eps)
         )
@@ -103,9 +103,9 @@ def carry(
     from_h = np.stack(h[:-1]) @ params["W_hh"].T  # (T, B, H)
     total = x @ params["W_ih"].T + from_h
     slopes = slope(np.stack(before))
-    # What the gradient comes back through but depends on no gradient, for all steps at once.
+    # Factors of the gradient that do not depend on it, for all steps at once.
     place, z = ("s", total) if form == "paper" else ("h", from_h)
-    turn = np.transpose if form == "batch" else np.asarray  # whose rows are features
+    turn = np.transpose if form == "batch" else np.asarray  # batch norm's rows are features
     if form == "batch":
         z = z.swapaxes(1, 2)
     if form != "plain":
@@ -165,13 +165,13 @@ def padded_states(
 
 @dataclass(frozen=True)
 class BatchNormOverTime:
-    """The input's part of recurrent batch norm at test time, over T steps.
+    """Input part of recurrent batch norm at test time, over T steps.
 
     Attributes:
-        data: Deviation of ``W_ih x`` over the test data, root mean square over the units, one a
-            step, ``(T,)``.
+        data: Standard deviation of ``W_ih x`` over the test data, root mean square over the units,
+            per step, ``(T,)``.
         running: The same from the running statistics, by ``each step`` and ``shared``.
-        size: Root mean square of ``W_ih x`` after its norm, likewise, and for ``layer``.
+        size: Root mean square of ``W_ih x`` after its norm, by the same keys and ``layer``.
     """
 
     data: np.ndarray
@@ -182,23 +182,23 @@ class BatchNormOverTime:
 def over_time(
     training: Iterable[np.ndarray], test: np.ndarray, params: cells.Params, *, eps: float = 1e-5
 ) -> BatchNormOverTime:
-    """Keep statistics of recurrent batch norm, and normalize sequences that may be longer.
+    """Average the statistics of recurrent batch norm, and normalize sequences that may be longer.
 
-    Statistics are of each step, beyond the last step of training that step's, or shared by all:
-    see :class:`lnlib.cells.RecurrentBatchNorm`.
+    Statistics are per step (those of the last training step are used for later steps) or shared by
+    all steps; see :class:`lnlib.cells.RecurrentBatchNorm`.
 
     Args:
         training: Batches, each ``(T_train, B, I)``.
         test: One batch, shape ``(T, B, I)``.
         params: As for :func:`lnlib.cells.rnn_step` with ``form="batch"``.
-        eps: Inside the root of every norm.
+        eps: Constant inside the square root of every norm.
     """
     kinds = {
         "each step": cells.RecurrentBatchNorm(),
         "shared": cells.RecurrentBatchNorm(shared=True),
     }
     for x in training:
-        for t, part in enumerate(x @ params["W_ih"].T):  # no state: the input's part has none in it
+        for t, part in enumerate(x @ params["W_ih"].T):  # independent of the state
             for statistics in kinds.values():
                 statistics.at(t).update("i", part)
     part = test @ params["W_ih"].T  # (T, B, H)

@@ -38,12 +38,12 @@ def along_gradient(loss: Loss, x: np.ndarray, rates: Sequence[float]) -> Smoothn
         max over rates of ||g(x - rate g(x)) - g(x)|| / ||rate g(x)||
 
     Args:
-        loss: From a point to loss and gradient.
+        loss: Returns loss and gradient at a point.
         x: The point, shape ``(P,)``.
-        rates: How far to go, in multiples of the gradient; above 0.
+        rates: Positive step sizes, in multiples of the gradient.
 
     Raises:
-        ValueError: If there is no rate, or one is not above 0.
+        ValueError: If there is no rate, or one is not positive.
 
     Example:
         >>> along_gradient(lambda x: (2 * x @ x, 4 * x), np.array([2.0]), [0.25]).smoothness
@@ -51,8 +51,8 @@ def along_gradient(loss: Loss, x: np.ndarray, rates: Sequence[float]) -> Smoothn
     """
     if not len(rates) or min(rates) <= 0:
         raise ValueError(
-            f"along_gradient: rates must be one or more numbers above 0, got {rates!r}; those "
-            "below 0 lead uphill"
+            f"along_gradient: rates must be one or more positive numbers, got {rates!r}; negative "
+            "ones increase the loss"
         )
     initial, gradient = loss(x)
     length = float(np.linalg.norm(gradient))
@@ -66,7 +66,7 @@ def along_gradient(loss: Loss, x: np.ndarray, rates: Sequence[float]) -> Smoothn
 def covariate_shift(
     loss: Loss, x: np.ndarray, step: np.ndarray, layers: Sequence[slice]
 ) -> np.ndarray:
-    """Return the change of each layer's gradient when the layers below it take their step.
+    """Return the change of each layer's gradient after an update of the layers below it.
 
     Args:
         loss: Returns loss and gradient at a point.

@@ -76,14 +76,14 @@ def test_a_group_that_is_not_there_is_named_beside_those_that_are():
     ("given", "message"),
     [
         ([], "no records were given; record them with: make replay"),
-        ([*records(), run("layer", 4, 1)], "layer, 4: a seed is there twice"),
+        ([*records(), run("layer", 4, 1)], "layer, 4: a seed occurs twice"),
         (
             [*records(), run("layer", 4, 9, EPOCHS[:3])],
             "layer, 4: runs must be measured at the same",
         ),
         (
             [*records(), run("batch", 4, 9, momentum=0.2, eps=1)],
-            "batch, 4: runs must differ in the seed alone, got different eps, momentum; choose",
+            "batch, 4: runs must differ only in the seed, got different eps, momentum; select",
         ),
     ],
     ids=["none", "seed", "epochs", "settings"],

@@ -31,7 +31,7 @@ def made(*rows):
 # The table.
 
 
-def test_the_books_table_has_ratios_of_its_times_and_nothing_is_faster_than_its_floor():
+def test_the_table_of_the_book_has_consistent_ratios_and_floors():
     rows = table.read(table.PATH)["rows"]
     table.check_floors(rows, "the book's")
     for r in rows:
@@ -58,7 +58,7 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
         (made(row()) | {"provenance": {}}, "provenance is missing"),
     ],
 )
-def test_a_table_that_does_not_fit_is_refused_and_not_written(stored, says, tmp_path):
+def test_invalid_tables_raise_an_error_and_are_not_written(stored, says, tmp_path):
     with pytest.raises(ValueError, match=says):
         table.check(stored, "bench.json")
     if isinstance(stored, dict):
@@ -67,7 +67,7 @@ def test_a_table_that_does_not_fit_is_refused_and_not_written(stored, says, tmp_
     assert not list(tmp_path.iterdir())
 
 
-def test_a_device_replaces_its_own_rows_and_no_others():
+def test_new_rows_replace_those_of_the_same_device():
     old = made(row("a"), row("gone"), row("a", device="GPU: G"))
     merged = table.merge(old, made(row("a", ms=3.0), row("b")))
     assert [(r["what"], r["device"], r["ms"]) for r in merged["rows"]] == [
@@ -78,7 +78,7 @@ def test_a_device_replaces_its_own_rows_and_no_others():
     assert set(merged["provenance"]) == {"CPU: one", "GPU: G"}
 
 
-def test_a_row_that_is_faster_than_its_floor_is_refused_on_writing_and_read(tmp_path):
+def test_rows_faster_than_their_floor_are_rejected_when_written_only(tmp_path):
     stored = made(row(), row("fast", ms=0.949))
     with pytest.raises(ValueError, match=r"bench.json: fast, 2×3, ours takes 0\.949 ms and its"):
         table.write(stored, tmp_path / "bench.json")
@@ -109,7 +109,7 @@ def here(monkeypatch, tmp_path):
     return tmp_path
 
 
-def test_the_command_stores_and_keeps_what_it_measured(here, capsys):
+def test_the_command_stores_its_measurements(here, capsys):
     assert bench.main() == 0
     assert table.read(here / "_build" / "bench.json")["rows"][0]["what"] == "a"
     assert not (here / "bench.json").exists()
@@ -128,21 +128,21 @@ def test_the_command_stores_and_keeps_what_it_measured(here, capsys):
     assert {"load", "cpus", "torch"} <= set(stored["provenance"]["CPU: here"])
 
 
-def test_a_damaged_table_is_said_before_anything_is_measured(here, monkeypatch):
+def test_damaged_tables_raise_an_error_before_measuring(here, monkeypatch):
     (here / "bench.json").write_text("{")
     monkeypatch.setattr(Fake, "rows", staticmethod(lambda device: pytest.fail("measured")))
     with pytest.raises(ValueError, match="not a JSON file"):
         bench.main(keep=True)
 
 
-def test_a_part_is_measured_and_not_stored(here):
+def test_partial_measurements_are_not_stored(here):
     assert bench.main(["fake"]) == 0
     assert not (here / "_build").exists()
     with pytest.raises(ValueError, match="stores the whole table"):
         bench.main(["fake"], keep=True)
 
 
-def test_pages_that_are_not_built_are_said_and_skipped(tmp_path, capsys):
+def test_missing_pages_are_reported_and_skipped(tmp_path, capsys):
     assert pages.rows("cpu", tmp_path) == []
     assert "Not measured: this needs" in capsys.readouterr().out
 
@@ -151,7 +151,7 @@ def test_pages_that_are_not_built_are_said_and_skipped(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("kind", norm.AXIS)
-def test_the_typed_formulas_are_those_of_the_library(kind):
+def test_handwritten_formulas_equal_the_library(kind):
     rng = np.random.default_rng(0)
     dy, x = rng.normal(2, 3, size=(2, 7, 5))
     gain, bias = rng.normal(size=(2, 5))
@@ -164,7 +164,7 @@ def test_the_typed_formulas_are_those_of_the_library(kind):
 
 
 @pytest.mark.parametrize(("kind", "module"), [("LSTM", LayerNormLSTM), ("GRU", LayerNormGRU)])
-def test_the_loop_that_most_people_write_computes_the_same(kind, module):
+def test_handwritten_loops_compute_the_same(kind, module):
     torch.manual_seed(0)
     cell = module(4, 4, implementation="plain").double()
     with torch.no_grad():
@@ -174,7 +174,7 @@ def test_the_loop_that_most_people_write_computes_the_same(kind, module):
     torch.testing.assert_close(rnn.INDEXED[kind](cell, x), cell(x)[0], rtol=0, atol=EXACT)
 
 
-def test_without_its_norms_a_loop_computes_what_torch_does():
+def test_loops_without_norms_equal_pytorch():
     x = torch.randn(5, 3, 4)
     loops = rnn.with_and_without(4)
     for (kind, path), ((ours, with_), (bare, without)) in loops.items():
@@ -195,7 +195,7 @@ def test_without_its_norms_a_loop_computes_what_torch_does():
 
 
 @pytest.mark.parametrize("kind", rnn.OURS)
-def test_the_bare_products_are_those_of_the_module_in_every_way(kind, monkeypatch):
+def test_matrix_products_equal_those_of_the_module(kind, monkeypatch):
     T, B, H, inputs = 6, 3, 5, 4
     x = torch.randn(T, B, inputs)
     plain, outputs = rnn.make(kind, "plain", inputs, H, "cpu")
@@ -222,7 +222,7 @@ def test_the_bare_products_are_those_of_the_module_in_every_way(kind, monkeypatc
     assert plain.weight_hh_l0.grad is not None
 
 
-def test_alone_the_synchronized_norm_is_batch_norm():
+def test_the_synchronized_norm_of_one_process_is_batch_norm():
     x, dy = torch.randn(2, 9, 4, dtype=torch.float64)
     weight, bias = torch.randn(2, 4, dtype=torch.float64)
     leaves = [t.clone().requires_grad_() for t in (x, weight, bias)]
@@ -241,13 +241,13 @@ def test_two_processes_agree_with_one():
     assert {f"exchange {w}" for w in exchange.WIDTHS} <= set(result)
 
 
-def test_a_process_that_fails_is_said(monkeypatch):
+def test_failures_of_a_process_are_reported(monkeypatch):
     monkeypatch.setattr(exchange.sys, "executable", shutil.which("false"))
     with pytest.raises(RuntimeError, match="a process failed"):
         exchange.measure(rounds=1)
 
 
-def test_the_bytes_are_those_that_are_exchanged(monkeypatch):
+def test_communicated_bytes_equal_the_formula(monkeypatch):
     sent = []
     monkeypatch.setattr(exchange, "gather", lambda own: sent.append(own) or torch.stack([own] * 2))
     monkeypatch.setattr(exchange.dist, "all_reduce", lambda both: sent.append(both))

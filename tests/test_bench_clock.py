@@ -37,14 +37,14 @@ def clock(monkeypatch):
 
 
 @pytest.mark.parametrize("times", [1, 4])
-def test_a_time_is_the_milliseconds_of_one_call_of_several(clock, times):
+def test_times_are_milliseconds_per_call(clock, times):
     call = clock.lasting(0.002, 0.004, 0.006, 0.008)
     expected = {1: 2.0, 4: 5.0}[times]
     assert table.milliseconds(call, times=times) == pytest.approx(expected)
     assert call.count == times
 
 
-def test_on_a_gpu_the_time_is_that_between_its_events(monkeypatch):
+def test_gpu_times_are_measured_between_events(monkeypatch):
     made = mock.Mock()
     made.start.elapsed_time.return_value = 12.0  # milliseconds
     events = iter([made.start, made.end])
@@ -56,7 +56,7 @@ def test_on_a_gpu_the_time_is_that_between_its_events(monkeypatch):
     ]  # fmt: skip
 
 
-def test_the_median_counts_without_the_first_call_and_not_the_mean_or_the_fastest(clock):
+def test_the_result_is_the_median_without_the_first_call(clock):
     slow = clock.lasting(500.0, 0.001, 0.002, 0.030)
     steady = clock.lasting(0.5, 0.004)
     result = table.medians({"slow": slow, "steady": steady}, 0.0, min_calls=3)
@@ -64,7 +64,7 @@ def test_the_median_counts_without_the_first_call_and_not_the_mean_or_the_fastes
     assert (slow.count, steady.count) == (4, 4)
 
 
-def test_candidates_are_run_until_the_seconds_are_over(clock):
+def test_candidates_run_until_the_time_limit(clock):
     one, other = clock.lasting(50.0, 1.0), clock.lasting(50.0, 2.0)
     table.medians({"one": one, "other": other}, 10.0, min_calls=2)  # 3 seconds a round, 4 rounds
     assert (one.count, other.count) == (5, 5)
@@ -73,7 +73,7 @@ def test_candidates_are_run_until_the_seconds_are_over(clock):
     assert few.count == 3
 
 
-def test_a_floor_is_the_shortest_time_of_any_way_and_no_median(clock):
+def test_floors_are_the_shortest_times(clock):
     ways = [clock.lasting(0.001, 0.009, 0.005, 0.007), clock.lasting(0.001, 0.008, 0.006, 0.003)]
     result = table.medians({"a": clock.lasting(1.0, 0.010)}, 0.0, min_calls=3, floors=ways)
     assert result == {"a": pytest.approx(10.0), "floor": pytest.approx(3.0)}
@@ -85,7 +85,7 @@ def test_times_within_one_measurement_are_divided(clock):
     assert call.count == 1 + 2 * 2
 
 
-def test_a_row_has_our_time_over_the_others_to_four_digits():
+def test_ratios_of_rows_have_four_digits():
     result = table.row("a", "1", "ours", 1.23456789, instead=("theirs", 4.0), floor=("f", 0.33333))
     assert (result["ms"], result["instead_ms"], result["floor_ms"]) == (1.235, 4.0, 0.3333)
     assert result["ratio"] == 0.3086  # of the times as they were taken

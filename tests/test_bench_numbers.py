@@ -79,7 +79,7 @@ def test_the_floor_of_a_training_step_rewrites_parameters_and_both_moments(moved
     ],
     ids=["NumPy", "PyTorch"],
 )  # fmt: skip
-def test_each_norm_is_held_against_the_other_of_its_kind_and_pass(given, measured, instead):
+def test_norms_are_compared_with_alternatives_of_the_same_kind_and_pass(given, measured, instead):
     result = measured()
     assert {r["what"] for r in result} == {f"{k} {which}" for k in instead for which in norm.PASSES}
     for row in result:
@@ -91,7 +91,7 @@ def test_each_norm_is_held_against_the_other_of_its_kind_and_pass(given, measure
         assert row["floor"] == f"{(2, 5)[k]} arrays, moved"
 
 
-def test_one_pass_is_held_against_two_and_a_small_one_is_repeated(given):
+def test_fused_kernels_are_compared_with_separate_ones(given):
     result = norm.in_one_pass((64, 64), "cpu")
     assert [option["times"] for option in given.options] == [64] * 16  # 2**18 numbers in all
     assert len(result) == 16
@@ -102,7 +102,7 @@ def test_one_pass_is_held_against_two_and_a_small_one_is_repeated(given):
     assert {r["dtype"] for r in result} == {"float32", "bfloat16"}
 
 
-def test_a_time_is_that_of_the_module_and_pass_that_its_row_names(given, monkeypatch):
+def test_times_belong_to_the_module_and_pass_of_their_row(given, monkeypatch):
     log = []
     for name, module in {
         "torch.nn.LayerNorm": torch.nn.LayerNorm, "torch.nn.BatchNorm1d": torch.nn.BatchNorm1d,
@@ -134,7 +134,7 @@ def test_a_time_is_that_of_the_module_and_pass_that_its_row_names(given, monkeyp
             assert ran(timed) == [expected]
 
 
-def test_the_machines_operations_and_bytes_are_those_of_its_shapes(monkeypatch):
+def test_operations_and_bytes_of_the_machine_follow_from_shapes(monkeypatch):
     monkeypatch.setattr(norm, "SHAPES", [])
     monkeypatch.setattr(norm, "ONE_PASS", [])
     made = FakeMedians(run=False)
@@ -150,7 +150,7 @@ def test_the_machines_operations_and_bytes_are_those_of_its_shapes(monkeypatch):
 # Training steps.
 
 
-def test_a_step_of_mnist_is_the_time_of_a_block_divided(monkeypatch):
+def test_mnist_step_times_are_block_times_divided_by_updates(monkeypatch):
     made = FakeMedians(run=False)
     monkeypatch.setattr(mnist, "medians", made)
     monkeypatch.setattr(mnist, "available_steps", lambda device: ["plain", "compiled"])
@@ -178,7 +178,7 @@ def test_a_step_of_mnist_is_the_time_of_a_block_divided(monkeypatch):
     check(late["compiled"], 20.0, 40.0, 5.0)
 
 
-def test_a_call_of_the_stepper_makes_a_block_of_updates(monkeypatch):
+def test_each_call_of_the_stepper_takes_several_updates(monkeypatch):
     log = []
 
     class Run:
@@ -201,7 +201,7 @@ def test_a_call_of_the_stepper_makes_a_block_of_updates(monkeypatch):
     assert log == [(0, "compiled", 128), *expected]
 
 
-def test_an_update_of_the_transformer_is_one_of_those_in_a_call(monkeypatch, given):
+def test_transformer_update_times_are_per_update(monkeypatch, given):
     run = mock.Mock()
     run.batches.side_effect = lambda epoch: iter("abcdef")
     monkeypatch.setattr(transformer, "TransformerRun", lambda *_, **__: run)
@@ -215,7 +215,7 @@ def test_an_update_of_the_transformer_is_one_of_those_in_a_call(monkeypatch, giv
 
 
 @pytest.mark.parametrize("measure", experiments.EXPERIMENTS, ids=lambda f: f.__name__.strip("_"))
-def test_an_experiments_update_is_held_against_the_one_without_norm(measure, monkeypatch, given):
+def test_updates_of_experiments_are_compared_with_those_without_a_norm(measure, monkeypatch, given):
     given.run = False
     monkeypatch.setattr(experiments, "_update", lambda run: run.settings)
     name = measure.__name__.strip("_")
@@ -249,7 +249,7 @@ def test_the_error_of_a_product_is_relative_and_each_product_has_its_own(monkeyp
     check(row, ms["lnlib.fisher.MLP"], ms["PyTorch, jvp and vjp"], ms["floor"])
 
 
-def test_two_processes_are_held_against_each_alone_and_layer_norm_against_batch_norm(monkeypatch):
+def test_two_processes_are_compared_with_single_ones(monkeypatch):
     ms = {"error": 0.0, "short 0": 3.0, "long 0": 9.0}
     for k, width in enumerate(exchange.WIDTHS):
         ms |= {f"exchange {width}": 50.0 + k, f"alone {width}": 20.0 + k,
@@ -271,7 +271,7 @@ def test_two_processes_are_held_against_each_alone_and_layer_norm_against_batch_
 # Recurrences.
 
 
-def test_a_recurrence_is_held_against_torch_and_the_products_of_its_pass(monkeypatch):
+def test_recurrences_are_compared_with_pytorch_and_matrix_products(monkeypatch):
     made = FakeMedians(run=False)
     monkeypatch.setattr(rnn, "medians", made)
     monkeypatch.setattr(rnn, "products", lambda *_: dict(zip(rnn.PASSES, "fb", strict=True)))
@@ -283,7 +283,7 @@ def test_a_recurrence_is_held_against_torch_and_the_products_of_its_pass(monkeyp
         assert made.options[k]["floors"] == ["fb"[k]]
 
 
-def test_inference_is_timed_without_a_gradient_and_training_with_its_own():
+def test_inference_is_timed_without_gradients():
     log = []
 
     class Module(torch.nn.Linear):
@@ -298,7 +298,7 @@ def test_inference_is_timed_without_a_gradient_and_training_with_its_own():
     torch.testing.assert_close(module.weight.grad, torch.full((2, 4), 3.0))  # of one pass
 
 
-def test_norms_are_held_against_the_same_loop_without_them(monkeypatch):
+def test_loops_with_norms_are_compared_with_loops_without(monkeypatch):
     made = FakeMedians(run=False)
     monkeypatch.setattr(rnn, "medians", made)
     result = rnn.norms_alone((3, 2, 5, 5))
@@ -308,7 +308,7 @@ def test_norms_are_held_against_the_same_loop_without_them(monkeypatch):
             check(row, made.ms[k][key, 0], made.ms[k][key, 1])
 
 
-def test_peak_memory_stands_in_the_rows_of_its_pass_shape_and_threads(monkeypatch):
+def test_peak_memory_is_stored_in_the_matching_rows(monkeypatch):
     sizes = {"torch": 10.04, "as called": 30.06, "plain": 500.0}
 
     def run(command, **_):

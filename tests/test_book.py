@@ -48,7 +48,7 @@ def calls(clone):
     return (clone / "calls").read_text().count("called")
 
 
-def test_a_book_that_stands_is_not_built_again_and_it_is_said(clone, capsys):
+def test_an_unchanged_book_is_not_built_again(clone, capsys):
     assert book.main(clone) == 0
     assert "The book is built. Open: " in capsys.readouterr().out
     assert book.main(clone) == 0
@@ -81,7 +81,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_whatever_the_book_comes_from_has_it_built_again(clone, monkeypatch, change):
+def test_changes_of_any_input_rebuild_the_book(clone, monkeypatch, change):
     monkeypatch.setenv("LNLIB_COMPILED", "1")
     monkeypatch.setattr(sys, "version", sys.version)
     git(clone, "init")
@@ -94,7 +94,7 @@ def test_whatever_the_book_comes_from_has_it_built_again(clone, monkeypatch, cha
     assert calls(clone) == 2
 
 
-def test_what_tools_leave_in_the_folders_does_not_count(clone):
+def test_files_left_by_tools_are_ignored(clone):
     assert book.main(clone) == 0
     for name in ("lnlib/__pycache__/a.pyc", "book/.ipynb_checkpoints/introduction.ipynb"):
         (clone / name).parent.mkdir()
@@ -103,7 +103,7 @@ def test_what_tools_leave_in_the_folders_does_not_count(clone):
     assert calls(clone) == 1
 
 
-def test_a_build_that_fails_is_tried_again(clone, monkeypatch):
+def test_failed_builds_are_repeated(clone, monkeypatch):
     monkeypatch.setenv("FAILS", "1")
     assert [book.main(clone), book.main(clone)] == [1, 1]
     assert book.outcome(clone) == "failed"
@@ -113,7 +113,7 @@ def test_a_build_that_fails_is_tried_again(clone, monkeypatch):
     assert book.outcome(clone) == "built"
 
 
-def test_an_altered_page_has_all_pages_written_again(clone):
+def test_changed_outputs_cause_a_complete_rebuild(clone):
     assert book.main(clone) == 0
     info = clone / "_build/html/.buildinfo"
     (clone / "book/equations.md").write_text("changed")

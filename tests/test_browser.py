@@ -73,7 +73,7 @@ def put(path, text="works"):
 
 
 @pytest.mark.parametrize("name", browser.NAMES[::3])
-def test_a_browser_of_the_system_is_used_and_nothing_installed(machine, tmp_path, name):
+def test_the_browser_of_the_system_is_used_without_installation(machine, tmp_path, name):
     put(tmp_path / "bin" / name)
     done, requested = machine()
     assert done.returncode == 0, done.stderr
@@ -81,7 +81,7 @@ def test_a_browser_of_the_system_is_used_and_nothing_installed(machine, tmp_path
     assert requested is None
 
 
-def test_a_file_that_does_not_start_is_passed_over(machine, tmp_path):
+def test_browsers_that_do_not_start_are_skipped(machine, tmp_path):
     put(tmp_path / "bin" / "chromium-browser", "to install it, run: snap install chromium")
     put(tmp_path / "bin" / "microsoft-edge")
     assert "opened in bin/microsoft-edge," in machine()[0].stdout
@@ -108,7 +108,7 @@ def test_without_a_browser_playwrights_own_is_installed_and_used(machine):
     ],
     ids=["no network", "silent", "system libraries missing"],
 )
-def test_without_any_one_sentence_says_what_to_do(machine, installer, why):
+def test_without_any_browser_the_error_says_what_to_do(machine, installer, why):
     done, _ = machine(installer)
     assert done.returncode == 1
     assert re.fullmatch(r"browser: no Chromium[^\n]*: install one [^\n]+\n", done.stderr)
@@ -116,7 +116,7 @@ def test_without_any_one_sentence_says_what_to_do(machine, installer, why):
     assert "LNLIB_BROWSER=" in done.stderr
 
 
-def test_the_browser_that_is_named_is_used_alone(machine, tmp_path):
+def test_a_selected_browser_is_the_only_one_used(machine, tmp_path):
     put(tmp_path / "bin" / "chromium")
     put(tmp_path / "mine")
     assert "opened in mine," in machine(LNLIB_BROWSER="mine")[0].stdout
@@ -128,7 +128,7 @@ def test_the_browser_that_is_named_is_used_alone(machine, tmp_path):
 
 @pytest.mark.parametrize("base", ["", "home/me"], ids=["for all", "of the user"])
 @pytest.mark.parametrize("place", browser.BROWSER_PATHS[::2])
-def test_a_browser_off_the_path_is_found(monkeypatch, tmp_path, base, place):
+def test_browsers_outside_the_path_are_found(monkeypatch, tmp_path, base, place):
     monkeypatch.setenv("PATH", "")
     put(tmp_path / base / place)
     results = list(browser.find_browsers(tmp_path, tmp_path / "home" / "me"))

@@ -24,13 +24,13 @@ from tools import fast
         ("tests/lnlib/nn/conftest.py", ["tests/lnlib/nn/test_norm.py"]),
     ],
 )
-def test_the_tests_of_a_file_are_those_of_its_name_or_of_its_folder(name, tests):
+def test_tests_of_a_file_are_found_by_its_name_or_folder(name, tests):
     result = fast.near(name)
     assert {*tests} <= {*result}
     assert all((fast.ROOT / path).exists() for path in result)
 
 
-def test_where_a_whole_folder_is_near_those_that_speak_of_the_file_come_first():
+def test_tests_that_mention_the_file_come_first():
     first, *others = fast.near("lnlab/datasets/_cloze.py")
     assert first == "tests/lnlab/datasets/test_bible_cloze.py"
     assert "tests/lnlab/datasets/test_mnist.py" in others
@@ -57,7 +57,7 @@ def clone(tmp_path):
     return tmp_path, git
 
 
-def test_changed_is_what_is_not_main_s_and_on_main_the_last_commit(clone):
+def test_changed_files_are_those_that_differ_from_main(clone):
     root, git = clone
     assert fast.changed(root) == ["two"]
     (root / "new").write_text("new")
@@ -84,7 +84,7 @@ def test_slow(number): ...
 """
 
 
-def test_what_is_late_is_left_out_and_counted_and_no_page_is_opened(tmp_path, capsys, monkeypatch):
+def test_late_tests_and_page_tests_are_left_out(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it starts sooner without
     (tmp_path / "test_slow.py").write_text(SLOW)
     clock = fast.TimeLimit(2.5, now=itertools.count().__next__)

@@ -53,7 +53,7 @@ def toy(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_fault_is_caught_or_survives_and_one_that_cannot_be_planted_says_why(toy, capsys):
+def test_faults_are_caught_survive_or_cannot_be_planted(toy, capsys):
     path = toy / "tests" / "test_toy.py"
     path.write_text(path.read_text() + "# not committed\n")
     assert faults.main([], root=toy) == 1
@@ -72,9 +72,7 @@ def test_a_fault_is_caught_or_survives_and_one_that_cannot_be_planted_says_why(t
     assert (toy / "lnlib" / "toy.py").read_text() == FILES["lnlib/toy.py"]
 
 
-def test_what_was_interrupted_goes_on_where_it_was_and_a_changed_test_is_tried_anew(
-    toy, monkeypatch
-):
+def test_interrupted_runs_are_resumed_and_changed_tests_run_again(toy, monkeypatch):
     tried, stop = [], {"another name"}
 
     def look(self, fault):
@@ -100,7 +98,7 @@ def test_what_was_interrupted_goes_on_where_it_was_and_a_changed_test_is_tried_a
         faults.main(["--only", "flower"], root=toy)
 
 
-def test_the_list_of_ours_can_be_read_and_each_of_it_changes_something():
+def test_every_listed_fault_can_be_planted():
     every = faults.faults(faults.ROOT / "tools" / "faults.toml")
     assert len({str(fault) for fault in every}) == len(every) >= 60
     for fault in every:  # whether the text is there still, is the script's to say

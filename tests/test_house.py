@@ -33,7 +33,7 @@ def imported(path):
     ("package", "above"),
     [("lnlib", ("lnlab", "lnbook", "plotly")), ("lnlab", ("lnbook", "plotly")), ("lnbook", ())],
 )
-def test_imports_run_downwards_only(package, above):
+def test_imports_only_go_in_one_direction(package, above):
     for path in PACKAGES[package].rglob("*.py"):
         firsts = {name.partition(".")[0] for name in imported(path)}
         assert path.stem == "__main__" or not firsts & {*above}, path
@@ -41,7 +41,7 @@ def test_imports_run_downwards_only(package, above):
             assert firsts <= NUMPY_ALONE, path
 
 
-def test_no_file_is_long():
+def test_no_file_is_too_long():
     folders = ("lnlib", "lnlab", "book/lnbook", "book/_ext", "bench", "tests", "tools")
     paths = [path for name in folders for path in (ROOT / name).rglob("*.py")]
     assert [path.name for path in paths if len(path.read_text().splitlines()) > 500] == []
@@ -53,14 +53,14 @@ def loaded_by(statement):
     return set(done.stdout.split())
 
 
-def test_import_lnlib_loads_numpy_and_nothing_heavier():
+def test_importing_lnlib_only_loads_numpy():
     third_party = (
         loaded_by("import lnlib") - loaded_by("import numpy") - set(sys.stdlib_module_names)
     )
     assert {name for name in third_party if not name.startswith("_")} == {"lnlib"}
 
 
-def test_what_a_page_shows_is_imported_without_what_draws_it():
+def test_content_modules_do_not_import_drawing_modules():
     assert not loaded_by("import lnbook.show") & {"plotly", "ipywidgets", "anywidget", "torch"}
 
 
@@ -115,7 +115,7 @@ def test_make_help_lists_every_target():
     assert {line.split()[1] for line in done.stdout.splitlines()} == targets >= {"book", "test"}
 
 
-def test_the_ends_of_the_ranges_are_tested_on_every_python():
+def test_both_ends_of_version_ranges_are_tested_on_every_python():
     workflow = yaml.safe_load((ROOT / ".github/workflows/versions.yml").read_text())
     matrix = workflow["jobs"]["versions"]["strategy"]["matrix"]
     assert matrix["resolution"] == ["lowest", "newest"]
@@ -124,7 +124,7 @@ def test_the_ends_of_the_ranges_are_tested_on_every_python():
     assert matrix["python"] == re.findall(r"Python :: (3\.\d+)", classifiers)
 
 
-def test_each_end_has_an_environment_made_anew_and_what_fails_is_named(tmp_path):
+def test_version_ends_are_tested_in_new_environments(tmp_path):
     (tmp_path / "make").write_text("""#!/bin/sh
         echo "$@" >>asked
         mkdir -p "${2#VENV=}/new" _build/html
@@ -181,9 +181,7 @@ def bare(tmp_path):
     ],
     ids=["no Python", "full disk", "unknown end"],
 )
-def test_what_a_machine_lacks_is_said_in_one_sentence_before_anything_is_made(
-    bare, tmp_path, env, message
-):
+def test_missing_programs_are_reported_before_setup(bare, tmp_path, env, message):
     done = bare(**env)
     assert done.returncode == 1
     assert re.fullmatch(rf"setup: {message}[^\n]*\n", done.stderr)
@@ -191,7 +189,7 @@ def test_what_a_machine_lacks_is_said_in_one_sentence_before_anything_is_made(
 
 
 @pytest.mark.slow
-def test_a_missing_network_is_told_so_and_leaves_no_stamp(bare, tmp_path):
+def test_a_missing_network_is_reported_without_marking_setup_as_done(bare, tmp_path):
     done = bare(
         PYTHON=sys.executable,
         PIP_INDEX_URL="http://127.0.0.1:9/simple",  # nobody listens there
@@ -222,7 +220,7 @@ def commands(bare, tmp_path):
     return ask
 
 
-def test_a_python_may_be_named_by_its_version(commands):
+def test_python_can_be_selected_by_version(commands):
     assert commands("nn", PYTHON="3.13")[1] == "python3.13 -m venv .venv"
 
 
@@ -251,7 +249,7 @@ def test_the_versions_are_the_pinned_ones_or_an_end_of_the_ranges(commands, env,
         *(("nn", "book", True), ("book", "live", True), ("live", "test", True)),
     ],
 )
-def test_what_a_wider_extra_brought_is_not_installed_again(commands, first, then, installs):
+def test_packages_of_a_larger_extra_are_not_installed_again(commands, first, then, installs):
     assert commands(first)
     lines = commands(then)
     assert (

@@ -49,7 +49,7 @@ def test_no_socket_sends_to_another_machine(family, kind, method, arguments):
 
 @pytest.mark.parametrize("host", REMOTE)
 @pytest.mark.parametrize("lookup", ["getaddrinfo", "gethostbyname", "gethostbyname_ex"])
-def test_no_name_is_looked_up(lookup, host):
+def test_host_names_are_not_resolved(lookup, host):
     with pytest.raises(NetworkRefused, match=host):
         getattr(socket, lookup)(host, *[80] * (lookup == "getaddrinfo"))
 
@@ -62,7 +62,7 @@ def test_no_name_is_looked_up(lookup, host):
     ],
     ids=["guarded", "isolated"],
 )
-def test_a_process_that_a_test_starts_is_refused_too(flags, error, monkeypatch):
+def test_child_processes_have_no_network_either(flags, error, monkeypatch):
     if not flags:
         monkeypatch.setenv("no_proxy", "*")
     code = "import urllib.request; urllib.request.urlopen('http://192.0.2.1/', timeout=5)"
@@ -71,7 +71,7 @@ def test_a_process_that_a_test_starts_is_refused_too(flags, error, monkeypatch):
     assert error in done.stderr
 
 
-def test_the_machine_itself_is_reached():
+def test_connections_to_this_machine_work():
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=lambda: server.accept()[0].close())
         thread.start()
@@ -93,7 +93,7 @@ def test_data_are_shown_to_a_test_that_is_marked():
     assert "LNLIB_DATA" in os.environ
 
 
-def test_a_test_is_skipped_where_its_data_are_not(tmp_path):
+def test_tests_are_skipped_if_their_data_are_missing(tmp_path):
     environment = {k: v for k, v in os.environ.items() if k != "LNLIB_TEST_DATA"}
     marked = f"{__file__}::{test_data_are_shown_to_a_test_that_is_marked.__name__}"
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", marked]

@@ -25,7 +25,7 @@ def planned(monkeypatch):
     object.__setattr__(weights, "planned", ())
 
 
-def test_a_run_is_missing_until_a_whole_record_of_its_settings_is_there(planned, tmp_path):
+def test_runs_are_missing_until_a_complete_record_exists(planned, tmp_path):
     (of,) = planned
     assert of.missing([records.folder()]) == []
     runs = of.missing([tmp_path])
@@ -52,7 +52,7 @@ def test_the_list_says_how_many_runs_there_are(planned, tmp_path, capsys):
     assert first.split()[:5] == ["1", "weights", str(count), "of", str(count)]
 
 
-def test_what_is_planned_is_not_among_the_runs_of_the_book():
+def test_planned_runs_are_not_among_the_runs_of_the_book():
     for name in experiments.names():
         experiment = experiments.find(name)
         book = {(one, seed) for runs, seeds in experiment.book() for one in runs for seed in seeds}
@@ -60,9 +60,7 @@ def test_what_is_planned_is_not_among_the_runs_of_the_book():
             assert not book & {(one, seed) for one in runs for seed in seeds}
 
 
-def test_what_is_missing_is_recorded_seed_by_seed_into_its_own_folder(
-    planned, monkeypatch, tmp_path
-):
+def test_missing_runs_are_recorded_seed_by_seed(planned, monkeypatch, tmp_path):
     calls = []
 
     def note(experiment, settings, seeds, *, out, device):
@@ -82,7 +80,7 @@ def test_what_is_missing_is_recorded_seed_by_seed_into_its_own_folder(
     ]
 
 
-def test_a_run_that_fails_is_named_and_the_other_jobs_go_on(planned, monkeypatch, tmp_path):
+def test_failed_runs_are_reported_and_do_not_stop_others(planned, monkeypatch, tmp_path):
     done = []
 
     def fail_first(experiment, settings, seeds, **_):
@@ -99,9 +97,7 @@ def test_a_run_that_fails_is_named_and_the_other_jobs_go_on(planned, monkeypatch
     assert len(done) == len(planned[0].settings) - 1
 
 
-def test_a_signal_that_ends_a_job_stops_the_recording_as_ctrl_c_does(
-    planned, monkeypatch, tmp_path
-):
+def test_signals_stop_the_recording_like_ctrl_c(planned, monkeypatch, tmp_path):
     def stop(*_, **__):
         os.kill(os.getpid(), signal.SIGTERM)
         raise AssertionError("the run went on")

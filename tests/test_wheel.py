@@ -45,7 +45,7 @@ def wheels(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_each_wheel_holds_its_package_and_that_of_lnlab_the_records(wheels):
+def test_wheels_contain_their_package_and_lnlab_the_records(wheels):
     runs = ROOT / "book" / "runs"
     paths = [*runs.rglob("*.json"), *runs.rglob("*.npz")]
     records = {f"lnlab/recorded/{p.relative_to(runs).as_posix()}": p.read_bytes() for p in paths}
@@ -136,7 +136,7 @@ for package in (lnlib, lnlab, lnbook):
 
 
 @pytest.mark.slow
-def test_all_that_is_imported_and_found_by_its_place_is_that_of_the_wheel(elsewhere):
+def test_imported_modules_and_files_are_those_of_the_wheel(elsewhere):
     folder, env = elsewhere
     command = [sys.executable, "-c", IMPORTS]
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
@@ -146,7 +146,7 @@ def test_all_that_is_imported_and_found_by_its_place_is_that_of_the_wheel(elsewh
     assert [path for path in paths if not path.startswith(str(folder))] == []
 
 
-def test_every_chapter_that_opens_files_is_run_whole():
+def test_chapters_that_open_files_are_run_completely():
     for path in (ROOT / "book").glob("*.ipynb"):
         cells = nbformat.read(path, as_version=4).cells
         code = [cell.source for cell in cells if cell.cell_type == "code"]
@@ -156,7 +156,7 @@ def test_every_chapter_that_opens_files_is_run_whole():
 
 
 @pytest.mark.slow
-def test_guard_refuses_a_file_of_the_clone(elsewhere):
+def test_the_guard_rejects_files_of_the_clone(elsewhere):
     folder, env = elsewhere
     code = f"import numpy; open({str(ROOT / 'README.md')!r})"
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=env, capture_output=True)

@@ -22,7 +22,7 @@ def number(v, statistic):
 
 
 @pytest.mark.every_browser
-def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, built_book, recorded):
+def test_controls_change_image_layer_statistic_channel_and_update(visit, built_book, recorded):
     with visit(built_book.as_uri(), "convnet") as v:
         page = v.page
         page.wait_for_function(READY)
@@ -99,7 +99,7 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
         assert not v.outside
 
 
-def test_a_missing_file_is_told_first_and_later(visit, http):
+def test_missing_files_are_reported_initially_and_later(visit, http):
     def refuse(page):
         page.route("**/mnist-4.js", lambda route: route.abort())
 
@@ -142,7 +142,7 @@ def shades(layer, statistic, before, point, channel):
     return rgb(CARD) + np.minimum(1, abs(far)) * (ends - rgb(CARD))
 
 
-def test_sentence_scale_pictures_and_small_maps_are_of_what_is_chosen(browser, recorded):
+def test_sentence_scale_images_and_small_maps_match_the_selection(browser, recorded):
     """A small map is the large one of its channel, which has a frame."""
     files = {name: of_book(*FILES[name]) for name in recorded}
     with drawn(browser, WEB, files, card=CARD, ink="#000000") as page:

@@ -29,7 +29,7 @@ def recorded():
 
 
 @pytest.mark.every_browser
-def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_book, recorded):
+def test_controls_change_update_question_and_networks(visit, built_book, recorded):
     header, chances, attention = recorded
     last = len(header["updates"]) - 1
 
@@ -136,7 +136,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
         assert not v.outside
 
 
-def test_on_a_phone_a_swipe_leads_from_network_to_network(visit, built_book):
+def test_on_a_phone_swiping_changes_the_network(visit, built_book):
     with visit(built_book.as_uri(), "attentive_reader", viewport=PHONE) as v:
         page = v.page
         page.wait_for_function("document.querySelector('.ln-attention')?.dataset.ready === 'yes'")

@@ -39,7 +39,7 @@ def sound(tmp_path_factory, builder):
     return book
 
 
-def test_sound_book_builds_without_a_warning_and_again_in_no_time(sound):
+def test_a_valid_book_builds_without_warnings_and_quickly_again(sound):
     assert "WARNING" not in sound.said.replace("[IPKernelApp] WARNING", "")
     assert 'class="ln-explorer"' in sound.html("sound")
     for text in ("An empty picture", "The logo"):
@@ -110,7 +110,7 @@ FAULTS = {
 }
 
 
-def test_every_planted_fault_is_named_and_fails_the_build_twice(book):
+def test_every_planted_fault_fails_the_build_twice_with_a_message(book):
     book.add("equations", "# Paper\n\n(paper-eq-3)=\nPlace.")
     for name, (text, code, _) in FAULTS.items():
         book.add(name, f"# Page\n\n{text}", *code)
@@ -160,7 +160,7 @@ def test_a_wide_table_names_the_column_before_each_cell_but_the_first(
     assert ("ln-rows" in told) == named
 
 
-def test_edit_of_a_record_does_what_an_edit_of_the_library_does(load, tmp_path, monkeypatch):
+def test_changed_records_invalidate_the_cache_like_a_changed_library(load, tmp_path, monkeypatch):
     """Both name the cache anew: what ran under another name runs again."""
     extension = load("execution_cache")
     monkeypatch.setenv("LNLIB_STATIC", "")  # put back afterwards
@@ -190,7 +190,7 @@ def test_edit_of_a_record_does_what_an_edit_of_the_library_does(load, tmp_path, 
         assert cache() not in names
 
 
-def test_plotly_loses_its_wrapper_and_keeps_its_license_and_its_name(load):
+def test_plotly_loses_its_wrapper_but_not_its_license_and_name(load):
     whole = get_plotlyjs()
     bare = load("vendored_assets").strip_umd_wrapper(whole)
     notice = whole[: whole.index("*/") + 2]
@@ -200,6 +200,6 @@ def test_plotly_loses_its_wrapper_and_keeps_its_license_and_its_name(load):
     assert 0 < len(whole) - len(bare) < 400
 
 
-def test_plotly_of_an_unknown_make_stays_as_it_is(load):
+def test_an_unknown_version_of_plotly_is_not_changed(load):
     for code in ("var Plotly = {};", '"use strict";var Plotly=1;'):
         assert load("vendored_assets").strip_umd_wrapper(code) == code

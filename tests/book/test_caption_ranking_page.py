@@ -67,7 +67,7 @@ ENGINE = """([kept, scenes, count]) => {
 }"""
 
 
-def test_the_page_computes_the_penalties_that_python_does(page):
+def test_the_page_computes_the_same_penalties_as_python(page):
     pictures, points = caption_ranking.pictures(), (0, 3)
     scenes = [[w, h, boxes] for _, w, h, boxes, _ in pictures["pictures"][::25]]
     # Two of one size, one within another, none at all.
@@ -121,7 +121,7 @@ def agrees(page, point, w, h, placed, own=None):
 
 
 @pytest.mark.every_browser
-def test_a_reader_slides_moves_stretches_adds_and_removes(page):
+def test_objects_can_be_moved_resized_added_and_removed(page):
     _, w, h, placed, _ = caption_ranking.pictures()["pictures"][68]
     agrees(page, 8, w, h, placed, 68)
 
@@ -208,7 +208,7 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page):
 
 
 @pytest.mark.parametrize("picture", [68, 20, 64])  # of the last a caption is at place 16
-def test_each_object_and_caption_is_described_as_it_is(page, picture):
+def test_objects_and_captions_are_described_correctly(page, picture):
     """Where an object is, how wide, over larger ones; a caption's place, and a bar its penalty."""
     pictures, point = caption_ranking.pictures(), 8
     _, w, h, placed, _ = pictures["pictures"][picture]

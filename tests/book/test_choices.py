@@ -48,7 +48,7 @@ def choose(page, name, groups, chosen):
 
 
 @pytest.mark.parametrize("chosen", CHOICES, ids=lambda c: " ".join(c.values()) or "start")
-def test_the_chooser_shows_the_answers_to_what_was_clicked(page, chosen):
+def test_the_chooser_shows_the_answers_for_the_selection(page, chosen):
     chosen = choose(page, "ln-chooser", chooser.GROUPS, chosen)
     shown = page.locator(".ln-chooser dd > p:visible").all_inner_texts()
     assert shown == [f"{line.text} why" for line in chooser.answers(**chosen)]
@@ -57,13 +57,13 @@ def test_the_chooser_shows_the_answers_to_what_was_clicked(page, chosen):
 
 
 @pytest.mark.parametrize("chosen", FILTERS, ids=lambda c: " ".join(c.values()) or "start")
-def test_the_table_shows_the_lines_that_were_asked_for(page, chosen):
+def test_the_table_shows_the_selected_lines(page, chosen):
     chosen = choose(page, "ln-models", models.GROUPS, chosen)
     shown = page.locator(".ln-models .ln-model:visible summary b").all_inner_texts()
     assert shown == [m.model for m in models.MODELS if css_filter.shown(m.conditions, chosen)]
 
 
-def test_a_line_opens_to_its_sources_in_a_notebook_and_to_the_way_there_in_the_book(page, browser):
+def test_lines_unfold_to_sources_in_a_notebook_and_to_links_in_the_book(page, browser):
     choose(page, "ln-models", models.GROUPS, {})
     live = browser.new_page()
     live.set_content(models.ModelTable().widget().children[0].value)
@@ -77,7 +77,7 @@ def test_a_line_opens_to_its_sources_in_a_notebook_and_to_the_way_there_in_the_b
 
 
 @pytest.mark.every_browser
-def test_a_search_goes_over_every_line_and_an_empty_one_gives_the_choice_back(browser):
+def test_searching_covers_every_line_and_clearing_restores_the_selection(browser):
     page = browser.new_page()
     page.set_content(STYLE + models.ModelTable().to_html())
     shown = page.locator(".ln-models .ln-model:visible summary b")
@@ -111,7 +111,7 @@ def claims():
     return [ClaimResult(claim, results.get(claim.name, ()), {}) for claim in PAPER]
 
 
-def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_behind(page, claims):
+def test_the_chart_of_claims_shows_the_selected_lines_which_unfold(page, claims):
     page.set_content(STYLE + chart.ClaimChart(claims, "A").to_html())
     shown, count = page.locator(".ln-claim:visible summary b"), page.locator("p.ln-count")
 

@@ -93,7 +93,7 @@ def rgb(color):
 
 
 @pytest.mark.parametrize(("theme", "things"), [("dark", colors.DARK), ("light", colors.COLORS)])
-def test_a_figure_has_the_colors_of_the_pages_theme(page, theme, things):
+def test_figures_have_the_colors_of_the_page_theme(page, theme, things):
     page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
     layer = rgb(things["layer"])
     page.wait_for_function(DRAWN, arg=layer)
@@ -108,14 +108,14 @@ def test_a_figure_has_the_colors_of_the_pages_theme(page, theme, things):
     assert dict(names) == {NORMS[norm][0]: rgb(things[norm]) for norm in NORMS}
 
 
-def test_a_live_figure_has_the_colors_of_the_notebooks_theme(live):
+def test_live_figures_have_the_colors_of_the_notebook_theme(live):
     live.wait_for_function(DRAWN, arg=rgb(colors.DARK["layer"]))
     live.evaluate("document.body.dataset.jpThemeLight = 'true'")
     live.wait_for_function(DRAWN, arg=rgb(colors.COLORS["layer"]))
 
 
 @pytest.mark.parametrize("width", [390, 1000])
-def test_the_names_of_lines_fit_and_cover_neither_each_other_nor_half_the_panel(page, width):
+def test_line_labels_fit_without_overlaps_and_leave_half_of_the_panel(page, width):
     page.set_viewport_size({"width": width, "height": 700})
     low = width == 390  # four panels on one screen
     slack = 2 if browser_name(page) == "firefox" else 1  # pixels: letters do not fill their line

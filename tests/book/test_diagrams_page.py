@@ -80,7 +80,7 @@ def holds(rendered, name, cell):
     assert by_place(np.arange(96) == rendered["mark"])[cell]
 
 
-def test_every_cell_under_the_pointer_lights_its_normalization_set_and_says_it(page):
+def test_hovering_a_cell_highlights_and_describes_its_normalization_set(page):
     root = page.locator(".ln-diagram-cube")
     names = list(cubes.NORMS)
     drawn = [(3 - k // 24, k // 4 % 6, k % 4) for k in range(96)]
@@ -98,7 +98,7 @@ def test_every_cell_under_the_pointer_lights_its_normalization_set_and_says_it(p
 
 
 @pytest.mark.every_browser
-def test_the_arrow_keys_walk_over_the_cube_and_over_the_norms(page):
+def test_arrow_keys_select_cells_and_norms(page):
     root = page.locator(".ln-diagram-cube")
     root.locator(".ln-diagram-norm").first.click()
     page.mouse.move(0, 0)
@@ -119,7 +119,7 @@ def test_the_arrow_keys_walk_over_the_cube_and_over_the_norms(page):
         holds(root.evaluate(LIT), name, (1, 0, 1))
 
 
-def test_a_beam_joins_the_examples_that_share_a_mean(page):
+def test_beams_connect_examples_that_share_a_mean(page):
     root = page.locator(".ln-diagram-cube")
     for k, name in enumerate(cubes.NORMS):
         root.locator(".ln-diagram-norm").nth(k).click()
@@ -137,7 +137,7 @@ FLOWS = {"LSTM": (0, cells.LSTM), "GRU": (1, cells.GRU)}
 
 
 @pytest.mark.parametrize("name", FLOWS)
-def test_the_arrow_keys_read_every_box_and_to_leave_shows_the_whole(page, name):
+def test_arrow_keys_describe_every_box_and_blur_shows_the_whole_diagram(page, name):
     place, flow = FLOWS[name]
     root = page.locator(".ln-diagram-flow").nth(place)
     texts = root.locator(".ln-diagram-said")
@@ -162,7 +162,7 @@ def text(line):
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_every_box_under_the_pointer_is_said_and_lit_with_the_wires_into_it(browse, source, size):
+def test_hovering_a_box_describes_it_and_highlights_its_inputs(browse, source, size):
     page = browse(source, viewport=size)
     for place, flow in FLOWS.values():
         root = page.locator(".ln-diagram-flow").nth(place)
@@ -187,9 +187,7 @@ SHAPES = """svg => { const all = (selector, ...names) => [...svg.querySelectorAl
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
-def test_a_choice_moves_norms_stream_bars_and_marks_to_where_python_has_them(
-    browse, source, motion
-):
+def test_choices_move_norms_stream_bars_and_marks_as_computed_in_python(browse, source, motion):
     page = browse(source, reduced_motion=motion)
     root = page.locator(".ln-diagram-residual-stream")
     for place, start in (("pre", "one"), ("pre", "two"), ("sandwich", "one"), ("none", "one")):
@@ -212,9 +210,7 @@ def test_a_choice_moves_norms_stream_bars_and_marks_to_where_python_has_them(
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_nothing_is_cut_or_too_small_and_no_card_moves_when_the_sentence_changes(
-    browse, source, size
-):
+def test_diagrams_are_legible_and_keep_their_height_when_the_sentence_changes(browse, source, size):
     page = browse(source, viewport=size)
     assert page.evaluate("(r => r.scrollWidth - r.clientWidth)(document.documentElement)") == 0
     small = page.evaluate(
@@ -248,14 +244,14 @@ def test_nothing_is_cut_or_too_small_and_no_card_moves_when_the_sentence_changes
         assert norms == [norms[0]] * len(norms), width
 
 
-def test_without_javascript_every_norm_and_every_line_is_there(browse, source):
+def test_without_javascript_all_norms_and_lines_are_shown(browse, source):
     bare = browse(source, java_script_enabled=False)
     has_every_line(bare)
     assert bare.locator(".ln-diagram-large").is_hidden()
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
-def test_in_print_every_norm_and_every_line_is_there(browse, source):
+def test_printed_diagrams_show_all_norms_and_lines(browse, source):
     printed = browse(source)
     printed.emulate_media(media="print")
     has_every_line(printed)
@@ -269,7 +265,7 @@ def has_every_line(page):
 
 
 @pytest.mark.parametrize("theme", ["true", "false"], ids=["light", "dark"])
-def test_a_live_notebook_gets_the_same_from_the_widget(browse, source, theme):
+def test_live_widgets_show_the_same_diagrams(browse, source, theme):
     page = browse(source)
     (widget,) = diagrams.cube().widget().children
     page.evaluate(

@@ -31,9 +31,7 @@ def part(page, name):
 
 
 @pytest.mark.every_browser
-def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
-    visit, built_book, painted
-):
+def test_controls_change_update_glimpse_digit_and_mode_and_play(visit, built_book, painted):
     header, shades, windows, bits = painted
     T, last = header["glimpses"], len(header["updates"]) - 1
     arms = range(len(header["arms"]))
@@ -131,9 +129,7 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
 READS, PAINTS = "#0000fe", "#00fe00"
 
 
-def test_each_canvas_window_and_thumbnail_is_of_its_network_digit_and_glimpse(
-    browser, painted, content
-):
+def test_canvases_windows_and_thumbnails_match_network_digit_and_glimpse(browser, painted, content):
     """Shade by shade; a window by its filters, of which more may paint than read."""
     header, shades, windows, bits = painted
     header = header | {"sizes": [3, 8]}

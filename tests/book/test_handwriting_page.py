@@ -24,7 +24,7 @@ def ready(page):
 
 
 @pytest.mark.every_browser
-def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, written):
+def test_controls_change_pen_and_update_and_play(visit, built_book, written):
     header, _, windows, _ = written
     N, last, text = header["points"], len(header["updates"]) - 1, header["text"]
 
@@ -80,7 +80,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
         assert not v.outside
 
 
-def test_the_pen_writes_a_line_in_seconds_where_motion_is_welcome(visit, built_book, written):
+def test_without_reduced_motion_the_pen_writes_a_line_in_seconds(visit, built_book, written):
     with visit(built_book.as_uri(), "handwriting", reduced_motion="no-preference") as v:
         ready(v.page)
         part(v.page, "pen").fill(str(written[0]["points"] - 100))
@@ -91,7 +91,7 @@ def test_the_pen_writes_a_line_in_seconds_where_motion_is_welcome(visit, built_b
         assert part(v.page, "pen").input_value() == str(written[0]["points"])
 
 
-def test_text_window_bars_and_ink_are_of_their_network_update_and_point(browser, written):
+def test_text_window_bars_and_ink_match_network_update_and_point(browser, written):
     """The character under the window is bold; ink is wet for 25 points, in the network's color.
 
     A bar is full after 50 points; where the pen is in the air, it is a ring, and leaves no ink.

@@ -31,7 +31,7 @@ def page(browse):
     assert opened.complaints == []
 
 
-def test_a_number_lights_up_with_its_mark_and_the_mark_with_it(page):
+def test_numbers_and_their_marks_are_highlighted_together(page):
     number, mark = page.get_by_text("1.59"), page.get_by_text("1.588")
     every = page.get_by_text("all of it")
     number.hover()
@@ -46,7 +46,7 @@ def test_a_number_lights_up_with_its_mark_and_the_mark_with_it(page):
     assert page.evaluate(LIT) == ["-2", "−2"]
 
 
-def test_a_number_that_the_figure_does_not_show_now_stays_dark_and_says_so(page):
+def test_numbers_without_a_visible_mark_are_not_highlighted_and_say_so(page):
     other = page.locator("span").nth(2)
     other.hover()
     assert page.evaluate(LIT) == []
@@ -57,12 +57,12 @@ def test_a_number_that_the_figure_does_not_show_now_stays_dark_and_says_so(page)
     assert not other.get_attribute("title")
 
 
-def test_a_number_in_a_diagram_belongs_to_that_diagram(page):
+def test_numbers_in_a_diagram_refer_to_that_diagram(page):
     page.locator(".ln-diagram [data-lights]").hover()
     assert page.evaluate(LIT) == ["1.00", "1.00"]
 
 
-def test_the_marks_of_a_sentence_are_not_read_aloud():
+def test_marks_of_a_sentence_are_not_read_by_screen_readers():
     assert spoken("std [1.00](last-std), $x_t$") == "std 1.00, x t"
     assert re.sub("<[^>]+>", "", marked("std [1.00](last-std)")) == "std 1.00"
 
@@ -78,7 +78,7 @@ def states():
     return [residual_stream.state(runs, place, start) for place in places for start in starts]
 
 
-def test_every_number_below_the_residual_stream_is_that_of_its_mark(states):
+def test_numbers_below_the_residual_stream_equal_those_of_their_marks(states):
     for state in states:
         linked = re.findall(r"\[([\d.e-]+)\]\(([\w-]+)\)", state.description)
         assert len(linked) >= 3 * (state.widths is not None)
@@ -93,7 +93,7 @@ def test_every_number_below_the_residual_stream_is_that_of_its_mark(states):
 
 
 @pytest.mark.parametrize(("name", "least"), PAGES.items())
-def test_what_a_page_links_is_in_its_figure(visit, built_book, name, least):
+def test_linked_marks_exist_in_the_figure(visit, built_book, name, least):
     with visit(built_book.as_uri(), name) as v:
         v.explorers()
         linked = v.page.locator("article [data-lights][tabindex]")

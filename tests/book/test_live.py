@@ -163,7 +163,7 @@ def run_all(lab, opened):
 
 
 @pytest.mark.slow
-def test_chapter_runs_and_its_figure_answers_in_jupyterlab(run_all):
+def test_chapters_run_and_figures_respond_in_jupyterlab(run_all):
     with run_all(BOOK / "introduction.ipynb") as page:
         card = page.locator(".ln-live").first
         sentence = card.get_by_role("status")

@@ -80,18 +80,18 @@ def rendered(page, name):
     page.wait_for_timeout(300)
 
 
-def test_every_widget_of_the_book_that_runs_its_scripts_in_a_notebook_is_tried_here():
+def test_every_widget_with_scripts_is_tested_in_a_notebook():
     by_kernel = {"explorer", "quiz", "norm_table"}  # ipywidgets of their own
     assert {widget.name for widget in base.widgets()} == {*SHOWN, *by_kernel, "diagrams"}
 
 
-def test_every_live_widget_has_an_anywidget_id_of_its_own():
+def test_every_live_widget_has_its_own_anywidget_id():
     (drawing,) = diagrams.cube().widget().children
     widgets = [drawing, plot_widget("{}"), *map(live, SHOWN)]
     assert len({widget._anywidget_id for widget in widgets}) == len(widgets)
 
 
-def test_a_selector_of_a_widget_names_a_class_that_no_other_widget_has(browser):
+def test_selectors_of_widgets_are_unique(browser):
     page = browser.new_page()
     styles = {widget.selector[1:]: widget.style() for widget in base.widgets()}
     results = {root: page.evaluate(SELECTORS, style) for root, style in styles.items()}
@@ -110,7 +110,7 @@ def test_a_selector_of_a_widget_names_a_class_that_no_other_widget_has(browser):
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SHOWN)
-def test_a_widget_comes_to_life_in_a_notebook_and_its_names_stay_its_own(page, name):
+def test_widgets_work_in_a_notebook_without_leaking_names(page, name):
     wrong = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
@@ -138,7 +138,7 @@ AROUND = """([source, data]) => {
 }"""
 
 
-def test_a_key_in_a_live_widget_is_the_widgets_and_a_command_is_the_notebooks(page):
+def test_keys_go_to_the_live_widget_and_commands_to_the_notebook(page):
     widget = live("draw")
     page.evaluate(AROUND, [widget._esm, json.loads(json.dumps(widget.data))])
     slider = page.locator(".ln-draw input[type=range]").first
@@ -168,7 +168,7 @@ def boxes():
         yield shown.widget()
 
 
-def test_every_box_of_a_notebook_brings_the_script_that_keeps_its_keys():
+def test_every_box_of_widgets_contains_the_script_for_its_keys():
     for box in boxes():
         assert "ln-keys" in box._dom_classes, box
         scripts = [child._esm for child in box.children if hasattr(child, "_esm")]

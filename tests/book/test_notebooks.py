@@ -63,7 +63,7 @@ def test_every_chapter_is_in_one_track():
 
 
 @pytest.mark.parametrize("name", ["Use it", "Understand it"])
-def test_a_track_takes_about_the_time_that_it_promises(name):
+def test_tracks_take_about_the_stated_time(name):
     source = (ROOT / "book" / "chapters.md").read_text("utf-8")
     promised = int(re.search(rf"\*{name}\* .*? takes about (\d+) minutes", source)[1])
     (track,) = (chapters for track, chapters in read_tracks(ROOT / "_toc.yml") if track == name)
@@ -73,7 +73,7 @@ def test_a_track_takes_about_the_time_that_it_promises(name):
     assert everyone, "every chapter has something to read and something to move"
 
 
-def test_everything_that_a_reader_moves_is_counted():
+def test_all_interactive_figures_are_counted():
     shown = {name for name in show.__all__ if name[0].isupper()}
     assert shown - {"Picture", "Quiz", "Table"} == set(FIGURES)
     cells = [nbformat.v4.new_code_cell(f"{name}(x)") for name in FIGURES]
@@ -96,7 +96,7 @@ PACED = ("words", "code_lines", "formulas", "tables", "explorers", "widgets", "c
          "questions", "exercises", "topic_minutes")  # fmt: skip
 
 
-def test_minutes_count_everything_that_takes_time():
+def test_reading_time_counts_everything_that_takes_time():
     few = dict.fromkeys(PACED, 0) | {"words": 1000}
     assert minutes(few) == (5, 0)
     assert minutes(few | {"words": 2000}) == (10, 0)
@@ -107,7 +107,7 @@ def test_minutes_count_everything_that_takes_time():
     assert minutes(few | {"exercises": 4, "topic_minutes": 5}) == (5, 25)
 
 
-def test_what_a_page_folds_is_not_in_its_reading_time():
+def test_folded_parts_are_not_in_the_reading_time():
     topic = "### A topic\n\nSome words.\n\n$$x$$\n"
     page = f"# A title\n\n{topic}## Section\n\nOne two.\n\n{topic}## Next\n\nThree."
     ends = ["## Quiz", "## Exercises\n\n```{exercise-start}\n```\nDo it.", "## Notes\n\nMore."]
@@ -121,7 +121,7 @@ def test_what_a_page_folds_is_not_in_its_reading_time():
     assert folded["topic_minutes"] == pytest.approx(2 * (4 / 200 + 0.25))
 
 
-def test_only_text_is_stored_and_every_cell_ran_in_order(notebook):
+def test_only_text_outputs_are_stored_and_cells_ran_in_order(notebook):
     assert notebooks.folded(notebooks.text_only(json_copy(notebook))) == notebook
     counts = [cell.execution_count for cell in code(notebook)]
     assert counts == list(range(1, len(counts) + 1))
@@ -131,14 +131,14 @@ def json_copy(notebook):
     return nbformat.from_dict(json.loads(json.dumps(notebook)))
 
 
-def test_the_template_is_kept(lesson):
+def test_every_chapter_follows_the_template(lesson):
     titles = re.findall(r"^## (.+)$", prose(lesson), re.M)
     sections = [name for name in SECTIONS if name != "Exercises" or exercises(lesson)]
     assert titles[-len(sections) :] == sections
     assert len(re.findall(r"^# ", prose(lesson), re.M)) == 1
 
 
-def test_the_questions_are_three_to_five_of_every_kind(lesson):
+def test_quizzes_have_three_to_five_questions_of_several_kinds(lesson):
     quizzes = [
         node
         for cell in code(lesson)
@@ -170,7 +170,7 @@ def numbers(text):
     return results
 
 
-def test_the_main_line_has_few_cells(lesson):
+def test_the_main_line_has_at_most_45_cells(lesson):
     rooms = [part for room in exercises(lesson).values() for part in room]
     set_apart = {notebooks.CELL, *(cell.id for part in rooms for cell in part)}
     assert len([cell for cell in lesson.cells if cell.id not in set_apart]) <= CELLS
@@ -224,7 +224,7 @@ def test_cells_are_short(notebook):
         assert len(lines) <= limit, cell.source
 
 
-def test_every_section_that_prints_has_a_hidden_check(lesson):
+def test_every_section_with_output_has_a_hidden_check(lesson):
     section, printed = "", {}
     for cell in lesson.cells:
         if cell.cell_type == "markdown":
@@ -262,7 +262,7 @@ def test_exercises_have_graded_hints(lesson):
         assert re.findall(r"<summary>Hint (\d)</summary>", text)[:2] == ["1", "2"], label
 
 
-def test_a_chapter_that_is_opened_alone_begins_with_what_it_needs(notebook):
+def test_chapters_begin_with_the_setup_cell(notebook):
     first = code(notebook)[0]
     assert first.id == notebooks.CELL
     sources = json.loads(re.search(r"^SOURCES = (\{.*?\})", first.source, re.M)[1])
@@ -329,7 +329,7 @@ def test_the_starter_fails_the_checker_and_the_solution_passes_it(lesson):
         assert all("Right." in printed(cell) for cell in checked), label
 
 
-def test_every_exercise_of_the_library_is_set_in_one_chapter():
+def test_every_exercise_occurs_in_one_chapter():
     source = "\n".join(
         cell.source for path in CHAPTERS for cell in code(nbformat.read(path, as_version=4))
     )
@@ -342,12 +342,12 @@ def printed(cell):
     return "".join(output.get("text", "") for output in cell.outputs)
 
 
-def test_no_machine_is_named(notebook):
+def test_no_machine_paths_are_in_the_chapters(notebook):
     text = json.dumps(notebook)
     assert not re.search(r"/work/|/root/|/home/|/tmp/", text)
 
 
-def test_the_path_of_one_hour_takes_an_hour():
+def test_the_one_hour_path_takes_an_hour():
     source = (ROOT / "book" / "chapters.md").read_text("utf-8")
     path = re.search(r"^\*\*If you have one hour,\*\* (.*)$", source, re.M)[1]
     names = re.findall(r"\((\w+\.ipynb)\)", path)

@@ -53,11 +53,11 @@ def page(browser, tmp_path_factory):
     page.close()
 
 
-def test_python_reads_them():
+def test_python_parses_typed_numbers():
     assert {text: number_parsing.readings(text) for text in CASES} == CASES
 
 
-def test_the_page_reads_them_as_python_does(page):
+def test_the_page_parses_numbers_as_python_does(page):
     result = page.evaluate("all => all.map((text) => lnNumbers.readings(text))", [*CASES])
     assert dict(zip(CASES, result, strict=True)) == CASES
     forms = page.evaluate("all => all.map((text) => lnNumbers.forms(text))", [*CASES])
@@ -67,14 +67,14 @@ def test_the_page_reads_them_as_python_does(page):
 
 
 @pytest.mark.parametrize("unit", ["ms", "MS", " ms"])
-def test_a_unit_may_stand_behind_a_number(page, unit):
+def test_a_number_can_be_followed_by_its_unit(page, unit):
     for text, answers in CASES.items():
         assert number_parsing.readings(text + unit, "ms") == answers, text
         result = page.evaluate("([t, u]) => lnNumbers.readings(t, u)", [text + unit, "ms"])
         assert result == answers, text
 
 
-def test_the_sheet_takes_what_is_one_number_and_asks_where_it_may_be_two(page):
+def test_the_norm_table_rejects_ambiguous_numbers(page):
     readings = page.locator("[data-at='x 0 0']").evaluate(
         """(field, texts) => texts.map((text) => {
           for (field.value of ["0", text])
@@ -98,7 +98,7 @@ def test_the_sheet_takes_what_is_one_number_and_asks_where_it_may_be_two(page):
             assert ("beyond the largest float64 number" in warning) == (text in HUGE), text
 
 
-def test_the_quiz_takes_each_number_that_it_may_be(page):
+def test_the_quiz_accepts_every_reading_of_an_ambiguous_number(page):
     entries = [(text, answer) for text, answers in CASES.items() for answer in answers or [0]]
     result = page.evaluate(
         """texts => [...document.querySelectorAll(".ln-question")].map((question, k) => {

@@ -35,11 +35,11 @@ def page(browser, http):
         ("#sphere&__proto__=1&=2", [["sphere", [["__proto__", "1"], ["", "2"]]]]),
     ],
 )  # fmt: skip
-def test_an_address_is_read_as_parts_with_values(page, hash_, parts):
+def test_addresses_are_parsed_into_parts_with_values(page, hash_, parts):
     assert page.evaluate(READ, hash_) == parts
 
 
-def test_what_is_saved_is_read_again_and_comes_first(page):
+def test_saved_parts_are_restored_and_come_first(page):
     text = "a b&c=d#e+f%20é'()"
     page.evaluate("location.hash = '#chooser&data=conv&anchor&explorer-1&n=4'")
     page.evaluate("t => lnAddress.save('run', [['text', t], ['at', 3]])", text)
@@ -53,7 +53,7 @@ def test_what_is_saved_is_read_again_and_comes_first(page):
     assert page.url.endswith("/blank")  # nothing is left, not even a #
 
 
-def test_a_link_leads_to_one_part_on_this_page_or_another(page):
+def test_links_can_point_to_a_part_of_this_or_another_page(page):
     page.evaluate("location.hash = '#chooser&data=conv'")
     assert page.evaluate("lnAddress.link('run', [['at', 3]])").endswith("/blank#run&at=3")
     assert page.evaluate("lnAddress.link('play', [], 'playground.html')") == "playground.html#play"

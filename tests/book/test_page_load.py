@@ -60,7 +60,7 @@ def tags(path):
     return Tags(path.read_text("utf-8"))
 
 
-def test_every_event_handler_of_an_element_leaves_the_page():
+def test_all_inline_event_handlers_are_extracted():
     button = (
         '<button onclick="a(&quot;1&quot;)" title="1 > 0" onkeyup="b()" onblur="c()">Go</button>'
     )
@@ -79,7 +79,7 @@ def test_every_event_handler_of_an_element_leaves_the_page():
 
 
 @pytest.mark.parametrize("found", ["sound", "absent", "damaged", "of another version"])
-def test_a_book_has_the_bundle_that_was_fetched_or_all_of_plotly(tmp_path, monkeypatch, found):
+def test_the_book_has_the_downloaded_bundle_or_the_full_plotly(tmp_path, monkeypatch, found):
     code = "var Plotly = {};"  # stands in for the one of npm
     version = "1.0.0" if found == "of another version" else plotly_bundle.VERSION
     monkeypatch.setattr(plotly_bundle, "CACHE", tmp_path)
@@ -90,13 +90,13 @@ def test_a_book_has_the_bundle_that_was_fetched_or_all_of_plotly(tmp_path, monke
     assert plotly_bundle.read() == (code if found == "sound" else get_plotlyjs())
 
 
-def test_every_figure_is_of_types_that_the_bundle_has(payloads, chapter):
+def test_figures_only_use_trace_types_of_the_bundle(payloads, chapter):
     states = [state for explorer in payloads(chapter) for state in explorer]
     traces = [trace for state in states for panel in state["panels"] for trace in panel["data"]]
     assert {trace["type"] for trace in traces} <= plotly_bundle.TRACES
 
 
-def test_the_plotly_of_the_book_knows_these_types(visit, http):
+def test_the_plotly_of_the_book_has_these_trace_types(visit, http):
     with visit(http, "effective_learning_rate") as v:
         v.explorers()
         known = v.page.evaluate("Object.keys(Plotly.PlotSchema.get().traces)")
@@ -109,7 +109,7 @@ def every_page(built_book):
     return {path.stem: tags(path) for path in built_book.glob("*.html") if path.stem not in moved}
 
 
-def test_no_page_has_a_script_or_a_style_sheet_of_its_own(every_page):
+def test_pages_have_no_inline_scripts_and_styles(every_page):
     for name, page in every_page.items():
         code = [text for attributes, text in page.inline if attributes.get("type") is None]
         assert code == [], name
@@ -118,7 +118,7 @@ def test_no_page_has_a_script_or_a_style_sheet_of_its_own(every_page):
         assert handlers == [], name
 
 
-def test_no_script_keeps_a_page_waiting_but_the_one_that_chooses_the_theme(every_page):
+def test_only_the_theme_script_blocks_rendering(every_page):
     for name, page in every_page.items():
         scripts = [attributes for tag, attributes in page.elements if tag == "script"]
         scripts = [one for one in scripts if "src" in one and "type" not in one]
@@ -132,9 +132,7 @@ def test_no_script_keeps_a_page_waiting_but_the_one_that_chooses_the_theme(every
 
 
 @pytest.mark.parametrize("comes", [True, False])
-def test_a_formula_is_hidden_until_it_is_set_and_readable_where_mathjax_does_not_come(
-    visit, built_book, comes
-):
+def test_formulas_are_hidden_until_typeset_and_readable_without_mathjax(visit, built_book, comes):
     def without(page):
         page.route("**/mathjax/tex-chtml.js*", lambda r: r.continue_() if comes else r.abort())
 
@@ -163,7 +161,7 @@ def asked_at_once(path, page):
             yield path.parent / source
 
 
-def test_what_a_page_needs_to_start_is_small_and_there(built_book, every_page):
+def test_initial_files_of_a_page_are_small_and_exist(built_book, every_page):
     for name, page in every_page.items():
         files = list(asked_at_once(built_book / f"{name}.html", page))
         size = sum(len(gzip.compress(file.read_bytes())) for file in files) / 1000
@@ -177,14 +175,14 @@ def test_the_built_book_is_small(built_book):
         assert 0 < sum(path.stat().st_size for path in files) / 1e6 < limit, part
 
 
-def test_what_no_page_asks_for_is_not_in_the_built_book(built_book):
+def test_unused_files_are_not_in_the_built_book(built_book):
     static = built_book / "_static"
     assert [path for pattern in page_load.UNUSED_FILES for path in static.glob(pattern)] == []
     for path in [*static.rglob("*.js"), *static.rglob("*.css")]:
         assert "sourceMappingURL" not in path.read_text("utf-8")[-300:], path
 
 
-def test_the_icon_fonts_hold_what_is_shown_and_little_else(built_book):
+def test_icon_fonts_contain_the_used_icons_and_little_else(built_book):
     from fontTools.ttLib import TTFont
 
     static = built_book / "_static"
@@ -198,7 +196,7 @@ def test_the_icon_fonts_hold_what_is_shown_and_little_else(built_book):
     assert len(held) < 100
 
 
-def test_an_icon_that_a_page_names_stays_in_the_font(built_book, tmp_path):
+def test_icons_used_by_pages_stay_in_the_font(built_book, tmp_path):
     rules = [rf'.fa-{name}:before{{content:"\f00{k}"}}' for k, name in ((1, "one"), (2, "two"))]
     (tmp_path / "a.css").write_text("".join(rules))
     (tmp_path / "b.css").write_text(r'.note::after{content:"\f003"}')

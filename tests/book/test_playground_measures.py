@@ -56,7 +56,7 @@ def gradient_norms(net, x, y):
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(map(str, c.values())))
-def test_activity_gradients_and_answer_are_those_of_pytorch(scripts, case):
+def test_activations_gradients_and_outputs_equal_those_of_pytorch(scripts, case):
     settings = BASE | case
     result = scripts.evaluate(WORKER, [[settings] * 2, playground.digits(), []])
     (answer,) = result["answers"]
@@ -116,7 +116,7 @@ def test_a_unit_counts_from_0_in_relu_and_from_099_in_tanh_if_every_example_agre
 @pytest.mark.parametrize("activation", IDLE)
 @pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize("norm", ["none", "layer"])
-def test_dead_and_saturated_units_are_those_of_pytorch(scripts, norm, residual, activation):
+def test_dead_and_saturated_units_equal_those_of_pytorch(scripts, norm, residual, activation):
     """Of the activation's own outputs, without what a residual connection adds."""
     settings = BASE | {
         "norm": norm, "activation": activation, "size": 4.0, "depth": 3, "width": 64,
@@ -136,7 +136,7 @@ def test_dead_and_saturated_units_are_those_of_pytorch(scripts, norm, residual, 
     np.testing.assert_allclose(shown, shares, atol=1e-12)
 
 
-def test_the_map_is_the_class_that_pytorch_gives_each_point(scripts):
+def test_the_map_shows_the_class_that_pytorch_predicts(scripts):
     settings = [BASE | {"data": "spiral", "norm": norm} for norm in ("none", "layer")]
     result = scripts.evaluate(WORKER, [settings, playground.digits(), []])
     middle = REACH * ((np.arange(MAP) + 0.5) * 2 / MAP - 1)
@@ -148,7 +148,7 @@ def test_the_map_is_the_class_that_pytorch_gives_each_point(scripts):
         assert shown["map"] == classes.tolist()
 
 
-def test_a_diverged_network_reads_nothing_and_the_update_is_told(scripts):
+def test_diverged_networks_show_no_readouts_but_the_update(scripts):
     """Its logits are infinite or no numbers: no class is right by accident."""
     settings = [BASE | {"norm": norm, "activation": "identity", "rate": rate}
                 for norm, rate in (("none", 1e150), ("layer", 0.02))]  # fmt: skip
@@ -177,7 +177,7 @@ def test_the_hardest_example_is_the_one_with_the_highest_loss(scripts):
 
 
 @pytest.mark.parametrize("example", [0, 200, -1])
-def test_what_is_shown_is_of_the_example_that_is_followed(scripts, example):
+def test_readouts_are_those_of_the_selected_example(scripts, example):
     settings = [BASE | {"norm": norm} for norm in ("none", "layer")]
     result = scripts.evaluate(WORKER, [settings, playground.digits(), [{"example": example}]])
     start, *_, shown, message = result["answers"]
@@ -293,9 +293,7 @@ def diagnosis(net, depth):
     [("tanh", 4, 5), ("relu", 1.4, 5), ("relu", 0.1, 2), ("relu", 0.1, 5), ("relu", 4, 5),
      ("relu", 1, 20), ("relu", 2, 5), ("relu", 0.5, 4)],
 )  # fmt: skip
-def test_table_strips_and_sentence_show_each_measure_under_its_name(
-    scripts, activation, size, depth
-):
+def test_table_strips_and_sentence_label_each_measure_correctly(scripts, activation, size, depth):
     """Of two networks that differ, as the worker measures them."""
     chosen = {"depth": depth, "width": 16, "size": size, "activation": activation, "seed": 2,
               "rate": 0.02, "batch": 16}  # fmt: skip
@@ -359,7 +357,7 @@ COLORS = {name: f"#00000{k}" for k, name in
         ({"differs": "depth", "a": "2", "b": "3", "norm": "rms"}, ("rms", "rms")),
     ],
 )
-def test_a_network_has_the_color_of_what_sets_it_apart(scripts, settings, shown):
+def test_networks_have_the_color_of_the_setting_in_which_they_differ(scripts, settings, shown):
     """Its card, its lines and its letter; else both have that of their norm, and B is dashed."""
     small = {"data": "moons", "depth": "2", "width": "8"}
     result = scripts.evaluate(COLORED, [small | settings, COLORS])
@@ -382,7 +380,7 @@ CURVES = """async ([settings, digits, updates]) => {
 }"""
 
 
-def test_both_curves_stand_at_their_updates_and_at_the_height_of_what_was_measured(scripts):
+def test_both_curves_are_drawn_at_the_measured_points(scripts):
     """The loss is a running mean, each update weighing a tenth, without a bias at the start."""
     chosen = {"depth": 2, "width": 16, "size": 1.4, "seed": 2, "rate": 0.05, "batch": 16}
     arms = [BASE | chosen | {"norm": norm} for norm in ("none", "layer")]
@@ -426,9 +424,7 @@ BOX_COLORS = {name: f"#0000{k:02}" for k, name in enumerate(
 
 
 @pytest.mark.parametrize(("activation", "width"), [("tanh", 500), ("gelu", 340)])
-def test_cells_pixels_and_bars_are_drawn_where_and_as_dark_or_long_as_they_are(
-    scripts, activation, width
-):
+def test_cells_pixels_and_bars_have_the_right_position_shade_and_length(scripts, activation, width):
     """By sign; by ink; a bar for each class, that of the right one in the network's color."""
     chosen = {"depth": 3, "width": 16, "size": 1.4, "seed": 2, "activation": activation}
     arms = [BASE | chosen | {"norm": norm, "rate": 0.01} for norm in ("none", "layer")]

@@ -77,7 +77,7 @@ def program(page, settings, updates):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(map(str, c.values())))
-def test_the_engine_computes_what_the_program_that_it_shows_does(scripts, case):
+def test_the_engine_computes_the_same_as_the_displayed_program(scripts, case):
     settings = BASE | case
     run = scripts.evaluate(RUN, [settings, playground.digits(), UPDATES])
     made = program(scripts, settings, UPDATES).partition("for update in")[0]
@@ -112,7 +112,7 @@ def test_the_engine_computes_what_the_program_that_it_shows_does(scripts, case):
 
 
 @pytest.mark.parametrize("data", ["digits", "spiral", "rings", "moons"])
-def test_the_program_runs_as_it_stands_and_learns(scripts, capsys, data):
+def test_the_displayed_program_runs_and_learns(scripts, capsys, data):
     settings = BASE | {"data": data, "rate": 0.1, "depth": 2, "bias": True, "size": 1}
     exec(program(scripts, settings, 400), {})
     assert float(capsys.readouterr().out.split()[-1]) < 0.4  # guessing: 0.5 to 0.9
@@ -148,7 +148,7 @@ EXPECTED = {
 
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_challenge_ends_as_its_sentence_says(scripts, name):
+def test_challenges_end_as_described(scripts, name):
     names = scripts.evaluate("LN_CHALLENGES.map((c) => c.name)")
     assert names == list(EXPECTED)
     seeds = [1, 2]  # the page starts at the first
@@ -172,14 +172,14 @@ SEEN = {
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", SEEN)
-def test_what_the_page_says_was_seen_is_seen(scripts, name):
+def test_statements_about_results_are_true(scripts, name):
     settings, updates, learned = SEEN[name]
     run = {"settings": settings, "updates": updates}
     errors = scripts.evaluate(OUTCOMES, [run, playground.digits(), START, [1, 2]])
     assert [tuple(e < 0.2 for e in pair) for pair in errors] == [learned] * 2, errors
 
 
-def test_under_adam_a_norm_still_makes_the_errors_fewer(scripts):
+def test_with_adam_a_norm_still_reduces_the_error(scripts):
     run = {"settings": {"optimizer": "adam", "rate": 0.001}, "updates": 500}
     for none, layer in scripts.evaluate(OUTCOMES, [run, playground.digits(), START, [1, 2]]):
         assert 0.1 < none < 0.6  # with SGD it guesses
@@ -262,7 +262,7 @@ def choose(page, key, value):
     page.locator(f".ln-playground select[data-key='{key}']").select_option(value)
 
 
-def test_the_start_page_shows_it_first_and_makes_its_point(play):
+def test_the_first_page_shows_the_playground_first(play):
     with play(SMALL) as page:
         for width, height in ((390, 844), (1300, 900)):
             page.set_viewport_size({"width": width, "height": height})
@@ -283,7 +283,7 @@ def test_the_start_page_shows_it_first_and_makes_its_point(play):
 
 
 @pytest.mark.every_browser
-def test_step_takes_one_update_and_reset_takes_all_back(play):
+def test_step_takes_one_update_and_reset_undoes_all(play):
     with play() as page:
         before = status(page)
         for count in (1, 2):
@@ -322,7 +322,7 @@ def chosen(page):
     return [status(page), *(one.input_value() for one in lists)]
 
 
-def test_an_address_leads_to_its_update_and_is_left_out_where_it_is_wrong(play):
+def test_addresses_restore_the_update_and_ignore_invalid_parts(play):
     with play() as page:
         start = chosen(page)
     wrong = ["#play&depth=999&a=__proto__&differs=data&at=-5", "#play&batch=&norm=%E0%A4%A", "#x"]
@@ -366,7 +366,7 @@ def test_every_setting_changes_the_run(play):
             observed.add(result)
 
 
-def test_a_control_that_would_change_nothing_is_off_and_says_why(play):
+def test_controls_without_effect_are_disabled_with_a_reason(play):
     with play(query="#play&norm=layer&differs=rate&a=0.01&b=0.1") as page:
         bias = page.locator("select[data-key='bias']")
         assert bias.is_enabled()
@@ -388,7 +388,7 @@ FAST = """(() => { // two hundred updates are due at each look at the clock
     ("pace", "name", "count", "outcome"),
     [("0", "Bias before the norm", 1500, "only B"), ("100", "Fading", 500, "only B")],
 )
-def test_a_challenge_asks_first_and_then_tells_what_is_after_its_updates(
+def test_challenges_ask_for_a_prediction_before_showing_the_result(
     play, pace, name, count, outcome
 ):
     def hurry(page):
@@ -411,7 +411,7 @@ def test_a_challenge_asks_first_and_then_tells_what_is_after_its_updates(
         assert updates(page) == count
 
 
-def test_a_lost_network_keeps_its_last_picture_and_says_so(play):
+def test_diverged_networks_keep_their_last_figure_and_say_so(play):
     with play(query="#play&size=2&activation=relu&rate=0.05&at=5") as page:
         page.wait_for_function("document.querySelector('[data-part=count]').textContent === '5'")
         page.wait_for_function(AT, arg=5)
@@ -419,7 +419,7 @@ def test_a_lost_network_keeps_its_last_picture_and_says_so(play):
         assert "NaN" not in status(page)
 
 
-def test_the_example_that_is_followed_can_be_chosen_and_pictures_follow_the_theme(play):
+def test_the_followed_example_can_be_selected_and_figures_follow_the_theme(play):
     follow = "digit => document.querySelector('[data-part=follow]').textContent.endsWith(digit)"
     with play() as page:
         page.wait_for_function(follow, arg="digit 4")

@@ -16,7 +16,7 @@ SCRIPTS = playground.WEB, "lnEngine", "lnWorker", "lnPlayground"
 MORE = SHOW
 
 
-def test_the_digits_arrive_as_scikit_learn_has_them(scripts):
+def test_digits_equal_those_of_scikit_learn(scripts):
     pixels, labels = scripts.evaluate(
         """(digits) => { const { train, test } = lnEngine().digits(digits);
         return [[...train.x, ...test.x], [...train.y, ...test.y]]; }""",
@@ -72,7 +72,7 @@ def readouts(scripts, settings, updates, differs, values, **how):
     return answers, scripts.evaluate(READOUTS, [words, digits, how])
 
 
-def test_of_points_of_the_plane_each_is_drawn_and_each_text_is_of_its_network(scripts):
+def test_all_points_of_the_plane_are_drawn_and_texts_match_their_network(scripts):
     """The map and the points by class; scores, sentences, labels and code by what differs."""
     chosen = {"data": "spiral", "depth": 2, "width": 8, "norm": "rms", "seed": 2, "size": 1}
     rates = (0.5, 0.05)
@@ -112,9 +112,7 @@ def test_of_points_of_the_plane_each_is_drawn_and_each_text_is_of_its_network(sc
 
 
 @pytest.mark.parametrize("wide", [500, 220])
-def test_the_wall_the_scores_and_the_curves_of_the_small_one_say_which_digits_are_read(
-    scripts, wide
-):
+def test_the_small_playground_shows_which_digits_are_classified_correctly(scripts, wide):
     chosen = {"depth": 2, "width": 16, "size": 1, "activation": "relu", "rate": 0.05, "seed": 2}
     norms = {"none": "no normalization", "layer": "layer norm"}
     answers, shown = readouts(scripts, chosen, 3, "norm", norms, wide=wide, small=True)
@@ -165,5 +163,5 @@ PACE = """async (pace) => { // updates after each tenth of a second
 
 
 @pytest.mark.parametrize("pace", [10, 30, 100])
-def test_it_takes_as_many_updates_a_second_as_were_chosen(scripts, pace):
+def test_training_runs_at_the_selected_speed(scripts, pace):
     assert scripts.evaluate(PACE, str(pace)) == [pace * k // 10 for k in range(1, 11)]

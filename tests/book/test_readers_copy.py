@@ -44,7 +44,7 @@ def prose(notebook):
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_copy_is_a_valid_notebook_in_plain_markdown_that_says_how_to_run_it(name):
+def test_copies_are_valid_notebooks_in_plain_markdown_with_instructions(name):
     notebook = copied(name)
     nbformat.validate(notebook)
     assert re.findall(MYST, prose(notebook), re.M) == []
@@ -56,7 +56,7 @@ def test_a_copy_is_a_valid_notebook_in_plain_markdown_that_says_how_to_run_it(na
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_each_exercise_of_a_copy_is_followed_by_its_closed_solution(name):
+def test_exercises_of_a_copy_are_followed_by_a_collapsed_solution(name):
     tasks = list(chapters.tasks(name).values())
     cells = copied(name)["cells"]
     checks = [k for k, c in enumerate(cells) if "exercises.check(" in "".join(c["source"])]
@@ -73,7 +73,7 @@ def test_each_exercise_of_a_copy_is_followed_by_its_closed_solution(name):
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_the_cell_of_each_exercise_runs_in_a_kernel_that_was_just_restarted(name):
+def test_exercise_cells_run_after_a_restart_of_the_kernel(name):
     for source in sources(copied(name), "code"):
         if "exercises.check(" in source:
             with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -81,7 +81,7 @@ def test_the_cell_of_each_exercise_runs_in_a_kernel_that_was_just_restarted(name
             assert printed.getvalue().startswith("Not yet"), source
 
 
-def test_a_branch_needs_what_it_does_not_bind_itself():
+def test_branches_need_names_that_they_do_not_assign():
     branch = "if a:\n    b = 1\n    print(b)"
     assert chapters.used(ast.parse(branch).body) == {"a"}
     other = "\nelse:\n    print(b, c)"
@@ -89,14 +89,14 @@ def test_a_branch_needs_what_it_does_not_bind_itself():
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_copy_needs_nothing_of_the_checks_that_it_leaves_out(name):
+def test_copies_do_not_depend_on_removed_checks(name):
     _, *code = sources(copied(name), "code")  # after the one that installs
     assert chapters.used(ast.parse("\n".join(code)).body) == set()
     assert not [source for source in code if re.match(r"assert ", source, re.M)]
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_link_of_a_copy_leads_to_a_chapter_or_to_a_heading(name):
+def test_links_of_a_copy_point_to_a_chapter_or_a_heading(name):
     text = prose(copied(name))
     headings = {t.replace(" ", "-") for t in re.findall(r"^#+ (.+)$", text, re.M)}
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", re.sub(r"\$[^$]+\$", "", text)):
@@ -106,7 +106,7 @@ def test_a_link_of_a_copy_leads_to_a_chapter_or_to_a_heading(name):
     assert not re.search(r"\]\((?!https?:)[^)]*\.md\)", with_site)
 
 
-def test_a_copy_names_authors_years_and_numbers_of_equations():
+def test_copies_contain_authors_years_and_equation_numbers():
     text = prose(copied("introduction"))
     assert "[Ba et al. (2016)](https://arxiv.org/abs/1607.06450)" in text
     assert "[Ioffe and Szegedy (2015)](https://arxiv.org/abs/1502.03167)" in text
@@ -116,7 +116,7 @@ def test_a_copy_names_authors_years_and_numbers_of_equations():
     assert readers_copy.decode_tex(r"Ko{\v{c}}isk{\'y}") == "Kočiský"
 
 
-def test_copies_are_written_where_none_is_and_never_over_a_readers_work(tmp_path):
+def test_existing_copies_are_not_overwritten(tmp_path):
     assert sorted(path.stem for path in live.write(tmp_path)) == CHAPTERS
     (tmp_path / "introduction.ipynb").write_text("mine", "utf-8")
     (tmp_path / "playground.ipynb").unlink()
@@ -124,7 +124,7 @@ def test_copies_are_written_where_none_is_and_never_over_a_readers_work(tmp_path
     assert (tmp_path / "introduction.ipynb").read_text("utf-8") == "mine"
 
 
-def test_copies_written_over_the_chapters_are_those_written_elsewhere(tmp_path, monkeypatch):
+def test_copies_written_over_the_chapters_equal_those_written_elsewhere(tmp_path, monkeypatch):
     book = tmp_path / "book"
     book.mkdir()
     for path in [*BOOK.glob("*.ipynb"), *BOOK.glob("*.md"), BOOK / "references.bib"]:
@@ -136,7 +136,7 @@ def test_copies_written_over_the_chapters_are_those_written_elsewhere(tmp_path, 
         assert (book / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_a_copy_is_made_without_what_builds_the_book():
+def test_copies_can_be_written_without_sphinx():
     """The extra ``live`` does not bring it."""
     code = """import sys
 sys.modules.update(dict.fromkeys(["docutils", "sphinx", "myst_nb", "myst_parser", "pybtex", "bs4"]))
@@ -149,7 +149,9 @@ live.readers_copy.copy(live.ROOT / "book" / "introduction.ipynb")"""
 @pytest.mark.skipif(sys.platform != "linux", reason="a display is named in Linux's way")
 @pytest.mark.parametrize("root", [True, False])
 @pytest.mark.parametrize("display", [True, False])
-def test_jupyterlab_is_told_of_root_and_of_a_missing_browser(monkeypatch, tmp_path, root, display):
+def test_jupyterlab_gets_options_for_root_and_missing_browsers(
+    monkeypatch, tmp_path, root, display
+):
     monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
@@ -172,7 +174,7 @@ def test_the_built_book_offers_the_copies_and_the_library_without_records(built_
 
 
 @pytest.mark.slow
-def test_the_first_code_installs_the_library_that_lies_beside_it_without_a_network(tmp_path):
+def test_the_first_cell_installs_the_library_from_its_folder_without_network(tmp_path):
     root = BOOK.parent
     readers_copy.build_wheels(root, tmp_path)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "reader"], check=True)

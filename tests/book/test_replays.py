@@ -12,7 +12,7 @@ SLIDERS = {
 
 
 @pytest.mark.parametrize("name", SLIDERS)
-def test_a_slider_says_what_stands_beside_it_and_canvases_follow_the_theme(visit, built_book, name):
+def test_sliders_announce_their_text_and_canvases_follow_the_theme(visit, built_book, name):
     chapter, parts = SLIDERS[name]
     with visit(built_book.as_uri(), chapter) as v:
         widget = v.page.locator(f".ln-{name}").first
@@ -49,7 +49,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_missing_file_is_told(visit, http, name):
+def test_missing_files_are_reported(visit, http, name):
     chapter, file = FILES[name]
 
     def refuse(page):

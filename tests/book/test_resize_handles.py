@@ -38,7 +38,7 @@ def drawn(root):
     )
 
 
-def test_a_grip_is_on_its_line_wherever_the_slider_is(first):
+def test_handles_stay_on_their_line(first):
     slider = first.locator("input[type=range]")
     assert first.locator(".ln-grip").count() == 2
     for key in ("Home", "End", "ArrowLeft"):
@@ -51,7 +51,7 @@ def test_a_grip_is_on_its_line_wherever_the_slider_is(first):
 
 
 @pytest.mark.every_browser
-def test_who_drags_the_line_moves_the_slider(first):
+def test_dragging_the_line_moves_the_slider(first):
     slider, page = first.locator("input[type=range]"), first.page
     slider.press("Home")
     drawn(first)

@@ -27,7 +27,7 @@ def at(place, wide):
 
 
 @pytest.mark.every_browser
-def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built_book, recorded):
+def test_sentences_can_be_selected_in_four_ways(visit, built_book, recorded):
     header, places, nearest = recorded
     texts, last = header["texts"], len(header["updates"]) - 1
 
@@ -139,7 +139,7 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
         assert not v.outside
 
 
-def test_dots_squares_and_lines_are_of_their_network_update_sentence_and_mark(browser, recorded):
+def test_dots_squares_and_lines_match_network_update_sentence_and_category(browser, recorded):
     """And the sentence under the pointer is told on its map."""
     header, places, nearest = recorded
     runs = [run for run in records.read_all("skip_thoughts") if "map" in run["arrays"]]

@@ -22,7 +22,7 @@ STATE = {
 }  # fmt: skip
 
 
-def test_the_page_computes_what_lnlib_does(scripts):
+def test_the_page_computes_the_same_as_lnlib(scripts):
     rng = np.random.default_rng(0)
     a, d, gain, bias = rng.uniform(-2, 2, size=(4, 400, 3))
     a[:100] = 1.5 + 1e-3 * a[:100]  # hardly any spread
@@ -44,7 +44,7 @@ def test_the_page_computes_what_lnlib_does(scripts):
 
 
 @pytest.mark.parametrize("eps", [0, 0.25])
-def test_equal_numbers_have_deviation_0_and_it_is_said(scripts, eps):
+def test_equal_numbers_have_std_0_which_is_reported(scripts, eps):
     state = STATE | {"a1": 0.1, "a2": 0.1, "a3": 0.1, "eps": eps}
     drawn, text, numbers = scripts.evaluate(
         "(s) => [lnSphereScene.draw(s, []), lnSphereScene.say(s), lnSphereScene.numbers(s)]", state
@@ -163,7 +163,7 @@ def drag(page, grab, dx, dy):
     rest(page)
 
 
-def test_a_goes_up_and_down_and_its_foot_in_and_out_along_the_plane(page):
+def test_dragging_moves_the_point_vertically_and_its_projection_in_the_plane(page):
     a, hat = row(page, "a"), row(page, "â")
     drag(page, "a", 0, 60)
     moved = np.subtract(row(page, "a"), a)
@@ -186,7 +186,7 @@ def test_a_goes_up_and_down_and_its_foot_in_and_out_along_the_plane(page):
 
 
 @pytest.mark.every_browser
-def test_the_ground_turns_it_and_so_do_the_arrow_keys(page):
+def test_dragging_the_background_and_arrow_keys_rotate_the_scene(page):
     a, turn = row(page, "a"), float(field(page, "turn").input_value())
     box = page.locator("#sphere svg").bounding_box()
     page.mouse.move(box["x"] + 30, box["y"] + box["height"] - 30)
@@ -219,7 +219,7 @@ def test_the_numbers_follow_every_control(page):
     assert page.locator("#sphere svg .ln-sphere-dx").count() == 2
 
 
-def test_the_address_has_what_was_moved_and_brings_it_back(page, sphere):
+def test_the_address_stores_and_restores_the_state(page, sphere):
     put(page, "a2", -1.23)
     put(page, "stage", 3)
     page.locator("#sphere [type=checkbox]").check()
@@ -239,7 +239,7 @@ def test_the_address_has_what_was_moved_and_brings_it_back(page, sphere):
 @pytest.mark.parametrize(
     "typed", ["#sphere&a1=99&eps=-1&stage=&cloud=1", "#sphere&a1=NaN&__proto__=1&=%E0%A4%A"]
 )
-def test_a_wrong_address_is_left_out_where_it_is_wrong(page, sphere, typed):
+def test_invalid_parts_of_an_address_are_ignored(page, sphere, typed):
     at_start = status(page)
     with sphere(typed) as other:
         assert status(other) == at_start
@@ -277,7 +277,7 @@ TOUCH = f"""() => new Promise((done) => (function look() {{ // in the frame in w
 }})())"""
 
 
-def test_it_turns_until_it_is_touched_and_play_runs_through_the_stages(sphere):
+def test_it_rotates_until_it_is_touched_and_play_shows_all_stages(sphere):
     with sphere(reduced_motion="no-preference") as page:
         page.evaluate(TOUCH)
         rest(page)
@@ -291,7 +291,7 @@ def test_it_turns_until_it_is_touched_and_play_runs_through_the_stages(sphere):
         assert "ellipse" in status(page)
 
 
-def test_less_motion_means_no_turn_and_one_stage_a_press(page):
+def test_with_reduced_motion_it_does_not_rotate_and_play_shows_one_stage(page):
     page.wait_for_timeout(300)
     assert page.evaluate(TURN) == -25
     for stage in ("3", "0", "1"):
@@ -299,7 +299,7 @@ def test_less_motion_means_no_turn_and_one_stage_a_press(page):
         assert field(page, "stage").input_value() == stage
 
 
-def test_axe_finds_nothing_at_the_last_stage(page, violations):
+def test_axe_finds_no_violations_at_the_last_stage(page, violations):
     go_to(page, "#sphere&stage=3&cloud=yes")
     page.wait_for_selector("#sphere .ln-sphere-one")
     assert violations(page, part="#sphere") == []  # formulas may still be set beside it
@@ -315,14 +315,14 @@ def test_without_javascript_the_picture_and_its_sentence_remain(visit, built_boo
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
-def test_on_paper_the_picture_stays_and_the_controls_go(page):
+def test_printed_pages_have_the_picture_but_no_controls(page):
     page.emulate_media(media="print")
     assert page.locator("#sphere svg").is_visible()
     assert not page.locator("#sphere input").first.is_visible()
     page.emulate_media(media="screen")
 
 
-def test_a_finger_on_the_point_does_not_scroll(sphere):
+def test_touching_the_point_does_not_scroll(sphere):
     with sphere(viewport=PHONE, has_touch=True) as page:
         point, action = (
             page.locator("#sphere [data-grab=a]"),

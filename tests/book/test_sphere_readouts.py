@@ -16,7 +16,7 @@ SCRIPTS = WEB, "lnSphereScene", "lnSphere"
 
 @pytest.mark.parametrize("stage", [0, 0.5, 1, 1.5, 2, 2.5, 3])
 @pytest.mark.parametrize("eps", [0, 0.2])
-def test_the_sentence_of_each_stage_says_the_numbers_of_its_point(scripts, stage, eps):
+def test_sentences_of_all_stages_state_the_numbers_of_the_point(scripts, stage, eps):
     for a in np.random.default_rng(3).uniform(-2, 2, size=(5, 3)).round(2):
         given = dict(zip(("a1", "a2", "a3"), a.tolist(), strict=True))
         text = scripts.evaluate(
@@ -42,7 +42,7 @@ SHOWN = """(states) => states.map((settings) => {
 })"""
 
 
-def test_beside_each_slider_stands_its_value_and_the_stage_that_is_reached_next(scripts):
+def test_sliders_show_their_value_and_the_next_stage(scripts):
     rng = np.random.default_rng(5)
     stages = [0, 1, 2, 3, *(np.arange(1, 30) / 10)]
     states = [
@@ -71,7 +71,7 @@ def as_number(cell):
 
 
 @pytest.mark.parametrize("eps", [0, 0.01, 0.5])
-def test_each_cell_of_the_numbers_is_what_its_row_says(scripts, eps):
+def test_cells_of_the_table_contain_the_quantity_of_their_row(scripts, eps):
     """σ is the standard deviation of a, without eps; what is removed are projections of d."""
     a, d = np.array([0.4, -0.3, 0.2]), np.array([1.3, -0.6, -1.4])
     gain, bias = (np.array(scripts.evaluate(f"lnSphereScene.{name}")) for name in ("GAIN", "BIAS"))
@@ -99,7 +99,7 @@ def test_each_cell_of_the_numbers_is_what_its_row_says(scripts, eps):
 
 
 @pytest.mark.parametrize("eps", [0, 0.01, 0.5])
-def test_the_sentence_says_what_is_lost_of_the_gradient_and_what_is_left(scripts, eps):
+def test_the_sentence_states_the_removed_and_the_remaining_gradient(scripts, eps):
     def say(**given):
         state = STATE | {"eps": eps, "gradient": True} | given
         return scripts.evaluate("(s) => lnSphereScene.say(s)", state).replace("\u00a0", " ")
@@ -146,7 +146,7 @@ SHAPES = """(svg) => { // the points of each shape and the place of each word, b
 
 @pytest.mark.parametrize("eps", [0, 0.2])
 @pytest.mark.parametrize("stage", [0.5, 1.5, 2, 2.5, 3, "gradient"])
-def test_each_shape_is_where_its_numbers_are(scripts, stage, eps):
+def test_shapes_are_drawn_at_their_coordinates(scripts, stage, eps):
     """Points, their ways, arrows and words, however it is turned."""
     rng = np.random.default_rng(7)
     gain, bias = (np.array(scripts.evaluate(f"lnSphereScene.{name}")) for name in ("GAIN", "BIAS"))
@@ -235,7 +235,7 @@ def until_the_edge(point, target):
     return path[np.abs(path).max(-1) <= 2 + 1e-9][-1]
 
 
-def test_each_button_and_arrow_changes_what_it_says(scripts):
+def test_buttons_and_arrow_keys_change_the_labeled_quantity(scripts):
     start = {"a": [1.2, -0.4, 0.7], "d": [0.5, -0.6, 1.4]}
     for a in (start["a"], [-1.2, 0.3, 0.6], [0.4, 0.2, -0.3]):
         a, d = np.array(a), np.array(start["d"])

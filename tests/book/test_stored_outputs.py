@@ -7,7 +7,7 @@ from tests.book.test_notebooks import CHAPTERS, notebooks
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_the_book_prints_what_is_stored(built_book, path):
+def test_outputs_of_the_book_equal_the_stored_ones(built_book, path):
     stored = nbformat.read(path, as_version=4)
     ran = nbformat.read(built_book.parent / "jupyter_execute" / path.name, as_version=4)
     assert notebooks.differences(stored, ran) == []
@@ -37,11 +37,11 @@ def shown(text, **more):
     ],
     ids=["nothing", "another number", "a warning", "a figure", "one more", "other code"],
 )
-def test_another_output_is_a_difference(ran):
+def test_different_outputs_are_reported(ran):
     assert len(notebooks.differences(notebook(printed("1\n")), ran)) == 1
 
 
-def test_where_the_kernel_cuts_and_what_only_a_browser_shows_is_none():
+def test_split_streams_and_rich_outputs_are_not_differences():
     stored = notebook(printed("1\n2\n"), shown("a figure"))
     ran = notebook(printed("1\n"), printed("2\n"), shown("a figure", **{"text/html": "<p>"}))
     assert notebooks.differences(stored, ran) == []

@@ -77,9 +77,7 @@ LAST = """([tokens, all]) => all.map((norms) =>
 @pytest.mark.parametrize(
     ("text", "all_norms"), [("Is it?", EVERY), (LONG, PAIRS), ("\n", ["lllll", "ooooo"])]
 )
-def test_the_logits_are_pytorchs_in_every_position_of_the_switches(
-    scripts, reader, text, all_norms
-):
+def test_logits_equal_those_of_pytorch_for_all_switches(scripts, reader, text, all_norms):
     result = scripts.evaluate(LAST, [reader.tokens(text).tolist(), all_norms])
     every = in_every_position(reader, text, all_norms)
     for norms, logits, expected in zip(all_norms, result, every, strict=True):
@@ -90,7 +88,7 @@ def test_the_logits_are_pytorchs_in_every_position_of_the_switches(
     ("norms", "temperature", "text"),
     [("lllll", 0, START), ("llllo", 0.5, LONG), ("rflll", 1, START), ("lllll", 0.8, "\n")],
 )
-def test_the_text_that_is_written_is_pytorchs(scripts, reader, norms, temperature, text):
+def test_generated_text_equals_that_of_pytorch(scripts, reader, norms, temperature, text):
     written = scripts.evaluate(
         """([tokens, norms, how]) => {
           const next = model.writer(tokens, norms, how);
@@ -124,7 +122,7 @@ LETTERS = dict(
 )  # the norms
 
 
-def test_a_challenge_ends_as_its_sentence_says(scripts, reader):
+def test_challenges_end_as_described(scripts, reader):
     challenges = scripts.evaluate("LN_TRANSFORMER_CHALLENGES")
     assert [c["name"] for c in challenges] == [*EXPECTED]
     all_tokens = [reader.tokens(text).tolist() for text in SENTENCES]
@@ -195,7 +193,7 @@ def written(page, which=0):
     return part(page, name).text_content().replace("↵", "\n")
 
 
-def test_the_first_screen_of_a_phone_has_sentence_text_and_switches(run):
+def test_the_first_phone_screen_shows_sentence_text_and_switches(run):
     with run(viewport=PHONE) as page:
         for place in ("textarea", "[data-part='wrote-0']", "[data-norm='4'][value='o']"):
             box = page.locator(f".ln-transformer {place}").bounding_box()
@@ -203,7 +201,7 @@ def test_the_first_screen_of_a_phone_has_sentence_text_and_switches(run):
 
 
 @pytest.mark.every_browser
-def test_a_reader_types_switches_predicts_and_shares(run, reader):
+def test_typing_switching_predicting_and_sharing_work(run, reader):
     with run() as page:
         # The first screen, and the sentence it starts with.
         for place in ("textarea", "[data-part='wrote-0']", "[data-part='recorded']"):
@@ -270,7 +268,7 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         assert part(page, "says").inner_text() == text
 
 
-def test_each_challenge_tells_what_the_model_does_and_whether_it_was_predicted(run, reader):
+def test_challenges_show_the_result_and_whether_it_was_predicted(run, reader):
     """On the sentence that the page starts with; loss and entropy are PyTorch's."""
     with run() as page:
         challenges = page.locator(".ln-transformer [data-challenge]")
@@ -305,7 +303,7 @@ def rounded(size):
 
 
 @pytest.mark.parametrize("look", [3, 4])  # a norm that is on, behind outliers; one that is off
-def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, reader, look):
+def test_numbers_match_character_norm_and_switches(run, reader, look):
     """The table row by row; the next characters, with the line of all norms on."""
     text, norms = "Who is it?", "llolo"
     changed = switched(reader, norms)
@@ -372,7 +370,7 @@ def readout(bits):
 
 
 @pytest.mark.parametrize("norms", ["ooooo", "llllo", "lloll"])
-def test_every_character_has_the_color_and_the_readout_of_its_surprise(run, reader, norms):
+def test_characters_have_the_color_and_the_readout_of_their_surprise(run, reader, norms):
     """Those that are read and those that are written, in both texts; by pointer and by keyboard."""
     text = "My cat: who is it?"
     with run(f"#run&norms={norms}&text={text.replace(' ', '+')}") as page:
@@ -418,7 +416,7 @@ def test_every_character_has_the_color_and_the_readout_of_its_surprise(run, read
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_characters_appear_one_by_one_unless_motion_is_unwelcome(run, motion):
+def test_characters_appear_one_by_one_unless_motion_is_reduced(run, motion):
     """After the page was busy for two seconds, many are waiting to be shown."""
     with run(reduced_motion=motion) as page:
         written(page)
@@ -440,7 +438,7 @@ def test_characters_appear_one_by_one_unless_motion_is_unwelcome(run, motion):
     assert (max(added) == 1) == (motion == "no-preference")
 
 
-def test_the_slider_of_characters_says_which_of_how_many_is_chosen(run):
+def test_the_slider_of_characters_announces_its_position(run):
     text = "Who is it?"
     with run(f"#run&text={text.replace(' ', '+')}") as page:
         until(page, "count", f"{len(text)} of")
@@ -458,7 +456,7 @@ def test_the_slider_of_characters_says_which_of_how_many_is_chosen(run):
             assert slider.input_value() == str((k + 4) % 10)
 
 
-def test_a_wrong_address_is_left_out_where_it_is_wrong(run):
+def test_invalid_parts_of_an_address_are_ignored(run):
     def shown(page):
         letters = [e.input_value() for e in page.locator("[data-norm]:checked").all()]
         return [
@@ -479,7 +477,7 @@ def test_a_wrong_address_is_left_out_where_it_is_wrong(run):
         assert shown(page) == start
 
 
-def test_without_a_worker_the_model_answers_all_the_same(run, reader):
+def test_the_model_also_runs_without_a_worker(run, reader):
     def forbid(page):
         page.add_init_script("delete window.Worker;")
 

@@ -86,9 +86,7 @@ def as_percent(p):
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("look", "norms"), [*enumerate([*RECORDED, "llolo", "rflll"])])
-def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
-    scripts, reader, look, norms
-):
+def test_readouts_equal_those_of_pytorch_for_the_set_norms(scripts, reader, look, norms):
     """Losses, recorded losses, next characters, the spoken sentence, stds, colors by sign."""
     text, look = "What is your name? My", look % 5
     settings = {"text": text, "norms": norms, "look": str(look), "heat": "0", "at": "5"}

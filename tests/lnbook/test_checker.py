@@ -66,12 +66,12 @@ def exercise():
     ],
     ids=lambda part: part[-25:] if isinstance(part, str) else "",
 )
-def test_a_function_hears_what_is_wrong(exercise, answer, message):
+def test_functions_get_feedback(exercise, answer, message):
     feedback = exercise.feedback(answer)
     assert feedback is None if message is None else message in feedback
 
 
-def test_the_smallest_failing_case_is_shown_and_of_a_large_one_the_worst_number(exercise):
+def test_feedback_shows_the_smallest_failing_case_or_the_worst_number(exercise):
     def answer(x):
         y = centered(x)
         y[-1, -1] += 5 * (x.size > 6)
@@ -84,7 +84,7 @@ def test_the_smallest_failing_case_is_shown_and_of_a_large_one_the_worst_number(
     )
 
 
-def test_a_misconception_may_raise_where_its_axes_do_not_fit(exercise):
+def test_misconceptions_can_raise_errors_in_some_cases(exercise):
     square = Function(
         centered,
         cases=lambda rng: [(rng.normal(size=(3, 3)),), (SMALL,)],
@@ -97,11 +97,11 @@ def test_a_misconception_may_raise_where_its_axes_do_not_fit(exercise):
     assert "IndexError" in square.feedback(lambda x: x - x.mean(1) if len(x) == 3 else x[9])
 
 
-def test_a_misconception_that_fits_some_cases_alone_is_not_said(exercise):
+def test_misconceptions_must_match_in_all_cases(exercise):
     assert "by columns" not in exercise.feedback(lambda x: x - x.mean(axis=0) if len(x) == 2 else x)
 
 
-def test_writing_into_the_input_spoils_no_other_case_and_is_said(exercise):
+def test_modified_inputs_are_reported_and_do_not_affect_other_cases(exercise):
     shared = np.ones((2, 3))
 
     def answer(x):
@@ -115,7 +115,7 @@ def test_writing_into_the_input_spoils_no_other_case_and_is_said(exercise):
     assert exercise.feedback(centered) is None
 
 
-def test_several_results_are_told_apart_by_name():
+def test_several_results_are_reported_by_name():
     exercise = Function(
         lambda x: (x.mean(), x.var()),
         cases=lambda rng: [(np.array([1.0, 3.0, 8.0]),)],
@@ -133,7 +133,7 @@ def test_several_results_are_told_apart_by_name():
     assert exercise.feedback(lambda x: (x.mean(), x.var(), 0)) == text + "3 results."
 
 
-def test_a_text_or_a_truth_value_may_be_the_result():
+def test_strings_and_booleans_can_be_results():
     words = Function(lambda n: "odd" if n % 2 else "even", lambda rng: [(1,), (2,)], "It is.")
     assert words.feedback(lambda n: ("even", "odd")[n % 2]) is None
     assert words.feedback(lambda n: "odd") == "for n = 2, the result must be 'even', got 'odd'."
@@ -143,7 +143,7 @@ def test_a_text_or_a_truth_value_may_be_the_result():
     assert truth.feedback(lambda n: True) == "for n = 1, the result must be False, got True."
 
 
-def test_a_dtype_counts_where_the_exercise_says_so():
+def test_the_dtype_is_checked_if_the_exercise_says_so():
     def case(rng):
         return [(np.ones(3, np.float32),)]
 
@@ -156,7 +156,7 @@ def test_a_dtype_counts_where_the_exercise_says_so():
     )
 
 
-def test_a_simulation_is_right_within_its_tolerance():
+def test_simulations_are_right_within_their_tolerance():
     exercise = Function(
         lambda n, rng: n**-0.5,
         cases=lambda rng: [(4, np.random.default_rng(1)), (16, np.random.default_rng(2))],
@@ -189,7 +189,7 @@ def test_a_simulation_is_right_within_its_tolerance():
         ({}, "the answer must be a number, got a dict."),
     ],
 )
-def test_a_number_hears_what_is_wrong(answer, message):
+def test_numbers_get_feedback(answer, message):
     exercise = Value(1.1547, "It is.", {1.3333: "the variances."}, hint="think.")
     feedback = exercise.feedback(answer)
     assert feedback is None if message is None else message in feedback
@@ -205,12 +205,12 @@ def test_a_number_hears_what_is_wrong(answer, message):
         (2, "the answer must be a text in quotation marks, got the number 2."),
     ],
 )
-def test_a_text_hears_what_is_wrong(answer, message):
+def test_texts_get_feedback(answer, message):
     exercise = Text("layer norm", "It is.", {"batch norm": "it is not."})
     assert exercise.feedback(answer) == message
 
 
-def test_check_prints_one_paragraph_and_twice_the_same(capsys):
+def test_check_prints_one_paragraph_deterministically(capsys):
     for _ in range(2):
         exercises.check("two-units", [[-1, 1], [1, -1], [-1, 1]])
         exercises.check("two-units", np.zeros((3, 2)))
@@ -222,7 +222,7 @@ def test_check_prints_one_paragraph_and_twice_the_same(capsys):
     assert lines[2].startswith("Not yet: for x = [[1, 2, 6], [3, 3, 3]], eps = 1e-05, the result")
 
 
-def test_a_name_that_is_none_hears_the_close_ones():
+def test_unknown_names_get_suggestions():
     with pytest.raises(ValueError, match=r"got 'two-unit'; did you mean 'two-units'"):
         exercises.check("two-unit", 1)
     with pytest.raises(ValueError, match=r"got 'zzz'; try exercises.names\(\)"):

@@ -36,7 +36,7 @@ COMPUTED = {
 
 
 @pytest.mark.parametrize("name", cubes.NORMS)
-def test_the_lit_set_of_every_cell_is_what_moves_when_the_cell_is_changed(name):
+def test_highlighted_cells_are_those_that_affect_each_other(name):
     x = np.random.default_rng(0).normal(size=cubes.SHAPE)
     before, numbers = COMPUTED[name](x), cubes.sets(name)
     for cell in np.ndindex(x.shape):
@@ -102,7 +102,7 @@ def gains(rng, blocks, H):
 
 
 @pytest.mark.parametrize("shown", [drawn.LSTM, drawn.GRU], ids=["LSTM", "GRU"])
-def test_a_drawn_cell_computes_what_the_library_does(shown):
+def test_drawn_cells_compute_the_same_as_the_library(shown):
     rng, H, lstm = np.random.default_rng(0), 5, shown is drawn.LSTM
     state = {"x": rng.normal(size=3), "h": rng.normal(size=H)}
     if lstm:
@@ -157,7 +157,7 @@ def relu(x):
         ("inner", lambda x, n: x + relu(n(x @ MIX))),
     ],
 )
-def test_a_drawn_block_computes_its_formula(form, formula):
+def test_drawn_blocks_compute_their_formula(form, formula):
     (panel,) = residuals.panels(("linear", "ReLU"), "LN", {form: None})
     x = np.random.default_rng(0).normal(size=(2, 4))
     assert np.array_equal(block_value(panel, lnlib.layer_norm)(x), formula(x, lnlib.layer_norm))
@@ -167,7 +167,7 @@ def test_a_drawn_block_computes_its_formula(form, formula):
 
 
 @pytest.mark.parametrize("form", residuals.FORMS)
-def test_the_lit_wire_is_said_to_be_free_where_the_input_passes_unchanged(form):
+def test_the_residual_path_is_described_as_free_of_norms_if_it_is_the_identity(form):
     """With a block that gives 0, a free wire gives back its input."""
     (panel,) = residuals.panels(("linear", "zero"), "LN", {form: None})
     lit = {w.target for w in panel.flow.wires if w.lit}
@@ -180,7 +180,7 @@ def test_the_lit_wire_is_said_to_be_free_where_the_input_passes_unchanged(form):
 
 
 @pytest.mark.parametrize("name", ["cube", "lstm", "gru", "residual"])
-def test_a_diagram_is_whole_html_with_ids_of_its_own(name):
+def test_diagrams_are_valid_html_with_unique_ids(name):
     one, two = (getattr(diagrams, name)().to_html() for _ in range(2))
     ids = [re.findall(r' id="([^"]+)"', text) for text in (one, two)]
     assert len({*ids[0], *ids[1]}) == len(ids[0]) + len(ids[1])
@@ -193,7 +193,7 @@ def test_a_diagram_is_whole_html_with_ids_of_its_own(name):
     assert len(one) < 25_000
 
 
-def test_the_sketch_of_a_pair_has_the_numbers_that_layer_norm_makes_of_it():
+def test_the_sketch_of_a_pair_shows_its_layer_norm():
     html = diagrams.board("pair").to_html()
     shown = [float(v.replace("−", "-")) for v in re.findall(r'bold">(−?\d+)<', html)]
     a = np.array(boards.PAIR)

@@ -54,14 +54,14 @@ def spoiled(reference, spoil):
 
 
 @pytest.mark.parametrize("name", of(Function | Value | Text))
-def test_the_answer_is_right(name):
+def test_every_stored_answer_is_right(name):
     exercise = exercises.find(name)
     answer = exercise.reference if isinstance(exercise, Function) else exercise.answer
     assert exercise.feedback(answer) is None
 
 
 @pytest.mark.parametrize(("name", "wrong", "sentence"), misconceptions(Function | Value | Text))
-def test_a_misconception_is_told_by_its_own_sentence(name, wrong, sentence):
+def test_every_misconception_gets_its_own_explanation(name, wrong, sentence):
     exercise = exercises.find(name)
     if isinstance(exercise, Value):
         wrong = np.broadcast_to(wrong, np.shape(exercise.answer))
@@ -78,7 +78,7 @@ def test_a_misconception_is_told_by_its_own_sentence(name, wrong, sentence):
     ],
     ids=["equal", "untrained", "swapped", "one"],
 )
-def test_two_losses_are_judged_by_how_they_differ(answer, message):
+def test_measured_losses_are_judged_by_their_difference(answer, message):
     assert message in exercises.find("unseen").feedback(answer)
     assert exercises.find("unseen").feedback([2.5, 0.3]) is None
     assert exercises.find("unseen").feedback([torch.tensor(0.9), torch.tensor(0.1)]) is None
@@ -96,7 +96,7 @@ def test_two_losses_are_judged_by_how_they_differ(answer, message):
         (1e-4, 1e-7, "as after the first updates"),
     ],
 )
-def test_fractions_of_the_residual_stream_say_what_was_measured_instead(pre, post, message):
+def test_fractions_of_the_residual_stream_reveal_mistakes(pre, post, message):
     feedback = exercises.find("why-post-norm-stalls").feedback([pre, post])
     assert feedback is message if message is None else message in feedback
 
@@ -104,7 +104,7 @@ def test_fractions_of_the_residual_stream_say_what_was_measured_instead(pre, pos
 # How far off an answer may be.
 
 
-def test_every_exercise_knows_a_misconception():
+def test_every_exercise_has_a_misconception():
     assert [name for name in NAMES if not exercises.find(name).misconceptions] == []
 
 
@@ -116,7 +116,7 @@ def far(a, b):
 
 
 @pytest.mark.parametrize("name", of(Value))
-def test_a_tolerance_is_less_than_half_the_way_to_a_misconception_and_a_twentieth(name):
+def test_tolerances_do_not_reach_misconceptions(name):
     exercise = exercises.find(name)
     answer = np.abs(np.asarray(exercise.answer, float))
     nearest = min(far(exercise.answer, wrong) for wrong in exercise.misconceptions)
@@ -125,7 +125,7 @@ def test_a_tolerance_is_less_than_half_the_way_to_a_misconception_and_a_twentiet
 
 
 @pytest.mark.parametrize("name", of(Value))
-def test_each_number_of_an_answer_may_be_off_by_the_tolerance_and_no_more(name):
+def test_numbers_of_an_answer_can_differ_by_the_tolerance_only(name):
     exercise = exercises.find(name)
     answer = np.asarray(exercise.answer, float)
     for unit in np.eye(answer.size).reshape(-1, *answer.shape):
@@ -138,7 +138,7 @@ def test_each_number_of_an_answer_may_be_off_by_the_tolerance_and_no_more(name):
 
 
 @pytest.mark.parametrize("name", NUMERIC)
-def test_a_result_may_be_off_by_rounding_and_no_more(name):
+def test_results_can_differ_by_rounding_only(name):
     exercise = exercises.find(name)
     assert exercise.tolerance <= 1e-5
     for sign in (-1, 1):
@@ -163,7 +163,7 @@ def test_a_tolerance_follows_from_the_answer(answer, tolerance):
 @pytest.mark.parametrize(
     ("answer", "message"), [(8.1, "eight."), (8.9, "nine."), (9.6, "ten."), (11.6, "far.")]
 )
-def test_the_nearest_known_wrong_number_explains(answer, message):
+def test_the_nearest_known_wrong_number_is_explained(answer, message):
     wrong = {10: "ten.", 8: "eight.", 9: "nine."}  # each within the tolerance of its neighbors
     exercise = Value(4, "It is.", wrong, atol=1.5, hint="far.")
     assert exercise.feedback(answer).endswith(message)

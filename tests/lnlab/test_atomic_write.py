@@ -18,7 +18,7 @@ def test_write_replaces_a_file_and_leaves_nothing_else(tmp_path):
     assert os.listdir(tmp_path / "deep") == ["file"]
 
 
-def test_the_content_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+def test_content_is_synced_before_the_file_is_renamed(tmp_path, monkeypatch):
     path, done = tmp_path / "file", []
     fsync, replace = os.fsync, os.replace
 
@@ -38,7 +38,7 @@ def test_the_content_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("where", ["fsync", "replace"])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EIO])
-def test_a_write_that_fails_keeps_the_old_file_and_says_what_is_needed(
+def test_failed_writes_keep_the_old_file_and_report_the_needed_space(
     tmp_path, monkeypatch, where, number
 ):
     path = tmp_path / "file"
@@ -60,7 +60,7 @@ def test_a_write_that_fails_keeps_the_old_file_and_says_what_is_needed(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_break_in_the_middle_leaves_no_part(tmp_path, monkeypatch):
+def test_interruptions_leave_no_partial_file(tmp_path, monkeypatch):
     def stopped(_):
         raise KeyboardInterrupt
 
@@ -85,7 +85,7 @@ def test_a_break_in_the_middle_leaves_no_part(tmp_path, monkeypatch):
         ("a.json", 90_000, False),
     ],
 )
-def test_sweep_takes_what_an_ended_process_left(tmp_path, name, seconds, goes):
+def test_partial_files_of_ended_processes_are_removed(tmp_path, name, seconds, goes):
     left = tmp_path / name.replace("OWN", str(os.getpid()))  # xdist compares the ids
     left.touch()
     os.utime(left, (time.time() - seconds,) * 2)
@@ -95,7 +95,7 @@ def test_sweep_takes_what_an_ended_process_left(tmp_path, name, seconds, goes):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
-def test_what_is_no_file_is_refused_by_name(tmp_path, kind):
+def test_paths_that_are_not_files_raise_an_error(tmp_path, kind):
     path = tmp_path / "x"
     make = {"pipe": os.mkfifo, "device": lambda path: path.symlink_to(os.devnull),
             "folder": os.mkdir}  # fmt: skip
@@ -104,7 +104,7 @@ def test_what_is_no_file_is_refused_by_name(tmp_path, kind):
         atomic_write.check_regular(path)
 
 
-def test_what_is_quoted_can_be_shown_and_is_not_long():
+def test_quoted_text_is_escaped_and_truncated():
     every = "".join(map(chr, [*range(0x3000), 0xD800, 0x202E, 0x1F600]))
     assert atomic_write.printable(every, 10**6).isprintable()
     assert atomic_write.printable("größe 100 µs") == "größe 100 µs"

@@ -57,9 +57,7 @@ TIMES = pytest.mark.parametrize("times", [{"json": OLD, "pt": NEW}, {"json": NEW
 
 
 @TIMES
-def test_the_checkpoint_of_a_longer_run_survives_a_copy_with_any_file_times(
-    tmp_path, interrupt, times
-):
+def test_checkpoints_of_longer_runs_are_kept_for_any_file_times(tmp_path, interrupt, times):
     unbroken = read_without_time(runs(tmp_path / "unbroken", 3))
     runs(tmp_path / "out", 1)
     interrupt(2)
@@ -76,7 +74,7 @@ def test_the_checkpoint_of_a_longer_run_survives_a_copy_with_any_file_times(
 
 @TIMES
 @pytest.mark.parametrize("epochs", [1, 3], ids=["of a part", "of all"])
-def test_a_checkpoint_that_the_record_holds_is_removed_with_a_word(
+def test_recorded_checkpoints_are_removed_with_a_message(
     tmp_path, monkeypatch, capsys, times, epochs
 ):
     # As a rank leaves it that is killed after the record is written, before it is told so.
@@ -95,7 +93,7 @@ def test_a_checkpoint_that_the_record_holds_is_removed_with_a_word(
     assert not checkpoint.path_of(path).exists()
 
 
-def test_a_checkpoint_that_cannot_be_read_is_not_removed(tmp_path):
+def test_unreadable_checkpoints_are_not_removed(tmp_path):
     left = checkpoint.path_of(runs(tmp_path, 1))
     left.write_bytes(b"of whatever")
     os.utime(left, (OLD, OLD))
@@ -175,7 +173,7 @@ def saved(tmp_path):
     ],
     ids=["none", "seed", "setting", "epoch", "update", "a point less", "value", "time", "empty"],
 )
-def test_a_checkpoint_is_removed_only_if_the_record_holds_each_part_of_it(saved, change, contained):
+def test_checkpoints_are_removed_only_if_the_record_contains_all_of_them(saved, change, contained):
     state, recorded = saved
     change(state)
     assert checkpoint._is_contained(state, recorded) == contained
@@ -184,9 +182,7 @@ def test_a_checkpoint_is_removed_only_if_the_record_holds_each_part_of_it(saved,
 # Locks.
 
 
-def test_where_the_file_system_has_no_locks_a_run_is_trained_and_that_is_said(
-    tmp_path, monkeypatch, capsys
-):
+def test_without_file_locks_runs_are_trained_with_a_warning(tmp_path, monkeypatch, capsys):
     def none(*_, **__):
         raise OSError(errno.ENOLCK, "no locks")
 
@@ -198,7 +194,7 @@ def test_where_the_file_system_has_no_locks_a_run_is_trained_and_that_is_said(
     assert expected in capsys.readouterr().err
 
 
-def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch):
+def test_unavailable_locks_raise_an_error_with_advice(tmp_path, monkeypatch):
     def refused(*_, **__):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -208,7 +204,7 @@ def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch)
         runs(tmp_path, 1)
 
 
-def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp_path, capsys):
+def test_waiting_commands_report_the_owner_of_the_lock_and_its_file(tmp_path, capsys):
     path = tmp_path / "mnist" / "run.json"
     file = checkpoint.path_of(path).with_name("run.lock")
     with checkpoint.acquire_lock(path, print):

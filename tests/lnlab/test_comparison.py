@@ -20,13 +20,13 @@ def listed(differences, level):
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
-def test_three_differences_are_resampled_in_all_27_ways(level):
+def test_all_27_resamples_of_three_differences_are_used(level):
     differences = np.array([0.3, -1.2, 7.0])
     assert interval(differences, level=level) == pytest.approx(listed(differences, level))
 
 
 @pytest.mark.parametrize("n", [5, 12])
-def test_the_interval_is_that_of_scipy(n):
+def test_the_interval_equals_scipys(n):
     differences = np.random.default_rng(n).exponential(size=n)
     result = stats.bootstrap(
         (differences,),
@@ -41,7 +41,7 @@ def test_the_interval_is_that_of_scipy(n):
 @pytest.mark.parametrize(
     "differences", [[1.0], [[1.0, 2.0]], [1.0, np.nan], [1 + 1j, 2], ["a", "b"]]
 )
-def test_too_little_is_refused(differences):
+def test_too_few_differences_raise_an_error(differences):
     with pytest.raises(ValueError, match="differences must be two or more finite numbers"):
         interval(np.array(differences))
     with pytest.raises(ValueError, match=r"level must lie between 0 and 1, such as 0.95, got 95"):

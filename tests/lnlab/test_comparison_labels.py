@@ -12,14 +12,14 @@ from lnlab.comparison import Evidence, label
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 9, 30, 200])
 @pytest.mark.parametrize("t", [0, 0.3, -1, 2.262, 5, 20, 100])
-def test_the_tails_of_students_t_are_those_of_scipy(t, freedom):
+def test_students_t_tails_equal_scipys(t, freedom):
     assert comparison.t_tails(t, freedom) == pytest.approx(
         2 * stats.t.sf(abs(t), freedom), rel=1e-9
     )
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 40])
-def test_the_paired_t_test_and_its_interval_are_those_of_scipy(n):
+def test_the_paired_t_test_and_its_interval_equal_scipys(n):
     rng = np.random.default_rng(n)
     a, b = rng.normal(size=n), rng.normal(0.5, size=n)
     theirs = stats.ttest_rel(a, b)
@@ -31,18 +31,18 @@ def test_the_paired_t_test_and_its_interval_are_those_of_scipy(n):
 
 
 @pytest.mark.parametrize(("less", "more"), [(0, 10), (3, 9), (6, 6), (1, 11)])
-def test_where_a_target_was_never_reached_the_test_is_a_sign_test(less, more):
+def test_infinite_differences_use_a_sign_test(less, more):
     d = np.array([-1.0] * less + [2.0] * (more - 1) + [math.inf, 0.0, math.nan])
     assert comparison.p_value(d) == pytest.approx(stats.binomtest(less, less + more).pvalue)
 
 
-def test_differences_that_are_all_equal_leave_no_doubt_unless_they_are_0():
+def test_equal_differences_are_significant_unless_they_are_0():
     assert comparison.p_value(np.full(10, -0.5)) == 0
     assert comparison.p_value(np.zeros(10)) == 1
     assert comparison.p_value(np.array([-0.5])) == 1
 
 
-def test_holms_correction_is_that_of_its_definition():
+def test_holms_correction_follows_its_definition():
     rng = np.random.default_rng(0)
     for m in (1, 2, 7):
         p = rng.uniform(0, 0.1, size=m)
@@ -102,7 +102,7 @@ def test_the_label_uses_the_corrected_p_value():
 
 
 @pytest.mark.parametrize("differences", [-np.ones((3, 2)), np.ones(0), np.float64(3), ["1"]])
-def test_what_is_not_one_difference_a_seed_is_refused(differences):
+def test_invalid_differences_raise_an_error(differences):
     with pytest.raises(ValueError, match=r"differences must be real, without a mask, and of shape"):
         label(differences)
     masked = np.ma.array([-1.0, 9.0, -2.0], mask=[0, 1, 0])  # whose 9 must not be counted unseen
@@ -114,7 +114,7 @@ def of(*differences):
     return [label(np.array(d)) for d in differences]
 
 
-def test_measurements_that_must_all_agree_have_the_weakest_evidence_together():
+def test_combined_measurements_have_the_weakest_evidence():
     many, against, few = of(TEN, -TEN, [-1.0, 1.0, -2.0])
     open_, gone = (
         comparison.untestable(comparison.NO_PLATEAU),

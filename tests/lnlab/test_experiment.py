@@ -97,7 +97,7 @@ def test_a_type_decides_which_values_are_valid_and_normalizes_them(type_):
 
 
 @pytest.mark.parametrize("type_", [int, tuple[int, ...], int | str, list])
-def test_a_type_without_bounds_is_refused(type_):
+def test_types_without_bounds_raise_an_error(type_):
     with pytest.raises(TypeError, match=r"must be a Literal, bool, or one of .* such as Count"):
         field_spec(type_)
 
@@ -119,7 +119,7 @@ def test_the_help_of_a_setting_comes_from_the_most_derived_docstring():
     assert config.field_help(Further) == text | {"width": "Of a further one."}
 
 
-def test_a_setting_without_help_is_refused():
+def test_settings_without_help_raise_an_error():
     @dataclasses.dataclass(frozen=True)
     class Silent(Settings):
         """No word.
@@ -150,7 +150,7 @@ def test_a_setting_without_help_is_refused():
         ({"defaults": {"epochs": 2}}, "defaults must contain the number of seeds"),
     ],
 )
-def test_an_inconsistent_experiment_is_refused(changes, message):
+def test_inconsistent_experiments_raise_an_error(changes, message):
     with pytest.raises(ValueError, match=f"Experiment made: .*{message}"):
         make_experiment(**changes)
 
@@ -171,7 +171,7 @@ def test_the_name_of_a_record_has_the_key_and_the_settings_that_are_not_defaults
     assert experiment.stem(other, 0) == "made-there-w2-0.5-wide-True-first-epoch-points-4-seed0"
 
 
-def test_the_values_of_an_axis_may_depend_on_those_before_unless_they_are_given():
+def test_values_of_an_axis_can_depend_on_earlier_axes():
     experiment = make_experiment(
         skip_combination=lambda run, runs: run["width"] == 4 and len(runs) > 1
     )

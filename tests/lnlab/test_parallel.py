@@ -39,7 +39,7 @@ def _one_thread():
     torch.set_num_threads(threads)
 
 
-def test_two_processes_record_what_one_records_and_name_the_run_that_failed(tmp_path, capfd):
+def test_two_processes_record_the_same_as_one_and_report_failures(tmp_path, capfd):
     alone = record(tmp_path / "alone")
     chosen = [mnist.Settings(norm=norm, epochs=2, **CHOSEN) for norm in NORMS]
     chosen.append(mnist.Settings(norm="none", epochs=2, learning_rate=1e30, **CHOSEN))  # diverges
@@ -98,7 +98,7 @@ def test_another_worker_continues_the_run_of_one_that_is_killed(tmp_path, cluste
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_a_cluster_whose_workers_run_several_tasks_in_a_process_is_refused(tmp_path):
+def test_workers_with_several_tasks_per_process_raise_an_error(tmp_path):
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
@@ -117,7 +117,7 @@ def test_a_cluster_whose_workers_run_several_tasks_in_a_process_is_refused(tmp_p
         (["--engine", "dask", "--scheduler", "nowhere"], "must be the address of a running Dask"),
     ],
 )
-def test_a_cluster_that_is_not_there_is_an_error_before_training(
+def test_unreachable_clusters_raise_an_error_before_training(
     tmp_path, capsys, monkeypatch, flags, says
 ):
     pytest.importorskip("distributed")
@@ -127,7 +127,7 @@ def test_a_cluster_that_is_not_there_is_an_error_before_training(
     assert says in capsys.readouterr().err
 
 
-def test_each_process_of_a_machine_takes_its_own_gpu(monkeypatch):
+def test_each_process_uses_its_own_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     process = type("Process", (), {"name": "MainProcess"})
     monkeypatch.setattr(parallel.multiprocessing, "current_process", lambda: process)

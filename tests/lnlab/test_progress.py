@@ -40,7 +40,7 @@ def clock():
     return Clock(1000)
 
 
-def test_updates_from_a_checkpoint_are_done_and_are_not_in_the_rate(clock):
+def test_resumed_updates_count_as_done_but_not_in_the_rate(clock):
     clock.bar.skip(900)
     clock.wait(5)
     assert clock.left == "?"
@@ -50,7 +50,7 @@ def test_updates_from_a_checkpoint_are_done_and_are_not_in_the_rate(clock):
     assert clock.left == "02:58"  # 89 updates
 
 
-def test_the_first_estimate_does_not_count_what_comes_before_the_second_update(clock):
+def test_the_first_estimate_excludes_the_first_update(clock):
     clock.bar.start_run()
     clock.wait(300)  # data
     clock.train(1, 60)  # a compiler
@@ -59,7 +59,7 @@ def test_the_first_estimate_does_not_count_what_comes_before_the_second_update(c
     assert clock.rate == pytest.approx(4)
 
 
-def test_the_start_of_a_further_run_does_not_change_the_rate(clock):
+def test_starting_another_run_does_not_change_the_rate(clock):
     clock.train(101, 0.1)
     clock.bar.start_run()
     clock.train(1, 500)
@@ -76,7 +76,7 @@ def test_the_rate_before_any_print_is_that_since_the_first_update(clock):
     assert clock.rate == pytest.approx(2)
 
 
-def test_a_bar_that_is_not_shown_counts_nothing_and_fails_nowhere():
+def test_hidden_bars_do_nothing():
     """As every rank but the first has it."""
     bar = Progress(total=10, disable=True)
     bar.start_run()

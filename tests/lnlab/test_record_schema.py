@@ -15,7 +15,7 @@ from tests.lnlab.test_records import changed, with_arrays
 
 
 @pytest.mark.parametrize("path", [("settings", "rate"), ("provenance", "wall_s"), ("paper", "x")])
-def test_an_endless_number_is_refused_wherever_it_is(tmp_path, path):
+def test_infinite_numbers_are_rejected_everywhere(tmp_path, path):
     text = json.dumps(changed(*path, to=8765.0)).replace("8765.0", "1e999")
     (tmp_path / "mnist-x.json").write_text(text)
     texts = rf"numbers must be finite, got inf at \$.{path[0]}.{path[1]}; record the run again"
@@ -23,7 +23,7 @@ def test_an_endless_number_is_refused_wherever_it_is(tmp_path, path):
         records.read(tmp_path / "mnist-x.json")
 
 
-def test_reading_records_needs_numpy_alone(tmp_path):
+def test_reading_records_only_needs_numpy(tmp_path):
     records.write(with_arrays(), tmp_path / "run.json")
     code = (
         "import sys; from lnlab import records; from pathlib import Path\n"
@@ -48,7 +48,7 @@ def paths_within(value, *path):
             yield from paths_within(value[key], *path, key)
 
 
-def test_the_check_agrees_with_that_of_a_library():
+def test_validation_agrees_with_jsonschema():
     jsonschema = pytest.importorskip("jsonschema")
     good = record_schema.array_summaries(with_arrays())
     good["provenance"]["segments"] = [good["provenance"] | {"epochs": 1.5}] * 2

@@ -69,7 +69,7 @@ def changed(*path, to=None):
         (changed("format", to=3), r"written in format 3.* update lnlib"),
     ],
 )
-def test_what_does_not_fit_is_named(bad, message):
+def test_mismatches_are_named_in_the_error(bad, message):
     with pytest.raises(records.BadRecord, match=message):
         records.check(bad)
 
@@ -80,7 +80,7 @@ def test_what_does_not_fit_is_named(bad, message):
      b'{"seed": ' + b"9" * 5000 + b"}"],
     ids=lambda content: repr(content[:12]),
 )  # fmt: skip
-def test_a_damaged_file_is_named(tmp_path, content):
+def test_damaged_files_are_named_in_the_error(tmp_path, content):
     (tmp_path / "mnist").mkdir()
     for path in (tmp_path / "mnist" / "any.json", tmp_path / "mnist-x.json"):
         path.write_bytes(content)
@@ -93,7 +93,7 @@ def test_a_damaged_file_is_named(tmp_path, content):
         path.unlink()
 
 
-def test_read_all_chooses_by_settings(tmp_path):
+def test_read_all_filters_by_settings(tmp_path):
     records.write(GOOD, tmp_path / "mnist-a.json")
     records.write(changed("settings", "norm", to="batch"), tmp_path / "mnist-b.json")
     assert len(records.read_all("mnist", tmp_path)) == 2
@@ -105,7 +105,7 @@ def test_read_all_chooses_by_settings(tmp_path):
     assert result["settings"]["hidden"] == [8, 4]
 
 
-def test_read_all_goes_by_what_a_record_says_and_not_by_the_name_of_its_file(tmp_path):
+def test_read_all_uses_the_content_of_records_instead_of_file_names(tmp_path):
     records.write(changed("experiment", to="mnist-rotated"), tmp_path / "mnist-rotated-b4.json")
     records.write(changed("experiment", to="noise"), tmp_path / "mnist-x.json")
     records.write(changed("seed", to=5), tmp_path / "renamed.json")
@@ -115,14 +115,14 @@ def test_read_all_goes_by_what_a_record_says_and_not_by_the_name_of_its_file(tmp
     assert [r["experiment"] for r in records.read_all("noise", tmp_path)] == ["noise"]
 
 
-def test_a_record_that_lacks_a_setting_matches_no_filter_for_it(tmp_path):
+def test_records_without_a_setting_match_no_filter_for_it(tmp_path):
     records.write(GOOD, tmp_path / "mnist-a.json")
     records.write(GOOD | {"settings": {"clip": None}}, tmp_path / "mnist-b.json")
     (result,) = records.read_all("mnist", tmp_path, clip=None)
     assert "clip" in result["settings"]
 
 
-def test_all_damaged_records_of_an_experiment_are_named_and_none_of_another(tmp_path):
+def test_all_damaged_records_of_the_experiment_are_named(tmp_path):
     records.write(GOOD, tmp_path / "mnist-a.json")
     (tmp_path / "noise-x.json").write_text("{")
     (tmp_path / "noise-z.json").write_text("{}")  # nor does it say of what it is
@@ -146,7 +146,7 @@ def git(folder, *arguments):
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_the_commit_says_where_the_package_differs_from_it(tmp_path, monkeypatch):
+def test_the_commit_is_marked_dirty_if_files_have_changed(tmp_path, monkeypatch):
     package = tmp_path / "lnlab"
     package.mkdir()
     monkeypatch.setattr(lnlab, "__file__", str(package / "__init__.py"))
@@ -169,7 +169,7 @@ def test_the_commit_says_where_the_package_differs_from_it(tmp_path, monkeypatch
     assert records._commit() == "unknown"
 
 
-def test_curves_keep_five_digits_and_say_null_for_not_measured():
+def test_curves_have_five_digits_and_null_for_missing_values():
     points = [{"epoch": 0.0, "nll": float("nan")}, {"epoch": 1 / 3, "nll": 123456.7}]
     assert records.curves(points, "epoch") == {
         "x": "epoch",
@@ -198,7 +198,7 @@ def same(actual, expected):
     return True
 
 
-def test_arrays_survive_writing_and_reading_and_another_machine(tmp_path):
+def test_arrays_survive_writing_reading_and_sending(tmp_path):
     path = tmp_path / "run-0.5.json"
     records.write(with_arrays(), path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run-0.5.json", "run-0.5.npz"]
@@ -213,7 +213,7 @@ def test_arrays_survive_writing_and_reading_and_another_machine(tmp_path):
     assert records.unpack(records.pack(GOOD)) == GOOD
 
 
-def test_the_same_arrays_are_the_same_file(tmp_path, monkeypatch):
+def test_equal_arrays_give_identical_files(tmp_path, monkeypatch):
     records.write(with_arrays(), tmp_path / "a.json")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     records.write(with_arrays(), tmp_path / "b.json")
@@ -235,7 +235,7 @@ UNREADABLE = r"the arrays cannot be read \("
     ],
     ids=["gone", "cut", "lacks one", "other values", "other type", "an object"],
 )
-def test_arrays_that_are_not_those_of_the_record_are_refused(tmp_path, harm, message):
+def test_wrong_arrays_raise_an_error(tmp_path, harm, message):
     records.write(with_arrays(), tmp_path / "run.json")
     harm(tmp_path / "run.npz")
     with pytest.raises(
@@ -265,7 +265,7 @@ def of_format_1():
     return old | {"format": 1}
 
 
-def test_a_record_of_format_1_is_read_with_what_it_lacks(tmp_path):
+def test_records_of_format_1_are_converted(tmp_path):
     path = tmp_path / "old.json"
     path.write_text(json.dumps(of_format_1()))
     result = records.read(path)
@@ -277,7 +277,7 @@ def test_a_record_of_format_1_is_read_with_what_it_lacks(tmp_path):
         records.write(result, tmp_path / "new.json")
 
 
-def test_a_record_of_format_1_is_checked_as_such():
+def test_records_of_format_1_are_validated():
     for part in ("train_cases", "test_cases"):
         bad = of_format_1()
         del bad["data"][part]
@@ -287,7 +287,7 @@ def test_a_record_of_format_1_is_checked_as_such():
         records.check(GOOD | {"format": 0})
 
 
-def test_records_lie_in_a_folder_an_experiment_and_older_ones_are_found_beside_it(tmp_path):
+def test_records_are_in_one_folder_per_experiment_or_for_format_1_in_the_root(tmp_path):
     new = tmp_path / "mnist" / "mnist-a.json"
     assert records.path_of(tmp_path, "mnist", "mnist-a") == new
     records.write(GOOD, tmp_path / "mnist-a.json")
@@ -298,7 +298,7 @@ def test_records_lie_in_a_folder_an_experiment_and_older_ones_are_found_beside_i
     assert records.path_of(tmp_path, "mnist", "mnist-a") == new
 
 
-def test_every_record_of_the_book_fits_and_stays_small():
+def test_every_record_of_the_book_is_valid_and_small():
     paths = sorted(records.folder().glob("*/*.json"))
     assert paths, "book/runs is empty"
     for path in paths:
@@ -311,7 +311,7 @@ def test_every_record_of_the_book_fits_and_stays_small():
     assert sum(p.stat().st_size for p in held) < 25e6
 
 
-def test_without_the_books_runs_reading_them_says_how_to_get_them(tmp_path, monkeypatch):
+def test_reading_missing_records_of_the_book_gives_an_install_command(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "folder", lambda: tmp_path / "recorded")
     with pytest.raises(FileNotFoundError, match="install it from a clone of the book"):
         records.read_all("mnist")
@@ -330,7 +330,7 @@ def test_without_the_books_runs_reading_them_says_how_to_get_them(tmp_path, monk
         (6, [("A", 3), ("B", 5), ("C", 6)]),
     ],
 )
-def test_the_parts_of_a_run_end_where_it_ends_also_before_its_checkpoint(epochs, trained):
+def test_segments_end_at_the_end_of_the_run(epochs, trained):
     earlier = [{"device": "A", "epochs": 3}, {"device": "B", "epochs": 5}]
     parts = records.with_segment(earlier, {"device": "C"}, epochs)
     assert [(part["device"], part["epochs"]) for part in parts] == trained

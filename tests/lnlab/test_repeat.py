@@ -75,7 +75,7 @@ def again(name):
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.needs_data(data_of(name))) for name in RECORDED]
 )
-def test_a_recorded_run_begins_as_it_did(name):
+def test_recorded_runs_can_be_reproduced_initially(name):
     experiment, record, points = again(name)
     differences = list(apart(experiment, record, points))
     assert not differences, "\n".join([*differences, ADVICE])

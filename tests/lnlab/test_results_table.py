@@ -20,7 +20,7 @@ def test_a_row_has_the_mean_and_the_range_of_its_seeds_at_the_end():
     assert all(value != value for value in second["rank"])  # not measured
 
 
-def test_a_kind_may_be_made_of_a_list():
+def test_groups_can_be_formed_by_list_settings():
     runs = [run("layer", 0, 1.0, 1, hidden=h) for h in ([4, 4], [8])]
     assert [row["hidden"] for row in table(runs, ["norm", "hidden"], [])] == [[4, 4], [8]]
     with pytest.raises(
@@ -29,7 +29,7 @@ def test_a_kind_may_be_made_of_a_list():
         table(runs, ["norm"], ["loss"])
 
 
-def test_a_record_without_a_later_setting_is_of_another_kind():
+def test_records_without_a_later_setting_are_a_separate_group():
     runs = [run("layer", 0, 1.0, 1), run("layer", 0, 3.0, 1, magnitude="fixed")]
     for records in (runs, runs[::-1]):
         rows = table(records, ["norm", "magnitude"], ["loss"])
@@ -38,7 +38,7 @@ def test_a_record_without_a_later_setting_is_of_another_kind():
         assert text(experiment, records).startswith("magnitude")
 
 
-def test_as_text_it_has_a_row_for_each_kind_and_the_measure_that_heads_the_bar():
+def test_the_text_has_a_row_per_group_with_the_primary_metric():
     runs = [run("layer", 0, 1.0, 4, hidden=8), run("none", 0, 5.0, 12345, hidden=8),
             run("layer", 3, 2.0, 5, hidden=8)]  # fmt: skip
     described = SimpleNamespace(table=None, primary_metric="rank", unit={"rank": "places"}.get)

@@ -24,7 +24,7 @@ from tests.cases.points import read_without_time
 SMALL = {"batch_size": 16, "data": "digits", "hidden": (24,)}
 
 
-def test_a_record_says_when_and_on_what_it_was_made_and_how_long_that_took(tmp_path, monkeypatch):
+def test_records_contain_date_device_and_duration(tmp_path, monkeypatch):
     """Every look at the clock takes 100 s, so that no two points have one time."""
     clock = itertools.count(0, 100)
     monkeypatch.setattr(training.time, "perf_counter", lambda: float(next(clock)))
@@ -58,9 +58,7 @@ class Bar(Progress):
         self.messages.append(text)
 
 
-def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
-    tmp_path, monkeypatch
-):
+def test_runs_of_another_command_are_awaited_and_not_repeated(tmp_path, monkeypatch):
     chosen = [Settings(norm=norm, epochs=1, **SMALL) for norm in ("none", "layer")]
     options = {"device": "cpu", "step": "plain"}
     other = record_runs(mnist.EXPERIMENT, chosen[:1], [0], out=tmp_path / "other", **options)
@@ -95,9 +93,7 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
     assert Bar.last.skipped == 1437 // 16 + 1
 
 
-def test_several_processes_start_with_the_longest_runs_and_the_bar_is_as_long_as_all_of_them(
-    tmp_path, monkeypatch
-):
+def test_several_processes_start_with_the_longest_runs(tmp_path, monkeypatch):
     begun = []
     monkeypatch.setattr(parallel, "run_all", lambda function, calls, **_: begun.extend(calls) or ())
     monkeypatch.setattr(runner, "Progress", Bar)
@@ -150,9 +146,7 @@ def comparable(out):
 @pytest.mark.parametrize(
     "how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1], ids=lambda how: how.name
 )
-def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_run(
-    tmp_path, unbroken, how
-):
+def test_interrupted_commands_can_be_resumed_to_the_same_record(tmp_path, unbroken, how):
     script, broken = tmp_path / "slow.py", tmp_path / "broken"
     script.write_text(SLOW)
     # Whoever started the tests may ignore Ctrl-C, and the process would inherit that.
@@ -179,7 +173,7 @@ def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_ru
     assert not list(broken.glob("*/.checkpoints/*")), "a checkpoint was left behind"
 
 
-def test_a_record_of_other_settings_is_not_overwritten(tmp_path, capsys):
+def test_records_of_other_settings_are_not_overwritten(tmp_path, capsys):
     assert main(command(tmp_path)) == 0
     (path,) = tmp_path.glob("*/*.json")
     before = path.read_bytes()

@@ -24,7 +24,7 @@ def run(digits, *, epochs=3, checkpoint=None, again=False, norm="batch", seed=0,
     return train(replay, epochs=epochs, first_epoch_points=4, checkpoint=checkpoint, again=again)
 
 
-def test_a_checkpoint_that_is_further_than_asked_gives_the_points_asked_for(digits, tmp_path):
+def test_checkpoints_past_the_end_give_the_requested_points(digits, tmp_path):
     file = tmp_path / "run.pt"
     list(run(digits, epochs=3, checkpoint=file))
     assert without_time(run(digits, epochs=2, checkpoint=file)) == without_time(
@@ -50,9 +50,7 @@ def ends(digits, epochs, checkpoint=None, again=False):
 
 
 @pytest.mark.parametrize(("saved_points", "epochs"), [(1, 1), (1, 3), (2, 3), (3, 1), (3, 2)])
-def test_the_end_is_measured_where_it_is_and_nowhere_else(
-    digits, tmp_path, capsys, saved_points, epochs
-):
+def test_end_measures_are_only_taken_at_the_end(digits, tmp_path, capsys, saved_points, epochs):
     whole, file = ends(digits, epochs), tmp_path / "run.pt"
     assert [point["test_nll"] is None for point in whole] == [True] * (len(whole) - 1) + [False]
     ends(digits, saved_points, file)
@@ -70,9 +68,7 @@ def test_the_end_is_measured_where_it_is_and_nowhere_else(
 
 
 @pytest.mark.parametrize("breaks", [(3, 7), (3, 5, 17), (23, 30)])
-def test_each_update_counts_its_seconds_once_wherever_a_run_is_broken_off(
-    digits, tmp_path, monkeypatch, breaks
-):
+def test_training_time_is_counted_once_despite_interruptions(digits, tmp_path, monkeypatch, breaks):
     """Each takes a second, and each process has a clock of its own."""
     monkeypatch.setattr(training, "CHECKPOINT_S", 0)  # a checkpoint after each update
     file, clock, taken = tmp_path / "run.pt", [0.0], [0]
@@ -140,7 +136,7 @@ def assert_again_starts_over(digits, file, capsys, **more):
     assert without_time(tiny(digits, file, **more)) == expected, "the new one is not good"
 
 
-def test_of_100_flipped_bits_in_a_checkpoint_none_is_accepted(digits, tmp_path, saved):
+def test_flipped_bits_in_a_checkpoint_are_detected(digits, tmp_path, saved):
     file, (content, _) = tmp_path / "run.pt", saved
     replay = MNISTRun(TINY, digits)
     rng = random.Random(0)
@@ -169,7 +165,7 @@ torch.save({"settings": {}, "model": {}}, OLD)
     ],
     ids=["foreign", "old"],
 )
-def test_a_foreign_file_is_refused_and_again_starts_over(digits, tmp_path, capsys, content, says):
+def test_invalid_checkpoints_raise_an_error(digits, tmp_path, capsys, content, says):
     file = tmp_path / "run.pt"
     file.write_bytes(content)
     refuse(digits, file, says)
@@ -254,9 +250,7 @@ def measured_at(epoch, done=1):
         (put(-1.0, "points", 0, "wall_s"), "cannot have taken"),
     ],
 )
-def test_a_checkpoint_that_lacks_a_part_or_has_another_form_is_refused(
-    digits, tmp_path, saved, change, says
-):
+def test_incomplete_checkpoints_raise_an_error(digits, tmp_path, saved, change, says):
     (tmp_path / "run.pt").write_bytes(changed(saved[0], change))
     refuse(digits, tmp_path / "run.pt", says)
 
@@ -268,21 +262,21 @@ def test_a_checkpoint_that_lacks_a_part_or_has_another_form_is_refused(
         ({"seed": 1}, "other settings: seed 0, not 1"),
     ],
 )
-def test_a_checkpoint_of_another_run_is_refused(digits, tmp_path, saved, capsys, other, says):
+def test_checkpoints_of_other_runs_raise_an_error(digits, tmp_path, saved, capsys, other, says):
     file = tmp_path / "run.pt"
     file.write_bytes(saved[0])
     refuse(digits, file, says, **other)
     assert_again_starts_over(digits, file, capsys, epochs=1, **other)
 
 
-def test_a_good_checkpoint_is_gone_on_from_with_again_too(digits, tmp_path, saved):
+def test_valid_checkpoints_are_resumed_also_with_again(digits, tmp_path, saved):
     # A repetition that was broken off is not begun once more.
     (tmp_path / "run.pt").write_bytes(changed(saved[0], put(0.125, "points", 0, "test_nll")))
     first = next(tiny(digits, tmp_path / "run.pt", again=True))
     assert first["test_nll"] == 0.125
 
 
-def test_what_adam_was_told_is_of_the_settings_not_of_the_checkpoint(digits, tmp_path, saved):
+def test_hyperparameters_come_from_settings_not_from_the_checkpoint(digits, tmp_path, saved):
     (tmp_path / "run.pt").write_bytes(saved[0])
     replay = MNISTRun(TINY, digits)
     replay.optimizer.param_groups[0]["lr"] = 0.5
@@ -292,7 +286,7 @@ def test_what_adam_was_told_is_of_the_settings_not_of_the_checkpoint(digits, tmp
 
 
 @pytest.mark.parametrize("more", [{"seed": 1}, {"learning_rate": 0.5}, {}])
-def test_epochs_are_counted_of_a_verified_checkpoint_of_the_run_alone(tmp_path, saved, more):
+def test_progress_is_only_read_from_valid_checkpoints_of_the_run(tmp_path, saved, more):
     path, seed = tmp_path / "run.json", more.pop("seed", 0)
     own = seed == 0 and not more
     chosen = dataclasses.replace(TINY, epochs=9, **more)
@@ -305,14 +299,14 @@ def test_epochs_are_counted_of_a_verified_checkpoint_of_the_run_alone(tmp_path, 
     assert checkpoint.progress(chosen, seed, path) == (0, 0)
 
 
-def test_a_measure_without_a_unit_is_refused(digits, monkeypatch):
+def test_measures_without_a_unit_raise_an_error(digits, monkeypatch):
     measure = MNISTRun.measure
     monkeypatch.setattr(MNISTRun, "measure", lambda self: measure(self) | {"luck": 1.0})
     with pytest.raises(TypeError, match=r"mnist: what is measured must be among .* got luck"):
         next(tiny(digits, None))
 
 
-def test_a_full_disk_keeps_the_former_checkpoint_and_says_what_is_needed(
+def test_a_full_disk_keeps_the_old_checkpoint_and_raises_an_error(
     digits, tmp_path, saved, monkeypatch
 ):
     file = tmp_path / "run.pt"
@@ -329,7 +323,7 @@ def test_a_full_disk_keeps_the_former_checkpoint_and_says_what_is_needed(
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_loss_that_is_not_finite_stops_the_run(digits):
+def test_non_finite_losses_stop_the_run(digits):
     with pytest.raises(Diverged, match="a smaller learning rate is the likely cure"):
         list(run(digits, norm="none", learning_rate=1e20))
 
@@ -347,6 +341,6 @@ def test_every_update_is_counted_once_as_taken_or_as_resumed(digits, tmp_path):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_asking_for_a_gpu_that_is_not_there_says_so():
+def test_requesting_a_missing_gpu_raises_an_error():
     with pytest.raises(ValueError, match="PyTorch sees no GPU"):
         resolve_device("cuda")

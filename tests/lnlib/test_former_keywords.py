@@ -34,6 +34,6 @@ def weights(**arguments):
     ],
     ids=["block", "block_backward", "Transformer", "variant", "deviation_after"],
 )
-def test_a_renamed_argument_is_taken_by_its_former_name(function, name, value):
+def test_former_argument_names_are_accepted(function, name, value):
     np.testing.assert_array_equal(function(place=value), function(**{name: value}))
     assert not np.array_equal(function(place=value), function())

@@ -19,7 +19,7 @@ def project(folder=""):
 
 
 @pytest.mark.parametrize(("distribution", "folders"), [("lnlib", [""]), ("lnlab", ["", "lnlab"])])
-def test_in_a_clone_the_command_names_its_folders(distribution, folders):
+def test_in_a_clone_the_install_command_names_its_folders(distribution, folders):
     pip, install, *words = shlex.split(_install.command(distribution))
     assert [pip, install, *words[::2]] == ["pip", "install", *["-e"] * len(folders)]
     for word, folder in zip(words[1::2], folders, strict=True):
@@ -27,9 +27,7 @@ def test_in_a_clone_the_command_names_its_folders(distribution, folders):
 
 
 @pytest.mark.parametrize("distribution", ["lnlib", "lnlab"])
-def test_without_a_clone_the_command_names_the_packages_themselves(
-    distribution, tmp_path, monkeypatch
-):
+def test_without_a_clone_the_install_command_names_packages(distribution, tmp_path, monkeypatch):
     projects = {"lnlib": project(), "lnlab": project("lnlab")}
     lines = {
         name: [
@@ -52,7 +50,7 @@ def test_without_a_clone_the_command_names_the_packages_themselves(
     assert set(packages) == needs
 
 
-def test_no_text_says_to_install_lnlib_from_the_package_index():
+def test_no_text_advises_to_install_lnlib_from_the_package_index():
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split("\0")

@@ -79,7 +79,7 @@ BEYOND |= dict.fromkeys(("group", "instance"), RESCALING | {"weight_matrix_recen
 
 @pytest.mark.parametrize("norm", BEYOND)
 @pytest.mark.parametrize("name", TRANSFORMS[:6])
-def test_norms_beyond_the_paper_have_a_row_too(norm, name):
+def test_norms_that_are_not_in_the_paper_have_a_row(norm, name):
     largest = measure(norm, name)
     assert (largest < SAME) if name in BEYOND[norm] else (largest > CHANGED)
 
@@ -92,7 +92,7 @@ X, LAYERS = (
 
 @pytest.mark.parametrize("units", [[12], [12, 8]])
 @pytest.mark.parametrize("strength", [0.5, 3.0])
-def test_all_eighteen_cells_are_as_the_paper_says(units, strength):
+def test_all_eighteen_cells_agree_with_the_paper(units, strength):
     result = changes(X, units, strength=strength)
     assert result.shape == (10, 7)
     for norm, name in CELLS:
@@ -100,7 +100,7 @@ def test_all_eighteen_cells_are_as_the_paper_says(units, strength):
         assert (cell < ROUNDING) == TABLE_1[norm][name]
 
 
-def test_eps_ends_invariances_under_scales_alone():
+def test_eps_only_breaks_invariances_to_scale():
     with_eps, without = (changes(X, [12], eps=eps)[:6, :3] for eps in (1e-2, 0))
     broken = np.argwhere((with_eps >= ROUNDING) & (without < ROUNDING))
     assert {(NORMS[j], TRANSFORMS[i]) for i, j in broken} == {
@@ -115,7 +115,7 @@ def test_eps_ends_invariances_under_scales_alone():
 
 @pytest.mark.parametrize("activation", ["identity", "tanh", "relu"])
 @pytest.mark.parametrize("norm", NORMS)
-def test_every_norm_and_activation_is_that_of_torch(norm, activation):
+def test_every_norm_and_activation_equals_pytorchs(norm, activation):
     rng = np.random.default_rng(0)
     layers = network([8, 12, 4], rng, norm=norm)
     layers = (replace(layers[0], input_bias=rng.normal(size=12)), layers[1])
@@ -157,7 +157,7 @@ CHANGES = {  # what each does to data X, weights W and the bias before the norm,
 
 @pytest.mark.parametrize("strength", [0.7, None])
 @pytest.mark.parametrize("name", TRANSFORMS)
-def test_a_transformation_is_the_formula(name, strength):
+def test_transformations_follow_their_formula(name, strength):
     rng = np.random.default_rng(0)
     X, layers = rng.normal(size=(5, 8)), network([8, 12, 4], rng)
     for a in (X, *(a for layer in layers for a in (layer.W, layer.gain, layer.bias))):
@@ -182,7 +182,7 @@ def test_a_transformation_is_the_formula(name, strength):
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
-def test_a_change_has_the_pieces_and_the_largest_is_what_is_measured(name):
+def test_changes_contain_their_parts_and_the_maximum(name):
     result = change("rms", name, X, LAYERS[0], strength=1.7, eps=0.3)
     new_X, new, order = transform(name, X, LAYERS, strength=1.7)
     b = new[0].input_bias
@@ -197,7 +197,7 @@ def test_a_change_has_the_pieces_and_the_largest_is_what_is_measured(name):
 
 
 @pytest.mark.parametrize("given", ["X", "layers"])
-def test_what_is_not_given_is_drawn_for_what_is_and_from_seed_0_without_a_generator(given):
+def test_missing_inputs_are_drawn_to_fit_with_seed_0(given):
     here, rng = np.random.default_rng(1), np.random.default_rng(0)
     X, layers = here.normal(size=(5, 9)), network([9, 12], here, norm="group")
     if given == "layers":
@@ -208,7 +208,7 @@ def test_what_is_not_given_is_drawn_for_what_is_and_from_seed_0_without_a_genera
     assert measure("group", "input_bias", **{given: {"X": X, "layers": layers}[given]}) == expected
 
 
-def test_a_bias_before_the_norm_is_added_to_one_that_is_there_and_goes_with_its_unit():
+def test_biases_before_the_norm_are_added_per_unit():
     rng = np.random.default_rng(0)
     X, (layer,) = rng.normal(size=(5, 8)), network([8, 12], rng)
     layers = (replace(layer, input_bias=rng.normal(size=12)),)
@@ -219,7 +219,7 @@ def test_a_bias_before_the_norm_is_added_to_one_that_is_there_and_goes_with_its_
     assert measure("batch", "input_bias", X=X, layers=layers) < SAME
 
 
-def test_a_network_is_drawn_as_said():
+def test_random_networks_have_the_documented_distribution():
     (layer,) = network([400, 1000], np.random.default_rng(0))
     # 400,000 normal numbers, five standard errors.
     assert abs(layer.W.std() * 20 - 1) < 5 / np.sqrt(2 * 400_000)
@@ -245,13 +245,13 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("wrong", "match"), MISTAKES.values(), ids=MISTAKES)
-def test_a_wrong_value_is_named(wrong, match):
+def test_invalid_values_are_named_in_the_error(wrong, match):
     with pytest.raises(ValueError, match=match):
         wrong()
 
 
 @pytest.mark.parametrize(("X", "got"), [([[1.0, 2.0]], "list"), (np.ones((5, 8), int), "int64")])
-def test_data_that_are_no_array_of_floats_are_refused(X, got):
+def test_data_of_other_types_raise_an_error(X, got):
     for call in (rescaled(X=X), lambda: transform("dataset_rescaling", X, LAYERS)):
         with pytest.raises(TypeError, match=f": X must be a NumPy array of floats, got {got}; try"):
             call()

@@ -7,7 +7,7 @@ from lnlab import cli
 from lnlib import __main__ as former
 
 
-def test_the_former_name_runs_the_same_commands(capsys):
+def test_the_former_command_name_still_works(capsys):
     printed = []
     for main in (cli.main, former.main):
         assert main(["table", "weights"]) == 0
@@ -16,7 +16,7 @@ def test_the_former_name_runs_the_same_commands(capsys):
     assert "layer" in printed[0].out
 
 
-def test_without_lnlab_one_sentence_says_what_is_missing():
+def test_missing_lnlab_is_reported_in_one_sentence():
     code = "import sys; sys.modules['lnlab'] = None; from lnlib.__main__ import main; "
     done = subprocess.run(
         [sys.executable, "-c", f"{code} sys.exit(main(['table', 'weights']))"],

@@ -29,7 +29,7 @@ def by_loop(x, ddof, eps, eps_placement):
 @pytest.mark.parametrize("eps_placement", ["inside", "outside"])
 @pytest.mark.parametrize("ddof", [0, 1])
 @pytest.mark.parametrize("eps", [0, 1e-5, 1e-2])
-def test_variant_is_the_formula_on_every_axis(eps_placement, ddof, eps):
+def test_variant_follows_the_formula_on_every_axis(eps_placement, ddof, eps):
     options = {"ddof": ddof, "eps": eps, "eps_placement": eps_placement}
     rows = np.array([by_loop(row, **options) for row in SAMPLE])
     columns = np.array([by_loop(column, **options) for column in SAMPLE.T]).T
@@ -54,7 +54,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("wrong", "match"), MISTAKES.values(), ids=MISTAKES)
-def test_a_wrong_value_is_named(wrong, match):
+def test_invalid_values_are_named_in_the_error(wrong, match):
     with pytest.raises(ValueError, match=match):
         wrong()
 
@@ -78,7 +78,7 @@ def centered(x):
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
-def test_a_recipe_is_what_its_source_computes(recipe):
+def test_recipes_compute_the_same_as_their_source(recipe):
     expected = RECIPES_IN_TORCH[recipe.name](torch.tensor(SAMPLE)).detach()
     np.testing.assert_allclose(recipe(SAMPLE), expected, rtol=1e-9)
 
@@ -138,7 +138,7 @@ def errors(name, x):
         return np.abs(np.sqrt(METHODS[name](x)[1].astype(np.float64)) / true - 1)
 
 
-def test_naive_breaks_at_the_offset_the_formula_says():
+def test_the_naive_variance_fails_at_the_predicted_offset():
     assert numerics.breaking_offset(np.float32) == 4096
     assert numerics.breaking_offset(np.float16, std=2) == pytest.approx(2 * math.sqrt(2048))
     before, after = (about(4096 * factor, np.float32) for factor in (1 / 64, 4))
@@ -147,7 +147,7 @@ def test_naive_breaks_at_the_offset_the_formula_says():
     assert (np.isnan(worst) | (worst > 0.5)).mean() > 0.9  # measured 1.0
 
 
-def test_naive_variance_can_be_negative_and_its_root_no_number():
+def test_the_naive_variance_can_be_negative():
     x = np.array([40000, 40001, 40002, 40003], dtype=np.float32)  # onnxruntime issue 28463
     assert numerics.naive(x)[1] == -128
     assert np.isnan(numerics.layer_norm(x, "naive")).all()
@@ -165,7 +165,7 @@ def test_layer_norm_by_any_method_is_layer_norm(name):
     )
 
 
-def test_numbers_given_stay_as_they_are():
+def test_inputs_are_not_modified():
     x = np.random.default_rng(5).normal(size=(3, 4))
     original = x.copy()
     for name in METHODS:
@@ -185,7 +185,7 @@ def drawn(size):
 
 
 @pytest.mark.parametrize("eps", [1e-8, 1e-5, 1e-3])
-def test_inside_the_root_it_is_the_deviation_of_what_pytorch_puts_out(eps):
+def test_eps_inside_the_root_equals_pytorch(eps):
     out = [
         F.layer_norm(torch.tensor(drawn(size)), (50,), eps=eps).std(correction=0)
         for size in DEVIATIONS
@@ -194,13 +194,13 @@ def test_inside_the_root_it_is_the_deviation_of_what_pytorch_puts_out(eps):
 
 
 @pytest.mark.parametrize("eps", [1e-8, 1e-5, 1e-3])
-def test_outside_the_root_it_is_that_of_a_loop(eps):
+def test_eps_outside_the_root_equals_a_loop(eps):
     out = [np.std(by_loop(drawn(size), 0, eps, "outside")) for size in DEVIATIONS]
     ours = deviation_after(DEVIATIONS, eps=eps, eps_placement="outside")
     np.testing.assert_allclose(ours, out, rtol=1e-9)
 
 
-def test_without_eps_every_size_becomes_one():
+def test_without_eps_every_scale_becomes_one():
     np.testing.assert_allclose(deviation_after(DEVIATIONS, eps=0), 1, rtol=1e-12)
 
 
@@ -208,7 +208,7 @@ def test_without_eps_every_size_becomes_one():
 
 
 @pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 300), (np.float16, 10)])
-def test_the_error_is_the_worst_of_the_vectors(dtype, offset):
+def test_the_error_is_the_maximum_over_vectors(dtype, offset):
     x = (offset + np.random.default_rng(2).normal(size=(7, 24))).astype(dtype)
     result = errors_of_std(x)
     assert list(result) == list(METHODS)
@@ -221,13 +221,13 @@ def test_the_error_is_the_worst_of_the_vectors(dtype, offset):
     assert result["naive"] > 10 * result["shifted"]
 
 
-def test_a_failure_of_one_vector_is_infinite():
+def test_failures_of_one_vector_are_infinite():
     x = np.array([[40000, 40001, 40002, 40003], [0, 1, 2, 4]], np.float32)  # naive: below 0
     assert errors_of_std(x)["naive"] == np.inf
     assert errors_of_std(x)["shifted"] < 1e-6
 
 
 @pytest.mark.parametrize("row", [[3, 3, 3, 3], [1, 2, 3, np.inf], [1, 2, np.nan, 4]])
-def test_where_there_is_nothing_to_measure_the_error_is_nan(row):
+def test_the_error_of_constant_vectors_is_nan(row):
     x = np.array([[1, 2, 3, 4], row], np.float32)
     assert all(np.isnan(error) for error in errors_of_std(x).values())

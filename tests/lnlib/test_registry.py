@@ -16,7 +16,7 @@ from lnlib import cells, invariance, nn, registry
 PAPER = {name for name, norm in registry.NORMS.items() if norm.paper}
 
 
-def test_every_norm_has_its_row_its_function_and_its_gradient():
+def test_every_norm_has_a_row_a_function_and_a_gradient():
     functions = {name.removesuffix("_norm") for name in lnlib.__all__ if name.endswith("_norm")}
     functions = {name.removeprefix("adaptive_") for name in functions}  # the same, another's gain
     assert functions == set(registry.NORMS) - {"none"}
@@ -28,7 +28,7 @@ def test_the_norms_of_the_paper_are_those_of_its_table():
 
 
 @pytest.mark.parametrize("name", experiments.names())
-def test_an_experiment_compares_norms_of_the_table(name):
+def test_experiments_compare_registered_norms(name):
     hints = get_type_hints(experiments.find(name).settings)
     if "norm" in hints:
         # What is newer than the paper, no norm, or a norm in other places.
@@ -45,7 +45,7 @@ def test_the_compiled_step_knows_the_papers_norms():
     assert set(compiled.NORMS) == PAPER | {"none"}
 
 
-def test_the_book_calls_and_draws_every_norm_as_the_table_does():
+def test_names_and_colors_of_norms_agree_with_the_table():
     titles = {name: norm.title for name, norm in registry.NORMS.items()}
     assert {name: plots.NORMS[name][0] for name in plots.NORMS}.items() <= titles.items()
     assert plots.RMS[0] == titles["rms"]

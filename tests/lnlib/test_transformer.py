@@ -87,7 +87,7 @@ def assert_equals_torch(ours, backward, theirs, x, p):
 
 @pytest.mark.parametrize("case", ATTENTION, ids=case_id)
 @pytest.mark.parametrize("shape", [(5,), (2, 3, 4), (1,)], ids=str)
-def test_attention_and_its_gradient_are_pytorchs(case, shape):
+def test_attention_and_its_gradient_equal_pytorchs(case, shape):
     eps = 1e-3
     assert_equals_torch(
         lambda x, p: attention(x, p, **case, eps=eps),
@@ -99,7 +99,7 @@ def test_attention_and_its_gradient_are_pytorchs(case, shape):
 
 
 @pytest.mark.parametrize("case", BLOCKS, ids=case_id)
-def test_a_block_and_its_gradient_are_pytorchs(case):
+def test_a_block_and_its_gradient_equal_pytorchs(case):
     eps = 1e-3
     assert_equals_torch(
         lambda x, p: block(x, p, **case, eps=eps),
@@ -167,6 +167,6 @@ X = tokens(4)
         (lambda: block_backward(X, X, P | {"W_1": X.astype(int)}), TypeError, "W_1 .*got int64; t"),
     ],
 )
-def test_a_mistake_is_told_with_what_came_and_what_to_do(call, error, message):
+def test_errors_contain_the_value_and_the_fix(call, error, message):
     with pytest.raises(error, match=message):
         call()

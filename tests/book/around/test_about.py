@@ -11,7 +11,7 @@ from tools.live import readers_copy
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_every_chapter_leads_to_the_page_of_the_paper(built_book, name):
+def test_every_chapter_links_to_the_page_of_the_paper(built_book, name):
     html = (built_book / f"{name}.html").read_text("utf-8")
     targets = set(re.findall(r'href="equations\.html#(paper-[^"]+)"', html))
     assert targets
@@ -19,7 +19,7 @@ def test_every_chapter_leads_to_the_page_of_the_paper(built_book, name):
     assert targets <= ids
 
 
-def test_about_lists_every_chapter_with_its_run(built_book):
+def test_the_about_page_lists_the_run_of_every_chapter(built_book):
     html = (built_book / "about.html").read_text("utf-8")
     table = rows(html)
     runs = html[html.index("ln-last-run") :]
@@ -32,7 +32,7 @@ def test_about_lists_every_chapter_with_its_run(built_book):
     assert not re.search(r"/work/|/root/|/home/|/tmp/", re.sub(r"<[^>]*>", "", html))
 
 
-def test_every_notebook_can_be_taken_and_the_library_with_it(built_book):
+def test_every_notebook_and_the_library_can_be_downloaded(built_book):
     html = (built_book / "about.html").read_text("utf-8")
     files = re.findall(r'<a class="reference download[^"]*" download="" href="([^"]+)">', html)
     wheels = [f"_downloads/{wheel}" for wheel in readers_copy.WHEELS.values()]
@@ -45,14 +45,14 @@ def test_every_notebook_can_be_taken_and_the_library_with_it(built_book):
     }
 
 
-def test_archive_is_saved_from_a_folder_and_from_a_server(visit, site):
+def test_the_archive_can_be_downloaded_from_a_folder_and_from_a_server(visit, site):
     with visit(site, "about") as v, v.page.expect_download() as download:
         v.page.locator("a.download", has_text="archive").click()
     assert download.value.suggested_filename == "chapters.zip"
 
 
 @pytest.mark.parametrize(("name", "suffix"), [(CHAPTERS[0], ".ipynb"), ("equations", ".md")])
-def test_download_button_gives_the_source_of_its_page(visit, built_book, name, suffix):
+def test_the_download_button_downloads_the_source_of_the_page(visit, built_book, name, suffix):
     with visit(built_book.as_uri(), name) as v:
         v.page.locator(".dropdown-download-buttons > button").click()
         with v.page.context.expect_page() as opened:

@@ -7,7 +7,7 @@ import pytest
 from lnbook.widgets import base
 
 
-def test_a_shared_link_has_a_title_a_description_and_a_picture(built_book, chapter):
+def test_link_previews_have_a_title_a_description_and_an_image(built_book, chapter):
     source = (built_book / f"{chapter}.html").read_text("utf-8")
     results = dict(re.findall(r'<meta property="(og:[a-z:]+)" content="([^"]+)">', source))
     heading = re.search(r"<title>(.+?)(?: &#8212;.*)?</title>", source)[1]
@@ -19,7 +19,7 @@ def test_a_shared_link_has_a_title_a_description_and_a_picture(built_book, chapt
     assert picture.stat().st_size < 150_000
 
 
-def test_a_page_loads_what_its_own_widgets_need_and_no_other(built_book, chapter):
+def test_a_page_loads_only_the_files_of_its_own_widgets(built_book, chapter):
     source = (built_book / f"{chapter}.html").read_text("utf-8")
     for widget in base.widgets():
         name, has = widget.name, widget.on(source)
@@ -35,7 +35,7 @@ FOLDED_CODE = """() => [...document.querySelectorAll('details.above-input')].map
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_a_folded_cell_opens_where_it_is(visit, built_book, scripts):
+def test_a_folded_cell_unfolds_in_place(visit, built_book, scripts):
     with visit(built_book.as_uri(), "introduction", java_script_enabled=scripts) as v:
         folds = v.page.locator("details.above-input")
         controls = folds.locator("> summary")
@@ -56,7 +56,7 @@ def test_a_folded_cell_opens_where_it_is(visit, built_book, scripts):
         code.wait_for(state="hidden")
 
 
-def test_a_button_opens_all_folded_code_and_does_so_on_the_next_page(visit, built_book):
+def test_a_button_unfolds_all_code_also_on_the_next_page(visit, built_book):
     with visit(built_book.as_uri(), "introduction") as v:
         assert set(v.page.evaluate(FOLDED_CODE)) == {False}
         v.page.get_by_role("button", name="Show all code", exact=True).click()
@@ -70,7 +70,7 @@ def test_a_button_opens_all_folded_code_and_does_so_on_the_next_page(visit, buil
         assert not v.page.locator(".ln-show-code").first.is_visible()
 
 
-def test_quiz_exercises_and_notes_are_folded_until_they_are_asked_for(browser, built_book):
+def test_quiz_exercises_and_notes_are_folded_initially(browser, built_book):
     page = browser.new_page()
     page.goto(f"{built_book.as_uri()}/introduction.html")
     parts = "() => [...document.querySelectorAll('details.ln-part')].map((part) => part.open)"

@@ -71,13 +71,13 @@ def links(html, start):
     return [(re.sub(r"\s+", " ", words), target) for target, words in result]
 
 
-def test_without_a_public_remote_a_page_says_that_there_is_none(tiny):
+def test_pages_say_if_there_is_no_public_repository(tiny):
     html = tiny.html("about")
     assert "names no public repository" in html
     assert not re.search(r"og:url|mybinder|colab", html + tiny.html("chapter"))
 
 
-def test_places_of_the_paper_become_links(tiny):
+def test_references_to_the_paper_become_links(tiny):
     to = "equations.html#paper-".__add__
     assert links(tiny.html("chapter"), "FIRST") == [
         ("eq. 15", to("eq-15")),
@@ -96,7 +96,7 @@ def test_places_of_the_paper_become_links(tiny):
     assert links(tiny.html("chapter"), "OWN") == [("section 2", to("section-2"))]
 
 
-def test_code_headings_links_and_other_works_stay_as_they_are(tiny):
+def test_code_headings_links_and_references_to_other_works_are_unchanged(tiny):
     html = tiny.html("chapter")
     assert links(html, "CODE") == []
     assert links(html, "ELSEWHERE") == []
@@ -105,12 +105,12 @@ def test_code_headings_links_and_other_works_stay_as_they_are(tiny):
     assert len(re.findall('class="ln-paper', html)) == 14
 
 
-def test_notebooks_run_side_by_side(tiny):
+def test_notebooks_run_in_parallel(tiny):
     assert "together" in tiny.html("introduction")
     assert "together" in tiny.html("chapter")
 
 
-def test_last_run_has_every_chapter_its_date_time_and_machine(tiny):
+def test_the_execution_table_has_date_time_and_machine_of_every_chapter(tiny):
     table = rows(tiny.html("about"))
     assert [row[0] for row in table] == ["Start", "Chapter of eq. 15", "Other"]
     for _, date, seconds, result in table:
@@ -120,7 +120,7 @@ def test_last_run_has_every_chapter_its_date_time_and_machine(tiny):
     assert re.search(rf"All ran on: \S.*, \d+ cores, .*NumPy {np.__version__}", tiny.html("about"))
 
 
-def test_last_run_never_gives_a_cached_result_this_machines_name(tiny):
+def test_the_execution_table_never_attributes_cached_results_to_this_machine(tiny):
     (path,) = tiny.folder.glob("_build/.jupyter_cache-*/executions.json")
     notes = json.loads(path.read_text())
     (note,) = notes["chapter"].values()

@@ -12,18 +12,18 @@ def cards():
     return re.findall(r"\(paper-eq-(\d+)\)=\n:::\{div\} ln-eq\n(.*?)\n:::\n", PAPER, re.S)
 
 
-def test_the_paper_page_has_all_equations_in_order():
+def test_the_page_of_the_paper_has_all_equations_in_order():
     assert [int(number) for number, _ in cards()] == list(range(1, 36))
 
 
-def test_every_equation_says_its_number_its_formula_and_where_it_is_computed():
+def test_every_equation_has_its_number_its_formula_and_links_to_code():
     for number, card in cards():
         assert re.match(rf"\*\*Eq\. {number}: \w", card)
         assert len(re.findall(r"^\$\$\n.+?\n\$\$$", card, re.M | re.S)) == 1, number
         assert re.search(r"^In the book: ", card.split("$$")[-1], re.M), number
 
 
-def test_every_section_figure_and_table_has_an_anchor_and_a_line():
+def test_every_section_figure_and_table_has_an_anchor_and_an_entry():
     wanted = [f"section-{n}" for n in (1, 2, 3, "3-1", 4, 5, "5-1", "5-2", "5-2-1", "5-2-2", 6)]
     wanted += [*(f"section-6-{n}" for n in range(1, 8)), "section-7", "appendix"]
     wanted += [*(f"figure-{n}" for n in range(1, 7)), *(f"table-{n}" for n in range(1, 4))]
@@ -42,7 +42,7 @@ def test_every_name_of_the_library_on_these_pages_exists():
         pkgutil.resolve_name(name)  # imports what nothing has imported yet
 
 
-def test_no_formula_of_the_paper_is_cut_off_on_a_phone(visit, built_book):
+def test_formulas_of_the_paper_fit_on_a_phone(visit, built_book):
     with visit(built_book.as_uri(), "equations", viewport=PHONE) as v:
         v.page.evaluate("MathJax.startup.promise")
         cut = v.page.evaluate(

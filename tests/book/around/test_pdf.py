@@ -44,7 +44,7 @@ def links(reader, number):
     return inside, [a["/A"]["/URI"] for a in results if "/A" in a]
 
 
-def test_bookmarks_lead_to_tracks_chapters_and_their_sections(printed):
+def test_bookmarks_point_to_tracks_chapters_and_sections(printed):
     text = texts(printed)
     marks = list(bookmarks(printed))
     assert [(depth, name) for depth, name, _ in marks] == [
@@ -63,7 +63,7 @@ def test_bookmarks_lead_to_tracks_chapters_and_their_sections(printed):
             assert name in text[number]
 
 
-def test_every_page_has_its_number_and_contents_name_those_of_the_chapters(printed):
+def test_pages_are_numbered_and_the_contents_list_the_numbers_of_chapters(printed):
     message = texts(printed)
     starts = {name: number for _, name, number in bookmarks(printed)}
     for number, text in enumerate(message[1:], 1):
@@ -77,7 +77,7 @@ def test_every_page_has_its_number_and_contents_name_those_of_the_chapters(print
     )
 
 
-def test_links_lead_within_the_pdf_or_outside_and_never_to_a_file(printed, taught):
+def test_links_point_into_the_pdf_or_to_the_web_but_never_to_a_file(printed, taught):
     starts = {name: number for depth, name, number in bookmarks(printed) if name != "Summary"}
     inside, outside = links(printed, starts["Start: one bar"])
     assert starts["Two bars"] in inside
@@ -115,7 +115,7 @@ def contents(tag):
             yield one.raw_get("/Stm" if "/Stm" in one else "/Pg"), one["/MCID"]
 
 
-def test_a_screen_reader_finds_headings_tables_and_what_figures_say(printed):
+def test_the_pdf_has_tags_for_headings_tables_and_alt_texts(printed):
     results = list(tags(printed))
     assert all(path[0] == "/Document" for path, _ in results)
     assert [path for path, _ in results].count(("/Document", "/Part")) == 4  # contents, three pages
@@ -142,7 +142,7 @@ def test_a_screen_reader_finds_headings_tables_and_what_figures_say(printed):
             assert owners[link.get_object()["/StructParent"]].get_object()["/S"] == "/Link"
 
 
-def test_figures_stand_as_at_the_start_and_answers_at_the_end(printed):
+def test_figures_are_printed_in_their_initial_state_and_answers_at_the_end(printed):
     text = texts(printed)
     starts = {name: number for _, name, number in bookmarks(printed)}
     start = "".join(text[starts["Start: one bar"] : starts["Two bars"]])
@@ -157,7 +157,7 @@ def test_figures_stand_as_at_the_start_and_answers_at_the_end(printed):
     assert "On this page" not in "".join(text)
 
 
-def test_no_page_has_one_line_where_smaller_letters_save_it(browser):
+def test_text_is_scaled_down_to_avoid_pages_with_one_line(browser):
     page = browser.new_page(viewport={"width": pdf.WIDTH, "height": 1123})
     result = None
     for lines in range(60, 90):

@@ -25,7 +25,7 @@ BIB = parse_file(BOOK / "references.bib")  # a key given twice is an error here
 
 
 @pytest.mark.parametrize("key", list(BIB.entries))
-def test_every_reference_is_whole_and_has_a_doi(key):
+def test_every_reference_is_complete_and_has_a_doi(key):
     entry = BIB.entries[key]
     assert entry.persons["author"]
     assert {"title", "year"} <= set(entry.fields)
@@ -56,7 +56,7 @@ def about_entries():
     return parse_string(text, "bibtex").entries
 
 
-def test_cite_this_agrees_with_the_citation_file():
+def test_the_suggested_citation_agrees_with_the_citation_file():
     cff = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     (book,) = (entry for key, entry in about_entries().items() if key != "Ba2016")
     assert book.fields["title"] == cff["title"]
@@ -66,5 +66,5 @@ def test_cite_this_agrees_with_the_citation_file():
     assert authors == [author["name"] for author in cff["authors"]]
 
 
-def test_cite_this_gives_the_paper_as_the_references_do():
+def test_the_suggested_citation_of_the_paper_agrees_with_the_references():
     assert about_entries()["Ba2016"] == BIB.entries["Ba2016"]

@@ -28,7 +28,7 @@ HOME = "https://github.com/some-one/their.book"
         ("", None),
     ],
 )
-def test_a_public_remote_is_known_by_its_host(remote, address):
+def test_public_remotes_are_recognized_by_their_host(remote, address):
     assert git_remote.parse_remote(remote) == address
 
 
@@ -36,7 +36,7 @@ def git(folder, *words):
     subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
 
 
-def test_a_folder_has_a_home_if_it_is_a_clone_itself(tmp_path):
+def test_a_folder_has_a_repository_only_if_it_is_a_clone_itself(tmp_path):
     assert git_remote.repository_url(tmp_path) == ""
     git(tmp_path, "init")
     assert git_remote.repository_url(tmp_path) == ""
@@ -69,7 +69,7 @@ def built(tmp_path_factory, builder):
     return book
 
 
-def test_pages_lead_to_the_repository_to_binder_and_to_colab(built):
+def test_pages_link_to_the_repository_to_binder_and_to_colab(built):
     html = built.html("chapter")
     links = re.findall(r'href="(https://[^"]+)"', html)
     assert f"{HOME}" in links
@@ -96,7 +96,7 @@ def test_pages_lead_to_the_repository_to_binder_and_to_colab(built):
             assert "hush-hush" not in path.read_text("utf-8"), path
 
 
-def test_a_downloaded_chapter_knows_where_the_library_is(built):
+def test_a_downloaded_chapter_contains_the_url_of_the_library(built):
     text = (built.folder / "_build" / "html" / "_sources" / "chapter.ipynb").read_text("utf-8")
     first = next(c for c in json.loads(text)["cells"] if c["cell_type"] == "code")
     assert "".join(first["source"]) == setup_cell(sources_in_repository(HOME))
@@ -121,7 +121,7 @@ def run(sources, there, folder):
 
 @pytest.mark.parametrize("beside", [False, True])
 @pytest.mark.parametrize("address", ["", HOME])
-def test_the_first_cell_installs_the_library_that_lies_beside_it_or_the_public_one(
+def test_the_first_cell_installs_the_library_from_its_folder_or_from_the_repository(
     tmp_path, address, beside
 ):
     wheels = [tmp_path / f"{name}-1.0-py3-none-any.whl" for name in ("lnlib", "lnlab", "lnbook")]
@@ -144,6 +144,6 @@ def test_the_first_cell_installs_the_library_that_lies_beside_it_or_the_public_o
     assert {first, second, third} == set(wanted)
 
 
-def test_the_first_cell_does_nothing_where_the_library_is(tmp_path):
+def test_the_first_cell_does_nothing_if_the_library_is_installed(tmp_path):
     for address in ("", HOME):
         assert run(sources_in_repository(address), True, tmp_path).stdout == "[]\n"

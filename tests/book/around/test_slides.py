@@ -25,7 +25,7 @@ def kinds(deck):
     return [(slide.kind, slide.page, slide.title) for slide in deck]
 
 
-def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
+def test_a_chapter_has_slides_with_title_question_figure_and_summary(taught):
     decks = slides.decks(taught / "_build" / "html", taught / "book")
     assert list(decks) == ["Use it"]  # a part without a chapter has no slides
     assert kinds(decks["Use it"]) == [
@@ -64,12 +64,12 @@ def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
         ("No end at all", "No end at all"),
     ],
 )  # fmt: skip
-def test_a_slide_has_one_sentence_or_two_short_ones(text, expected):
+def test_slides_have_one_sentence_or_two_short_ones(text, expected):
     paragraph = BeautifulSoup(f"<p>{text}</p>", "html.parser").p
     assert slides.choose.sentence(paragraph) == expected
 
 
-def test_the_deck_is_alive_from_a_folder(visit, made):
+def test_the_figures_of_a_deck_are_interactive_when_opened_from_a_folder(visit, made):
     with visit(made.as_uri(), "use-it") as v:
         page = v.page
         texts = "Reveal.getCurrentSlide().querySelector('h1, h2').textContent"
@@ -98,7 +98,7 @@ def test_the_deck_is_alive_from_a_folder(visit, made):
         assert (v.complaints, v.outside) == ([], [])
 
 
-def test_a_figure_is_large_and_whole_and_changes_with_the_deck_to_dark(visit, made):
+def test_figures_fill_the_slide_and_follow_the_dark_mode_of_the_deck(visit, made):
     with visit(made.as_uri(), "use-it", "#/introduction-3", color_scheme="light") as v:
         frame = v.page.locator("section.present iframe[data-fits]")
         frame.wait_for()
@@ -121,7 +121,7 @@ def test_a_figure_is_large_and_whole_and_changes_with_the_deck_to_dark(visit, ma
 
 
 @pytest.mark.not_in("firefox", "webkit", reason="Chromium alone prints a PDF")
-def test_slides_print_a_page_each_with_their_figures(visit, made):
+def test_each_slide_is_printed_on_one_page_with_its_figure(visit, made):
     with visit(made.as_uri(), "use-it", "?print-pdf") as v:
         v.page.wait_for_function("document.documentElement.dataset.printable")
         printed = v.page.pdf(prefer_css_page_size=True, print_background=True)
@@ -135,7 +135,7 @@ def test_slides_print_a_page_each_with_their_figures(visit, made):
     assert re.search(r"Two bars.*bar", texts[8])
 
 
-def test_the_notes_open_offline_and_follow_the_slides(visit, made):
+def test_speaker_notes_open_offline_and_follow_the_slides(visit, made):
     with visit(made.as_uri(), "use-it", "#/introduction-2") as v:
         with v.page.expect_popup() as popup:
             v.page.keyboard.press("s")
@@ -146,7 +146,7 @@ def test_the_notes_open_offline_and_follow_the_slides(visit, made):
         assert v.outside == []
 
 
-def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch):
+def test_each_track_has_a_deck_and_each_slide_links_to_its_source(built_book, monkeypatch):
     read = functools.cache(slides.choose.read)  # each page once
     monkeypatch.setattr(slides.choose, "read", read)
     decks = slides.decks(built_book, ROOT / "book")
@@ -172,7 +172,7 @@ def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch
         assert set(answered.values()) == {"answer"}, answered
 
 
-def test_what_is_missing_or_in_the_way_is_said(taught, tmp_path, capsys, monkeypatch):
+def test_errors_name_what_is_missing_or_in_the_way(taught, tmp_path, capsys, monkeypatch):
     assert command.main(["slides", "--built", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
     assert "build the book first, with make book" in capsys.readouterr().err
     built = taught / "_build" / "html"

@@ -33,7 +33,7 @@ def addresses(built_book):
     return [(page, html.unescape(state)) for page, state in result]
 
 
-def test_the_blocks_of_each_plan_take_the_minutes_that_the_page_promises():
+def test_the_minutes_of_blocks_add_up_to_those_of_their_plan():
     minutes = {
         name: [int(m) for m in re.findall(r"^:minutes: (\d+)$", blocks, re.M)]
         for name, blocks in re.findall(r"^:{6}\{plan\} (\S+) \d+$(.*?)^:{6}$", SOURCE, re.M | re.S)
@@ -46,7 +46,7 @@ def test_the_blocks_of_each_plan_take_the_minutes_that_the_page_promises():
     assert len(re.findall(r"^:::::\{block\}", SOURCE, re.M)) == sum(map(len, minutes.values()))
 
 
-def test_the_figure_to_open_first_stands_on_the_page_that_the_plan_names():
+def test_the_first_figure_of_a_plan_is_on_the_named_page():
     rows = re.findall(r"^:page: (\w+)\n:open: .*<(\w+)#", SOURCE, re.M)
     assert len(rows) > 20
     assert [row for row in rows if row[0] != row[1]] == []
@@ -70,7 +70,7 @@ def controls(built_book, page, explorer):
     return results
 
 
-def test_every_link_into_an_explorer_names_controls_and_values_of_its_own(built_book):
+def test_links_to_explorers_use_existing_controls_and_values(built_book):
     links = [(page, state) for page, state in LINKS if figure(state) not in COMPUTED]
     assert len(links) > 40
     for page, state in links:
@@ -105,7 +105,7 @@ MOVE = """(state) => {
 
 
 @pytest.mark.parametrize("name", COMPUTED)
-def test_a_link_brings_the_state_of_a_figure_that_computes_in_the_page(visit, built_book, name):
+def test_links_restore_the_state_of_widgets_that_compute_in_the_page(visit, built_book, name):
     links = dict.fromkeys(link for link in addresses(built_book) if figure(link[1]) == name)
     (page,) = {page for page, _ in links}
     (_, first), *others = links
@@ -199,7 +199,7 @@ def teaching(tmp_path_factory, builder):
     return pages
 
 
-def test_a_question_comes_with_each_answer_of_the_quiz_and_the_misconception_behind_it(teaching):
+def test_questions_are_shown_with_all_answers_and_misconceptions(teaching):
     items = re.findall(r'<li class="ln-(\w+)"><b>(.*?)</b> (.*?)</li>', teaching.first)
     assert items == [
         ("right", "✓ Yes", "Twice 1."),
@@ -213,7 +213,7 @@ def test_a_question_comes_with_each_answer_of_the_quiz_and_the_misconception_beh
     ]
 
 
-def test_the_table_of_a_plan_says_when_each_block_begins_and_what_to_open(teaching):
+def test_the_table_of_a_plan_lists_start_times_and_figures(teaching):
     cells = re.findall(r"<td[^>]*><p>(.*?)</p></td>", teaching.first)
     plain = [re.sub("<[^>]+>", "", cell) for cell in cells[:7]]
     assert plain[:4] == ["0:00, 4 min", "First", "Start here", "a batch of one"]
@@ -225,14 +225,14 @@ def test_the_table_of_a_plan_says_when_each_block_begins_and_what_to_open(teachi
     )
 
 
-def test_a_change_of_the_quiz_changes_the_page_though_its_own_text_stays(teaching):
+def test_a_page_with_questions_is_rebuilt_if_the_quiz_changes(teaching):
     text, built = teaching.build(quiz=QUIZ.replace("You doubled.", "Twice is not half."))
     assert text == ""
     assert "Twice is not half." in built
     assert "You doubled." not in built
 
 
-def test_what_cannot_be_is_said_at_the_build_each_with_what_to_do(teaching):
+def test_invalid_plans_fail_the_build_with_advice(teaching):
     faults = {
         "the blocks of lecture take 8 minutes, promised are 7": (":minutes: 3", ":minutes: 4"),
         "question 1 of two must have the word of :says:, got 'odd' for 'Is 2 even?'": (
@@ -251,7 +251,7 @@ def test_what_cannot_be_is_said_at_the_build_each_with_what_to_do(teaching):
         assert words in texts
 
 
-def test_each_question_of_the_page_is_that_of_the_chapter_now(built_book):
+def test_questions_on_the_page_are_those_of_the_chapters(built_book):
     source = (built_book / "teaching.html").read_text("utf-8")
     directives = re.findall(r"```\{ask\} (\w+) (\d+)", SOURCE)
     assert len(directives) > 30

@@ -21,7 +21,7 @@ def body(page):
     return context["body"]
 
 
-def test_every_chapter_says_its_place_in_its_track():
+def test_every_chapter_shows_its_position_in_its_track():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
     first = [{"file": toc["root"]}]  # the first page is the first track's
     for part in toc["parts"]:
@@ -33,5 +33,5 @@ def test_every_chapter_says_its_place_in_its_track():
         first = []
 
 
-def test_a_page_that_is_no_chapter_has_no_line():
+def test_pages_other_than_chapters_have_no_such_line():
     assert body("about") == "<h1>Title</h1>"

@@ -19,7 +19,7 @@ ACTIVE = """(() => { const e = document.activeElement;
 
 
 @pytest.mark.every_browser
-def test_keys_move_as_in_a_spreadsheet_and_within_a_text_the_cursor(reader):
+def test_keys_move_between_cells_as_in_a_spreadsheet_and_within_a_text(reader):
     reader.cell("x", 0, 0).focus()
     moves = [
         ("ArrowDown", "x 1 0"), ("Enter", "x 2 0"), ("Shift+Enter", "x 1 0"), ("ArrowUp", "x 0 0"),
@@ -57,7 +57,7 @@ def test_the_tab_key_visits_every_control_in_the_order_of_the_page(reader):
     assert stops == ["SELECT", "SELECT", *steps, *cells, *affine, "SUMMARY"]
 
 
-def test_columns_have_their_names_which_cannot_end_the_script_of_the_page(browse):
+def test_column_names_are_shown_and_escaped(browse):
     title, columns = "</script><b>x</b>", ["</script>", "<!--", "&amp;", "\"'", "height", "mass"]
     table = norm_table(title=title, columns=columns)
     reader = Reader(open_table(browse, table))
@@ -72,7 +72,7 @@ def test_columns_have_their_names_which_cannot_end_the_script_of_the_page(browse
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(browse, violations, theme):
+def test_axe_finds_no_violations(browse, violations, theme):
     """Of a start, of groups with a wrong cell, of a large batch."""
     page = open_table(browse, norm_table(alt="Numbers to type over"), theme=theme)
     reader = Reader(page)
@@ -90,7 +90,7 @@ def test_axe_finds_nothing(browse, violations, theme):
     assert page.complaints == []
 
 
-def test_phone_holds_six_features_and_scrolls_wider_tables_inside_themselves(browse):
+def test_a_phone_shows_six_features_and_scrolls_wider_tables(browse):
     page = open_table(browse, viewport=PHONE)
     reader = Reader(page)
     room = (
@@ -121,14 +121,14 @@ TOPS = """kind => [...document.querySelectorAll(`.norm-table-${kind} tbody tr`)]
   .filter((e) => e.offsetParent).map((e) => e.getBoundingClientRect().top)"""
 
 
-def test_desk_has_input_and_output_side_by_side(shared):
+def test_input_and_output_are_side_by_side_on_a_desktop(shared):
     x, y = (shared.locator(f".norm-table-{kind} tbody").bounding_box() for kind in "xy")
     assert x["x"] + x["width"] <= y["x"]
     # An example is one line through both.
     assert shared.evaluate(TOPS, "x") == pytest.approx(shared.evaluate(TOPS, "y"), abs=1)
 
 
-def test_without_javascript_it_is_a_table_to_read_as_high_as_with_it(browse):
+def test_without_javascript_it_is_a_static_table_of_the_same_height(browse):
     page = browse(themed(WEB, norm_table(), script=False))
     height = page.locator(".ln-norm-table").bounding_box()["height"]
     page = browse(themed(WEB, norm_table()), java_script_enabled=False)
@@ -145,7 +145,7 @@ def test_without_javascript_it_is_a_table_to_read_as_high_as_with_it(browse):
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
-def test_paper_has_the_tables_and_no_controls(browse):
+def test_printed_pages_have_the_tables_but_no_controls(browse):
     page = open_table(browse)
     page.emulate_media(media="print")
     for part in (".norm-table-x", ".norm-table-y", ".norm-table-text"):
@@ -153,7 +153,7 @@ def test_paper_has_the_tables_and_no_controls(browse):
     assert not page.locator(".norm-table-controls").is_visible()
 
 
-def test_two_tables_on_a_page_do_not_disturb_each_other(browse):
+def test_two_tables_on_a_page_are_independent(browse):
     page = open_table(browse, norm_table(), NormTable([[1.0, 2.0, 4.0]], title="Another"))
     first, second = (Reader(page, f".cell_output:nth-of-type({n}) .ln-norm-table") for n in (1, 2))
     second.type("x", 0, 0, "9")

@@ -37,7 +37,7 @@ def cases(count):
         }
 
 
-def test_normalize_agrees_with_lnlib_norm(shared):
+def test_normalize_agrees_with_lnlib_norms(shared):
     made = list(cases(350))
     sent = []
     for c in made:
@@ -60,7 +60,7 @@ def test_normalize_agrees_with_lnlib_norm(shared):
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", NORMS)
-def test_every_norm_shows_the_numbers_of_lnlib_norm(reader, name):
+def test_every_norm_shows_the_numbers_of_lnlib_norms(reader, name):
     rng = np.random.default_rng(NORMS.index(name))
     reader.choose("norm", name)
     assert_page_is_right(reader)
@@ -96,7 +96,7 @@ def test_the_script_draws_the_tables_of_the_served_page(browse):
         assert drawn.evaluate(CELLS) == served.evaluate(CELLS)
 
 
-def test_numbers_are_written_alike_and_are_the_numbers_rounded(shared):
+def test_numbers_are_formatted_as_in_python_and_rounded_correctly(shared):
     rng = np.random.default_rng(3)
     made = rng.normal(size=3000) * 10.0 ** rng.uniform(-14, 14, 3000)
     ties = [0.0625, -0.0625, 2.5, -2.5, 0.5, 1000.5, 12.345, 99.995, 999.95, 9.9995, 99999.5, 1e5]

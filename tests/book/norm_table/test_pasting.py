@@ -15,7 +15,7 @@ from tests.book.norm_table.conftest import (
 
 
 @pytest.mark.every_browser
-def test_typing_key_by_key_is_answered_at_once(reader):
+def test_each_key_press_updates_the_table(reader):
     reader.type("x", 2, 4, "-7.25")
     assert_page_is_right(reader)
     reader.type("gain", 0, 3, "-2")
@@ -54,14 +54,14 @@ BLOCKS = {
 }
 
 
-def test_pasted_blocks_are_read_alike(shared):
+def test_pasted_blocks_are_parsed_as_in_python(shared):
     for text, (rows, separator) in BLOCKS.items():
         assert block(text) == (rows, separator), text
         page = shared.evaluate("t => lnNormTable.block(t)", text)
         assert (page["rows"], page["separator"]) == (rows, separator), text
 
 
-def test_a_block_lands_at_the_cell_and_one_number_is_pasted_as_it_is_typed(reader):
+def test_pasted_blocks_start_at_the_cell_and_single_numbers_are_pasted_as_text(reader):
     reader.paste_at(1, 2, "7\t8\n9\t10")
     want = TABLE.copy()
     want[1:3, 2:4] = [[7, 8], [9, 10]]
@@ -78,7 +78,7 @@ def test_a_block_lands_at_the_cell_and_one_number_is_pasted_as_it_is_typed(reade
     assert reader.message("note") == "There is no number to paste."
 
 
-def test_the_table_grows_under_a_block_and_invents_no_number(reader):
+def test_the_table_grows_for_a_pasted_block_without_inventing_numbers(reader):
     reader.paste_at(3, 4, "1\t2\t3\n4\t5\t6")
     texts = reader.texts()
     assert np.shape(texts) == (5, 7)
@@ -99,7 +99,7 @@ def test_the_table_grows_under_a_block_and_invents_no_number(reader):
         ((2, 3), (14, 6), True),
     ],
 )
-def test_what_is_beyond_the_limits_is_left_out_and_said(reader, shape, at, cut):
+def test_numbers_beyond_the_limits_are_left_out_with_a_message(reader, shape, at, cut):
     x = np.arange(np.prod(shape), dtype=float).reshape(shape)
     if at:
         reader.paste(write(np.zeros((16, 8))))

@@ -8,7 +8,7 @@ from tests.book.norm_table.conftest import TABLE, assert_page_is_right, norm_tab
 
 
 @pytest.mark.parametrize("name", NORMS)
-def test_the_outline_is_around_the_inputs_that_move_this_output(reader, name):
+def test_the_outline_surrounds_the_inputs_that_affect_this_output(reader, name):
     reader.choose("norm", name)
     table = norm_table()
     for groups in (1, 2, 3, 6) if name == "group norm" else (2,):
@@ -25,7 +25,7 @@ def test_the_outline_is_around_the_inputs_that_move_this_output(reader, name):
                 assert snapshot["said"]["text"] == table.read(reader.state(snapshot)).text
 
 
-def test_examples_and_features_come_and_go_within_limits(reader):
+def test_examples_and_features_can_be_added_and_removed_within_limits(reader):
     reader.press("more example", 14)
     reader.press("more feature", 4)
     assert np.shape(reader.texts()) == (16, 8)
@@ -54,7 +54,7 @@ def test_groups_always_divide_the_features(reader):
         assert_page_is_right(reader)
 
 
-def test_new_numbers_are_new_and_start_values_come_back(reader):
+def test_the_buttons_draw_new_numbers_and_restore_the_initial_ones(reader):
     reader.choose("norm", "batch norm")
     reader.type("gain", 0, 0, "3")
     observed = [reader.texts()]

@@ -32,7 +32,7 @@ def test_a_cell_without_a_number_is_marked_and_named(reader, text):
     assert reader.texts("y") == before
 
 
-def test_a_gain_or_bias_without_a_number_spoils_its_feature_alone(reader):
+def test_an_invalid_gain_or_bias_only_affects_its_feature(reader):
     before = reader.texts("y")
     for which, j in (("gain", 4), ("bias", 1)):
         reader.type(which, 0, j, "one")
@@ -41,7 +41,7 @@ def test_a_gain_or_bias_without_a_number_spoils_its_feature_alone(reader):
         reader.type(which, 0, j, "1" if which == "gain" else "0")
 
 
-def test_every_warning_of_every_norm_is_the_one_of_python(reader):
+def test_every_warning_is_the_same_as_in_python(reader):
     tables = ["7", "0\n0", "1 5\n8 2", "0 0 0 0\n1 2 3 3", "4 4 4\n4 4 4\n1 2 3"]
     tables += ["1 a 3\n4 5\n6 b 8", "1e200 2 3 4\n1 1 2 2", "1e-200 2e-200", "1e-160 3e-160 8e-160"]
     observed, table = set(), norm_table()
@@ -62,7 +62,7 @@ def test_every_warning_of_every_norm_is_the_one_of_python(reader):
     assert observed == {"", "0/0", "too big", "too small", "?"}
 
 
-def test_a_feature_without_running_averages_is_said_to_have_none(reader):
+def test_features_without_running_averages_are_reported(reader):
     reader.choose("norm", TEST_TIME)
     for words in ("Feature 7 has no running averages from training", "Feature 7 and those after"):
         reader.press("more feature")

@@ -15,7 +15,7 @@ CHOICES = {  # page, card, a choice in it, how the address names it
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_a_choice_is_kept_in_the_address_and_set_by_it(visit, built_book, name):
+def test_choices_are_stored_in_the_address_and_restored_from_it(visit, built_book, name):
     card, group, value, address = CHOICES[name]
     chosen = f"{card} input[value='{value}']" + (f"[name='{group}']" if group else "")
     with visit(built_book.as_uri(), name, reduced_motion="reduce") as v:
@@ -48,13 +48,13 @@ def test_a_choice_is_kept_in_the_address_and_set_by_it(visit, built_book, name):
         ),
     ],
 )
-def test_the_former_address_of_a_section_leads_to_its_new_page(visit, built_book, old, anchor, new):
+def test_former_section_addresses_redirect(visit, built_book, old, anchor, new):
     with visit(built_book.as_uri(), old, f"#{anchor}") as v:
         v.page.wait_for_url(f"**/{new}.html#{anchor}")
         assert v.page.locator(f"section[id='{anchor}'], section:has(> [id='{anchor}'])").count()
 
 
-def test_each_former_address_has_a_link_to_a_section(visit, built_book):
+def test_every_former_address_points_to_a_section(visit, built_book):
     for name in ("troubleshooting", "error_messages"):
         with visit(built_book.as_uri(), name) as v:
             links = v.page.locator(".ln-moved + a.reference")
@@ -77,7 +77,7 @@ def test_choices_and_explorers_share_the_address(visit, built_book):
         )
 
 
-def test_an_address_opened_a_moment_ago_is_not_written_over(visit, built_book):
+def test_a_newly_opened_address_is_not_overwritten(visit, built_book):
     """As when a control was moved, and a link is opened before the address names its value."""
     with visit(built_book.as_uri(), "which_norm") as v:
         opened = v.page.evaluate("""() => {
@@ -93,7 +93,7 @@ def test_an_address_opened_a_moment_ago_is_not_written_over(visit, built_book):
 
 
 @pytest.mark.parametrize("viewport", [(1300, 900), (390, 844)], ids=["wide", "phone"])
-def test_a_link_to_a_state_leads_to_its_figure(visit, http, built_book, viewport):
+def test_links_to_a_state_scroll_to_the_figure(visit, http, built_book, viewport):
     """Also where figures above it are drawn after the page was scrolled."""
     size = dict(zip(("width", "height"), viewport, strict=True))
     source = (built_book / "effective_learning_rate.html").read_text("utf-8")
@@ -110,7 +110,7 @@ def test_a_link_to_a_state_leads_to_its_figure(visit, http, built_book, viewport
         assert 0 <= top < 120  # below the page's header
 
 
-def test_every_former_address_leads_to_a_page(built_book):
+def test_every_former_address_redirects_to_a_page(built_book):
     for old, new in NEW_NAMES.items():
         moved = (built_book / f"{old}.html").read_text("utf-8")
         assert f'<link rel="canonical" href="{new}.html">' in moved
@@ -119,7 +119,7 @@ def test_every_former_address_leads_to_a_page(built_book):
 
 
 @pytest.mark.parametrize("java_script", [True, False])
-def test_a_former_address_leads_to_the_state_it_names(visit, built_book, java_script):
+def test_former_addresses_keep_the_state_of_figures(visit, built_book, java_script):
     state = "#explorer-1&batch_size=2" if java_script else ""
     options = {"java_script_enabled": java_script}
     with visit(built_book.as_uri(), "start", state, **options) as v:

@@ -29,17 +29,17 @@ def draws_and_never_complains(v, payloads):
     assert v.complaints == []
 
 
-def test_page_draws_asks_no_network_and_never_complains(opened, chapter, payloads):
+def test_pages_draw_their_figures_without_network_and_errors(opened, chapter, payloads):
     draws_and_never_complains(opened, payloads(chapter))
 
 
 @pytest.mark.one_in(2)
 @pytest.mark.every_browser
-def test_page_from_a_server_draws_itself_unscrolled_too(phone, chapter, payloads):
+def test_pages_from_a_server_also_draw_figures_that_are_not_scrolled_to(phone, chapter, payloads):
     draws_and_never_complains(phone, payloads(chapter))
 
 
-def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
+def test_every_control_redraws_the_figure_for_its_state(opened, payloads, chapter):
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
         tall = root.bounding_box()["height"]
         for control in root.query_selector_all("input, select"):
@@ -67,7 +67,7 @@ MOVES_AXES = {
 }  # fmt: skip
 
 
-def test_a_slider_moves_no_axis(opened, payloads, chapter):
+def test_axes_do_not_change_with_sliders(opened, payloads, chapter):
     """What a reader sees move is what the slider changes."""
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
         ranges = np.array([
@@ -83,7 +83,7 @@ def test_a_slider_moves_no_axis(opened, payloads, chapter):
 
 @pytest.mark.one_in(2)
 @pytest.mark.every_browser
-def test_a_card_on_a_phone_draws_its_states_and_keeps_its_height(phone, payloads, chapter):
+def test_cards_keep_their_height_in_all_states_on_a_phone(phone, payloads, chapter):
     rng = random.Random(chapter)
     for root, states in zip(phone.explorers(), payloads(chapter), strict=True):
         tall, controls = root.bounding_box()["height"], root.query_selector_all("input, select")
@@ -114,7 +114,7 @@ def assert_tabulated(page, root, states):
         ]
 
 
-def test_a_still_has_the_axes_that_plotly_gives_the_figure(opened, payloads, chapter):
+def test_static_figures_have_the_same_axes_as_plotly(opened, payloads, chapter):
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
         for panel, shown in zip(
             states[index(root)]["panels"], root.query_selector_all(".ln-panel"), strict=True
@@ -132,7 +132,7 @@ def test_a_still_has_the_axes_that_plotly_gives_the_figure(opened, payloads, cha
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["introduction", "layer_norm_from_scratch", "mnist"])
-def test_the_address_has_every_moved_control_and_brings_it_back(visit, built_book, name, payloads):
+def test_the_address_stores_and_restores_every_changed_control(visit, built_book, name, payloads):
     moves = ".ln-explorer:has(.ln-controls :is(input, select))"
     with visit(built_book.as_uri(), name, reduced_motion="reduce") as v:
         named = [root.get_attribute("id") for root in v.page.query_selector_all(moves)[:2]]
@@ -183,7 +183,7 @@ AXES = """(r, name) => [...r.querySelectorAll(".xtick, .ytick")]
     ("name", "control"),
     [("invariances", "scale"), ("mnist", "point"), ("effective_learning_rate", "scale")],
 )
-def test_a_step_of_a_slider_moves_marks_and_leaves_the_axes(visit, built_book, name, control):
+def test_moving_a_slider_changes_marks_but_not_axes(visit, built_book, name, control):
     """What it draws is what a page draws that begins there."""
     slider = f".ln-explorer:has(.ln-controls input[id$='{control}'])"
     with visit(built_book.as_uri(), name) as v:

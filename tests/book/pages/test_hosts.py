@@ -22,7 +22,7 @@ def framed(browser, http):
     page.close()
 
 
-def test_search_finds_in_a_sandboxed_frame(framed):
+def test_search_works_in_a_sandboxed_frame(framed):
     frame = framed("search.html?q=normalization")
     frame.locator(RESULTS).nth(9).wait_for(state="attached")  # they come one by one
 
@@ -71,7 +71,7 @@ def test_search_works_under_a_strict_policy(visit, strict):
         assert v.complaints == []
 
 
-def test_the_playground_runs_without_the_worker_that_a_strict_policy_forbids(visit, strict):
+def test_the_playground_runs_without_a_worker_under_a_strict_policy(visit, strict):
     with visit(strict, "introduction") as v:
         v.page.get_by_role("button", name="Start", exact=True).click()
         count = "document.querySelector('.ln-playground [data-part=count]').textContent"

@@ -37,7 +37,7 @@ def test_formulas_are_typeset(opened):
 @pytest.mark.parametrize(
     "name", ["layer_norm_from_scratch", "equations"]
 )  # with figures, and without
-def test_the_keyboard_reaches_a_formula_that_scrolls(visit, built_book, name):
+def test_scrollable_formulas_can_be_focused(visit, built_book, name):
     scrolls = (
         "() => [...document.querySelectorAll('div.math, div.math mjx-container')]"
         ".filter(e => e.scrollWidth > e.clientWidth).map(e => e.tabIndex)"
@@ -67,7 +67,7 @@ def test_no_code_is_wider_than_its_box(opened):
     assert wide == []
 
 
-def test_images_and_figures_speak(opened):
+def test_images_and_figures_have_alt_texts(opened):
     silent = opened.page.evaluate(
         "() => [...document.querySelectorAll('article img, article [role=img], article svg')]"
         ".filter(e => !e.closest('[aria-hidden=true], [role=img] *, button, summary'))"
@@ -76,7 +76,7 @@ def test_images_and_figures_speak(opened):
     assert silent == []
 
 
-def test_page_is_small(built_book, chapter):
+def test_every_page_is_small(built_book, chapter):
     assert (built_book / f"{chapter}.html").stat().st_size < LARGER.get(chapter, SIZE_LIMIT)
 
 
@@ -84,17 +84,17 @@ SHIFT = 0.05  # half of what search engines call good
 
 
 @pytest.mark.not_in("firefox", "webkit", reason="it does not measure what moves")
-def test_nothing_moves_while_a_page_is_drawn_and_read(opened):
+def test_layouts_are_stable_while_a_page_is_drawn_and_scrolled(opened):
     assert opened.shift < SHIFT
 
 
 @pytest.mark.one_in(2)
 @pytest.mark.not_in("firefox", "webkit", reason="it does not measure what moves")
-def test_nothing_moves_on_a_phone(phone):
+def test_layouts_are_stable_on_a_phone(phone):
     assert phone.shift < SHIFT
 
 
-def test_what_moves_is_measured(browser):
+def test_layout_shifts_are_detected(browser):
     if browser.browser_type.name != "chromium":
         pytest.skip("it does not measure what moves")
     page = browser.new_page()
@@ -112,13 +112,13 @@ def seen():
     return set()
 
 
-def test_axe_finds_nothing(opened, violations, seen):
+def test_axe_finds_no_violations(opened, violations, seen):
     opened.explorers()
     assert violations(opened.page, seen=seen) == []
 
 
 @pytest.mark.one_in(3)
-def test_figures_follow_the_theme_and_axe_finds_nothing_in_the_dark(opened, violations, seen):
+def test_figures_follow_the_theme_and_are_accessible_in_dark_mode(opened, violations, seen):
     page, roots = opened.page, opened.explorers()
     light = [root.evaluate(INK) for root in roots]
     for theme, differs in (("dark", "!=="), ("light", "===")):
@@ -131,11 +131,11 @@ def test_figures_follow_the_theme_and_axe_finds_nothing_in_the_dark(opened, viol
 
 
 @pytest.mark.slow
-def test_axe_finds_nothing_on_a_phone(phone, violations):
+def test_axe_finds_no_violations_on_a_phone(phone, violations):
     assert violations(phone.page, colors=False) == []
 
 
-def test_a_phone_has_another_layout_but_no_colors_of_its_own():
+def test_phones_have_another_layout_but_the_same_colors():
     """So colors are looked at on wide pages alone."""
     muted, result = "color: var(--pst-color-text-muted)", 0  # as the theme has it everywhere
     for sheet in (ROOT / "book" / "_static").rglob("*.css"):
@@ -151,7 +151,7 @@ PLANTED = """<!doctype html><html lang="en"><title>t</title><main><h1>h</h1><img
 </p><p style="opacity: 0.3">faint</p><p style="color: #999; display: none">unseen</p></main>"""
 
 
-def test_axe_finds_what_is_planted(browser, violations):
+def test_axe_finds_planted_violations(browser, violations):
     page = browser.new_page()
     page.set_content(PLANTED)
     wrong = dict(violations(page))
@@ -171,9 +171,7 @@ def test_axe_finds_what_is_planted(browser, violations):
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot turn the theme of an open page, or print")
-def test_figures_follow_system_paper_and_the_button_that_chooses_a_theme(
-    visit, built_book, explored
-):
+def test_figures_follow_the_system_theme_print_and_the_theme_button(visit, built_book, explored):
     theme = "document.documentElement.dataset.theme"
     with visit(built_book.as_uri(), explored, color_scheme="light") as v:
         page, root = v.page, v.explorers()[0]
@@ -227,14 +225,14 @@ CUT_RINGS = """() => {
 
 
 @pytest.mark.one_in(3)
-def test_no_ring_around_what_has_the_focus_is_cut(opened):
+def test_focus_rings_are_not_cut_off(opened):
     """An output that scrolls sideways cuts what lies beyond its edge."""
     opened.page.keyboard.press("Tab")  # rings are for those who use keys
     assert opened.page.evaluate(CUT_RINGS) == []
 
 
 @pytest.mark.one_in(4)  # of those that are opened on a phone
-def test_no_ring_around_what_has_the_focus_is_cut_on_a_phone(phone):
+def test_focus_rings_are_not_cut_off_on_a_phone(phone):
     """Rows scroll sideways there, and what is half seen at their edge comes into view."""
     phone.page.keyboard.press("Tab")
     assert phone.page.evaluate(CUT_RINGS) == []

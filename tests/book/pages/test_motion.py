@@ -6,7 +6,7 @@ from tests.book.pages.conftest import assert_drawn, index, jump, move, stops, wa
 from tools.browser import browser_name
 
 
-def test_a_move_draws_each_panel_that_changes_once_and_no_other(visit, built_book):
+def test_a_move_draws_each_changed_panel_once(visit, built_book):
     """Also where motion is welcome: frames on the way would cost as much again, each."""
     count = """root => [...root.querySelectorAll(".ln-panel")].forEach((panel) => {
       panel.lnDrawn = 0;
@@ -41,7 +41,7 @@ def test_a_move_draws_each_panel_that_changes_once_and_no_other(visit, built_boo
         assert observed == {0, 1}
 
 
-def test_a_picture_stays_where_it_is_once_its_widest_numbers_were_seen(visit, built_book):
+def test_figures_do_not_shift_after_their_widest_numbers_were_shown(visit, built_book):
     """Numbers beside the plane have one to three figures."""
     place = """root => [...root.querySelectorAll(".ln-panel .nsewdrag")].map((e) =>
       ["x", "y", "width", "height"].map((name) => Number(e.getAttribute(name))))"""
@@ -82,7 +82,7 @@ def test_every_play_button_runs_to_the_end(opened, payloads, chapter):
     opened.page.emulate_media(reduced_motion="reduce")
 
 
-def test_less_motion_means_one_step_a_press(visit, built_book, payloads, explored):
+def test_with_reduced_motion_play_takes_one_step_per_press(visit, built_book, payloads, explored):
     with visit(built_book.as_uri(), explored, reduced_motion="reduce") as v:
         for root in v.explorers():
             for button in root.query_selector_all(".ln-play"):

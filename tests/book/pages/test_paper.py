@@ -4,7 +4,7 @@ import pytest
 
 
 @pytest.mark.parametrize("name", ["equations", "about"])
-def test_a_page_without_a_figure_is_light_on_paper_too(visit, built_book, name):
+def test_pages_without_figures_are_also_printed_in_the_light_theme(visit, built_book, name):
     theme = "document.documentElement.dataset.theme"
     with visit(built_book.as_uri(), name, color_scheme="dark") as v:
         assert v.page.locator(".ln-explorer").count() == 0
@@ -16,7 +16,7 @@ def test_a_page_without_a_figure_is_light_on_paper_too(visit, built_book, name):
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
-def test_answers_stand_at_the_end_of_a_printed_chapter(visit, built_book):
+def test_answers_are_printed_at_the_end_of_the_chapter(visit, built_book):
     """Hints open where they are; afterwards the page is as it was."""
     with visit(built_book.as_uri(), "layer_norm_from_scratch") as v:
         article = v.page.locator("article.bd-article")

@@ -9,7 +9,7 @@ from tests.book.conftest import PHONE
 
 
 @pytest.mark.one_in(2)
-def test_a_control_and_all_that_it_compares_are_on_one_screen_of_a_phone(phone):
+def test_a_control_and_its_figures_fit_on_one_phone_screen(phone):
     head = phone.page.locator(".bd-header-article").bounding_box()["height"]
     for root in phone.explorers():
         if controls := root.query_selector(".ln-controls"):
@@ -21,7 +21,7 @@ def test_a_control_and_all_that_it_compares_are_on_one_screen_of_a_phone(phone):
 
 @pytest.mark.one_in(2)
 @pytest.mark.every_browser
-def test_phone_scrolls_down_and_never_sideways(phone):
+def test_pages_do_not_scroll_horizontally_on_a_phone(phone):
     stays_narrow(phone.page, PHONE["width"])
     as_firefox_has_it = phone.page.add_style_tag(content="input[type='range'] { width: 12em }")
     for width in (320, PHONE["width"]):
@@ -60,7 +60,7 @@ SMALL = """() => [...document.querySelectorAll(
 
 
 @pytest.mark.one_in(2)
-def test_every_control_is_large_enough_for_a_finger(phone):
+def test_every_control_is_large_enough_to_touch(phone):
     assert sorted(set(phone.page.evaluate(SMALL))) == []
 
 
@@ -87,7 +87,7 @@ WORDS = """() => {
 }"""
 
 
-def test_no_word_of_the_playground_is_cut(visit, http):
+def test_words_of_the_playground_are_not_cut_off(visit, http):
     with visit(
         http,
         "playground",

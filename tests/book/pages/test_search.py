@@ -76,7 +76,7 @@ def test_search_finds_a_page(visit, site):
         assert (v.outside, v.complaints) == ([], [])
 
 
-def test_what_practitioners_type_leads_to_a_section_that_answers(visit, built_book):
+def test_typical_queries_find_a_section_with_the_answer(visit, built_book):
     with visit(built_book.as_uri(), "search", "?q=mean") as v:
         v.page.wait_for_selector(RESULT)
         first = {word: v.page.evaluate(TYPE, word)[:3] for word in ANSWERS}
@@ -87,7 +87,7 @@ def test_what_practitioners_type_leads_to_a_section_that_answers(visit, built_bo
 
 
 @pytest.mark.every_browser
-def test_a_result_leads_to_the_words_in_their_section(visit, built_book):
+def test_a_result_links_to_the_words_in_their_section(visit, built_book):
     with visit(built_book.as_uri(), "search", "?q=convert_sync_batchnorm") as v:
         assert (
             "convert_sync_batchnorm" in v.page.locator("#search-results li mark").first.inner_text()
@@ -122,7 +122,7 @@ def test_a_section_has_its_own_text_and_a_glossary_its_synonyms():
     ]
 
 
-def test_every_section_that_is_found_is_on_its_page(built_book):
+def test_every_section_in_the_index_is_on_its_page(built_book):
     text = (built_book / "_static/search/sections.js").read_text("utf-8")
     pages = json.loads(text.removeprefix("lnSearch(").removesuffix(");\n"))
     assert {"introduction", "which_norm", "glossary"} <= {page["page"] for page in pages}
@@ -132,7 +132,7 @@ def test_every_section_that_is_found_is_on_its_page(built_book):
         assert lost == [], page["page"]
 
 
-def test_index_leads_to_the_first_page(visit, site):
+def test_the_index_page_redirects_to_the_first_page(visit, site):
     with visit(site, "index") as v:
         v.page.wait_for_url("**/introduction.html")
         v.page.wait_for_load_state()

@@ -6,7 +6,7 @@ from tests.book.pages.conftest import index
 
 
 @pytest.mark.one_in(4)
-def test_page_reads_without_javascript(visit, built_book, payloads, chapter):
+def test_pages_are_readable_without_javascript(visit, built_book, payloads, chapter):
     with visit(built_book.as_uri(), chapter, java_script_enabled=False) as v:
         assert v.page.locator("article h1").first.is_visible()
         for fold in v.page.locator("details.ln-part > summary").all():
@@ -50,7 +50,7 @@ def test_a_figure_that_cannot_be_drawn_says_why(visit, http, explored, payloads,
         assert root.query_selector(".ln-still svg")
 
 
-def test_card_keeps_its_height_when_the_figure_comes(visit, http, explored):
+def test_cards_keep_their_height_when_the_figure_is_drawn(visit, http, explored):
     height, held = "e => e.getBoundingClientRect().height", []
 
     def hold_plotly(page):
@@ -80,7 +80,7 @@ def test_card_keeps_its_height_when_the_figure_comes(visit, http, explored):
     ],
     ids=["no theme", "nonsense", "full", "forbidden"],
 )
-def test_a_page_works_whatever_the_storage_holds_of_its_look(visit, built_book, explored, state):
+def test_pages_work_with_invalid_stored_settings(visit, built_book, explored, state):
     with visit(
         built_book.as_uri(),
         explored,

@@ -98,7 +98,7 @@ def read(page, text, *args):
     )
 
 
-def test_what_may_be_typed_for_a_number(scripts):
+def test_accepted_and_rejected_numbers(scripts):
     for text, value in READ.items():
         assert read(scripts, text) == [pytest.approx(value, rel=1e-14)], text
     for text, message in UNREAD.items():
@@ -107,14 +107,14 @@ def test_what_may_be_typed_for_a_number(scripts):
         assert scripts.evaluate("t => Number.isFinite(lnExpressions.read(t)[0])", text) is False
 
 
-def test_what_may_be_typed_for_a_list(scripts):
+def test_accepted_and_rejected_lists(scripts):
     for text, values in LISTS.items():
         assert read(scripts, text, 3) == values, text
     for text in ("0,5, 1, 2", "1, 2", "1", "1 2 3 4", ""):
         assert "Write 3 numbers" in read(scripts, text, 3), text
 
 
-def test_an_expression_has_the_variables_of_its_exercise_and_no_other(scripts):
+def test_expressions_only_use_the_variables_of_the_exercise(scripts):
     cases = [{"n": 2, "H": 3}, {"n": 5, "H": 4}]
     assert read(scripts, "n * H + n", 1, cases) == [8, 25]
     assert "may contain n, H." in read(scripts, "n * h", 1, cases)
@@ -189,7 +189,7 @@ def expected(exercise, answer):
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_a_page_judges_numbers_as_the_exercise_does(page, name):
+def test_the_page_checks_numbers_as_the_exercise_does(page, name):
     exercise = exercises.find(name)
     right = np.asarray(exercise.answer, float)
     answers = [right, *(np.broadcast_to(wrong, right.shape) for wrong in exercise.misconceptions)]
@@ -205,12 +205,12 @@ def test_a_page_judges_numbers_as_the_exercise_does(page, name):
     assert texts[0].startswith("✓")
 
 
-def test_every_expression_is_tried_here():
+def test_every_field_for_expressions_is_tested():
     assert set(EXPRESSIONS) == set(NAMES) - set(NUMBERS)
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_a_page_judges_an_expression_as_the_exercise_does_a_function(page, name):
+def test_the_page_checks_expressions_as_the_exercise_checks_functions(page, name):
     exercise = exercises.find(name)
     texts = EXPRESSIONS[name]
     variables = ", ".join(check_data(exercise)["cases"][0])
@@ -223,7 +223,7 @@ def test_a_page_judges_an_expression_as_the_exercise_does_a_function(page, name)
     assert sum(said.startswith("✗ Not yet: for ") for said in answers) <= len(answers) - 2
 
 
-def test_numbers_may_be_typed_as_calculations(page):
+def test_numbers_can_be_typed_as_calculations(page):
     tries = {
         "half-by-eps": "sqrt(1e-5 / 3)",
         "noise-on-devices": "1/2, 1/sqrt(32), 4 ** -0.5",
@@ -249,7 +249,7 @@ def test_an_opened_hint_is_not_recommended_again(page):
     assert page.evaluate(said).endswith("You can compare with the solution.")
 
 
-def test_the_page_does_not_show_an_answer_before_it_is_given():
+def test_the_page_does_not_reveal_answers():
     for name in NAMES:
         element = answer_field(name, exercises.find(name), starter(name))
         shown = re.sub(r' data-(key="\w{8}"|check="[\w+/=]+")', "", element)
@@ -260,7 +260,7 @@ def test_the_page_does_not_show_an_answer_before_it_is_given():
 
 
 @pytest.mark.every_browser
-def test_an_answer_is_kept_as_those_of_a_quiz_are(browser, tmp_path):
+def test_answers_are_stored_like_those_of_a_quiz(browser, tmp_path):
     context = browser.new_context(viewport=DESK)
     page = context.new_page()
     page.goto(write(tmp_path / "page.html", ["same-run", "flat-directions"]))
@@ -286,7 +286,7 @@ def test_an_answer_is_kept_as_those_of_a_quiz_are(browser, tmp_path):
 
 @pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_field_fits_everywhere_and_is_accessible(browser, tmp_path, violations, viewport, scheme):
+def test_fields_fit_all_widths_and_are_accessible(browser, tmp_path, violations, viewport, scheme):
     context = browser.new_context(viewport=viewport, color_scheme=scheme)
     page = context.new_page()
     page.goto(write(tmp_path / "page.html", ["two-units", "least-time", "same-run"]))

@@ -23,7 +23,7 @@ from tests.book.quiz.conftest import (
 
 
 @pytest.mark.every_browser
-def test_a_form_takes_the_place_of_the_answers_and_explains_each_option(page):
+def test_a_form_replaces_the_answers_and_explains_each_option(page):
     assert page.get_by_role("group", name="How many means has x[:32]?").is_visible()
     assert page.get_by_role("radio", name="32", exact=True).is_visible()
     assert page.get_by_role("textbox", name="Your answer (ms)").is_visible()
@@ -67,7 +67,7 @@ NEAREST = {
 }  # fmt: skip
 
 
-def test_the_nearest_known_wrong_number_explains_here_and_in_python(reader, write):
+def test_the_nearest_known_wrong_number_is_explained_as_in_python(reader, write):
     with reader() as page:
         page.goto(write(Quiz(CLOSE)))
         for why, texts in NEAREST.items():
@@ -77,7 +77,7 @@ def test_the_nearest_known_wrong_number_explains_here_and_in_python(reader, writ
                 assert check(page, 0) == spoken(CLOSE, text)
 
 
-def test_a_text_that_is_no_number_gets_a_sentence_and_does_not_count(page):
+def test_invalid_numbers_get_a_message_and_do_not_count_as_answers(page):
     field = page.get_by_role("textbox")
     field.fill("<b>much</b>")
     field.press("Enter")
@@ -94,7 +94,7 @@ def test_a_text_that_is_no_number_gets_a_sentence_and_does_not_count(page):
     assert score(page) == "1 of 3 answered, 1 right on the first try."
 
 
-def test_a_phone_offers_digits_and_a_minus_where_one_may_be_needed(reader, write):
+def test_phones_show_a_numeric_keyboard_with_a_minus_if_needed(reader, write):
     cold = number("How cold?", 3, why=".", hint=".", misconceptions={-3: "The sign."})
     below = number("How far below?", -3, why=".", hint=".", misconceptions={3: "The sign."})
     with reader() as page:
@@ -103,7 +103,7 @@ def test_a_phone_offers_digits_and_a_minus_where_one_may_be_needed(reader, write
     assert modes == ["decimal", "text", "text"]
 
 
-def test_items_start_as_python_mixed_them_and_every_order_is_judged_as_python_does(page):
+def test_items_are_shuffled_and_checked_as_in_python(page):
     assert items(page) == [plain_text(STEPS.items[i]) for i in STEPS.start]
     for places in itertools.permutations(range(3)):
         to_order(page, places)
@@ -111,7 +111,7 @@ def test_items_start_as_python_mixed_them_and_every_order_is_judged_as_python_do
 
 
 @pytest.mark.every_browser
-def test_an_item_is_moved_by_keys_keeps_the_focus_and_says_where_it_is(page):
+def test_items_moved_by_keys_keep_the_focus_and_announce_their_position(page):
     first, second, third = items(page)
     mover = page.get_by_role("button", name=f"Move down: {first}")
     mover.focus()
@@ -138,7 +138,7 @@ def test_an_item_is_moved_by_keys_keeps_the_focus_and_says_where_it_is(page):
     ]
 
 
-def test_what_authors_and_readers_write_is_text(reader, write):
+def test_texts_of_authors_and_readers_are_escaped(reader, write):
     evil = "<img src=x onerror=alert(1)>"
     quiz = Quiz(
         choose(evil, {evil: evil, "b": "."}, answer="b"),

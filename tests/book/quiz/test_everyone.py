@@ -8,7 +8,7 @@ from tests.book.conftest import DESK, PHONE
 from tests.book.quiz.conftest import LAST, MEANS, STEPS, check
 
 
-def test_without_javascript_it_reads_as_text_and_answers_open(reader, write):
+def test_without_javascript_questions_are_readable_and_answers_unfold(reader, write):
     with reader(java_script_enabled=False) as page:
         page.goto(write(Quiz(MEANS, LAST, STEPS, title="Three questions")))
         assert page.locator("p.ln-ask").filter(visible=True).count() == 3
@@ -26,7 +26,7 @@ def test_without_javascript_it_reads_as_text_and_answers_open(reader, write):
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without"])
-def test_paper_has_questions_options_and_answers(reader, write, script):
+def test_printed_quizzes_have_questions_options_and_answers(reader, write, script):
     with reader(java_script_enabled=script) as page:
         page.goto(write(Quiz(MEANS, LAST, STEPS)))
         page.emulate_media(media="print")
@@ -40,7 +40,7 @@ def test_paper_has_questions_options_and_answers(reader, write, script):
 
 @pytest.mark.parametrize("plain", [False, True], ids=["with script", "without"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(reader, write, violations, theme, plain):
+def test_axe_finds_no_violations(reader, write, violations, theme, plain):
     with reader(color_scheme=theme) as page:
         page.goto(write(Quiz(MEANS, LAST, STEPS), plain=plain))  # axe itself needs JavaScript
         assert violations(page) == []
@@ -57,7 +57,7 @@ def test_axe_finds_nothing(reader, write, violations, theme, plain):
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without"])
-def test_a_phone_scrolls_down_only_and_fingers_find_every_target(reader, write, script):
+def test_quizzes_fit_on_a_phone_with_large_touch_targets(reader, write, script):
     long = choose("Which? " + "m" * 80, {"n" * 80: "o" * 80, "b": "."}, answer="b")
     with reader(viewport=PHONE, java_script_enabled=script) as page:
         page.goto(write(Quiz(MEANS, LAST, STEPS, long)))
@@ -76,7 +76,7 @@ FOCUS = """() => { const e = document.activeElement, style = getComputedStyle(e)
     && parseFloat(style.outlineWidth) >= 1]; }"""
 
 
-def test_the_focus_reaches_every_control_and_is_seen(page):
+def test_every_control_can_be_focused_with_a_visible_ring(page):
     page.locator("h1").click()
     stops = {}
     for _ in range(12):

@@ -35,7 +35,7 @@ def as_answered(page):
 
 
 @pytest.mark.every_browser
-def test_a_reload_keeps_answers_and_what_was_right_at_first(page):
+def test_a_reload_keeps_answers_and_first_tries(page):
     fresh = as_answered(page)
     answer_all(page)
     answered = as_answered(page)
@@ -56,7 +56,7 @@ def test_a_reload_keeps_answers_and_what_was_right_at_first(page):
     assert as_answered(page) == fresh
 
 
-def test_what_is_kept_has_the_page_and_the_quiz_in_its_name(page):
+def test_storage_keys_contain_the_page_and_the_quiz(page):
     """Another form would lose what readers have answered."""
     answer_all(page)
     ((name, text),) = page.evaluate("Object.entries(localStorage)")
@@ -66,7 +66,7 @@ def test_what_is_kept_has_the_page_and_the_quiz_in_its_name(page):
     assert right_at_first == [["1", False], ["1,155 ms", True], [order, False]]
 
 
-def test_answers_stored_under_the_former_address_of_a_page_are_found(page):
+def test_answers_under_the_former_address_of_a_page_are_found(page):
     answer_all(page)
     answered = as_answered(page)
     page.evaluate("""() => {
@@ -84,7 +84,7 @@ def test_answers_stored_under_the_former_address_of_a_page_are_found(page):
     assert as_answered(page) == answered
 
 
-def test_a_changed_question_forgets_and_its_neighbors_do_not(reader, write):
+def test_only_changed_questions_lose_their_answers(reader, write):
     with reader() as page:
         page.goto(write(Quiz(MEANS, LAST, STEPS)))
         answer_all(page)
@@ -105,7 +105,7 @@ def test_a_changed_question_forgets_and_its_neighbors_do_not(reader, write):
         assert len(json.loads(saved_entries)) == 2, "the old answer is still there"
 
 
-def test_quizzes_on_a_page_are_kept_apart(reader, write):
+def test_quizzes_on_a_page_are_stored_separately(reader, write):
     with reader() as page:
         page.goto(write(Quiz(MEANS), Quiz(MEANS, title="Again")))
         page.locator(".ln-quiz").last.get_by_role("radio").first.check()
@@ -128,7 +128,7 @@ def test_quizzes_on_a_page_are_kept_apart(reader, write):
     ],
     ids=["throws", "missing", "full", "unreadable"],
 )
-def test_where_nothing_can_be_kept_it_works_and_says_so(reader, write, fault):
+def test_without_storage_the_quiz_works_and_says_so(reader, write, fault):
     with reader() as page:
         page.add_init_script(fault)
         page.goto(write(Quiz(MEANS, LAST, STEPS)))
@@ -140,7 +140,7 @@ def test_where_nothing_can_be_kept_it_works_and_says_so(reader, write, fault):
         assert score(page) == "0 of 3 answered, 0 right on the first try."
 
 
-def test_a_storage_that_is_full_later_is_told_and_what_it_held_is_still_shown(page):
+def test_a_full_storage_is_reported_and_stored_answers_are_still_shown(page):
     page.evaluate(
         "() => { const set = Storage.prototype.setItem; Storage.prototype.setItem ="
         "function (name, text) { if (text.length > 60) throw new DOMException("
@@ -192,7 +192,7 @@ def open_with(page, write, texts):
 
 
 @pytest.mark.parametrize("place", range(3), ids=["choose", "number", "order"])
-def test_what_cannot_be_used_is_dropped_alone(page, write, place):
+def test_only_invalid_stored_answers_are_dropped(page, write, place):
     (fresh,) = quizzes(page)
     answer_all(page)
     (answered,) = quizzes(page)

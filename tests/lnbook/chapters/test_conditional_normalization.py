@@ -24,7 +24,7 @@ def of_pytorch(network, p, x, condition):
 
 
 @pytest.mark.parametrize(("gate", "offset"), list(itertools.product((True, False), (1, 0))))
-def test_output_and_gradients_are_those_of_autograd(gate, offset):
+def test_outputs_and_gradients_equal_those_of_autograd(gate, offset):
     network, rng = Network(gate, offset, depth=3), np.random.default_rng(0)
     params = initial(network, 6, 5, "none", rng)
     params = {name: a + 0.1 * rng.normal(size=a.shape) for name, a in params.items()}
@@ -41,7 +41,7 @@ def test_output_and_gradients_are_those_of_autograd(gate, offset):
         np.testing.assert_allclose(g, tensors[name].grad, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
-def test_training_is_that_of_pytorchs_adam():
+def test_training_equals_that_with_pytorchs_adam():
     network = Network()
     size = first_updates.BATCH
     x, condition, target, _ = map(torch.tensor, first_updates.data(5 * size))
@@ -64,7 +64,7 @@ def test_training_is_that_of_pytorchs_adam():
 @pytest.mark.parametrize("offset", first_updates.OFFSETS.values())
 @pytest.mark.parametrize("gate", first_updates.GATES.values())
 @pytest.mark.parametrize("zero", first_updates.ZEROS.values())
-def test_the_condition_is_used_unless_two_factors_are_zero_and_lines_are_norms(zero, gate, offset):
+def test_the_condition_is_used_unless_two_factors_are_zero(zero, gate, offset):
     training = first_updates.train(zero, gate, offset)
     used = training.loss_with_other_condition > training.loss * 1.01
     assert used == (zero != "both" and (zero == "none" or not gate or bool(offset)))

@@ -36,7 +36,7 @@ def arm(case, name):
 @pytest.mark.parametrize("axis", ["updates", "seconds"])
 @pytest.mark.parametrize("other", ["layer", "group"])
 @pytest.mark.parametrize("case", CASES)
-def test_curves_are_means_with_the_range_of_the_seeds_and_the_lowest_is_said(case, other, axis):
+def test_curves_are_means_with_the_range_over_seeds(case, other, axis):
     (figure,) = curves.draw_curves(known(case), TASK, other, axis)
     text = curves.describe_curves(known(case), TASK, other, axis)
     wanted, labels = [], []
@@ -72,7 +72,7 @@ def test_the_table_of_norms_has_rates_and_errors_at_the_end(case):
         assert parsed(row[-1]) == [pytest.approx(fmean(errors), abs=0.051)]
 
 
-def test_only_runs_of_the_usual_settings_are_compared():
+def test_only_runs_with_default_settings_are_compared():
     default_runs = [run for run in records("better") if oracle.has_default_settings(run)]
     assert known("better").compared == default_runs != records("better")
 

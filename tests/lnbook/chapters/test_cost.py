@@ -42,7 +42,7 @@ def of_norm(norm, which, N, H):
 
 @pytest.mark.parametrize(("N", "H"), [(32_768, 1024), (32, 64)])
 @pytest.mark.parametrize("which", ["forward", "backward"])
-def test_points_stand_at_what_the_machine_can_reach_and_the_sentence_has_it(which, N, H):
+def test_points_are_on_the_roofline_and_in_the_sentence(which, N, H):
     roof, shares = roofline.draw_roofline({"m": MACHINE}, "m", which, N, H)
     top, *_ = lines(roof)["the roof"]
     for x, y in zip(top.x, top.y, strict=True):
@@ -85,7 +85,7 @@ def waiting(P, H, delay, speed, way):
 
 
 @pytest.mark.parametrize(("H", "P"), [(100, 2), (1000, 64), (10_000, 1000)])
-def test_waiting_and_bytes_are_drawn_and_said_in_their_units(H, P):
+def test_latency_and_bytes_are_drawn_and_stated_with_units(H, P):
     network = {"n": (2e-5, 1e9)}
     times, sizes = communication.draw_devices(network, "n", H, P)
     texts = communication.describe_devices(network, "n", H, P)
@@ -141,7 +141,7 @@ def bench():
 
 
 @pytest.mark.parametrize("which", ["forward", "forward + backward"])
-def test_bars_are_our_time_over_the_others_and_lines_one_and_the_products(bench, which):
+def test_bars_are_ratios_of_times(bench, which):
     figure = recurrence.draw_recurrence(bench, ("GRU", "9×2×5"), which)
     text = recurrence.describe_recurrence(bench, ("GRU", "9×2×5"), which)
     rows = [r for r in bench.rows if r["what"] == f"LN-GRU {which}" and r["threads"] == 1]
@@ -166,7 +166,7 @@ def test_bars_are_our_time_over_the_others_and_lines_one_and_the_products(bench,
     assert seconds(products) * 1000 == pytest.approx(rows[0]["floor_ms"], rel=0.06)
 
 
-def test_the_same_loop_is_held_against_itself_without_norms(bench):
+def test_loops_are_compared_with_the_same_loops_without_norms(bench):
     result = recurrence.same_loop(bench).rows
     wanted = [(r["ms"], r["instead_ms"]) for r in bench.rows if r["what"].startswith("norms of")]
     wanted += [(3.0 * size, 2.0 * size) for size in (4, 128)]
@@ -177,7 +177,7 @@ def test_the_same_loop_is_held_against_itself_without_norms(bench):
         assert float(times) == pytest.approx(ours / theirs, abs=0.0051)
 
 
-def test_two_processes_are_told_with_their_own_times_and_bytes(bench):
+def test_the_table_of_two_processes_has_their_times_and_bytes(bench):
     for (width, sent, *times, none, layer), H in zip(
         communication.exchanges(bench).rows, (100, 1000), strict=True
     ):
@@ -191,11 +191,11 @@ def test_two_processes_are_told_with_their_own_times_and_bytes(bench):
     ("ms", "reported"),
     [(12_345.0, "12 s"), (1.0, "1 ms"), (999.0, "999 ms"), (0.0042, "4.2 µs"), (4.6e-7, "0.46 ns")],
 )
-def test_a_time_has_the_unit_that_fits_it(ms, reported):
+def test_times_are_formatted_with_a_suitable_unit(ms, reported):
     assert formatting.duration(ms) == reported
 
 
-def test_norms_are_over_their_floor_and_the_plain_formula_over_the_module():
+def test_times_are_relative_to_the_floor_and_to_the_module():
     rows, ratios = [], {}
     numbers = itertools.count(2)
     for kind in ("LayerNorm", "BatchNorm", "RMSNorm"):
@@ -217,7 +217,7 @@ def table(*rows):
     return {"format": 1, "rows": list(rows), "provenance": {r["device"]: {} for r in rows}}
 
 
-def test_the_machine_is_the_measured_one():
+def test_the_machine_has_the_measured_rates():
     bench = Bench(json.loads((records.folder() / "bench.json").read_text("utf-8")))
     machine = figures.machines(bench)["this CPU, float32"]
     copy = bench.one("machine", path="copy", shape="4096×1024")
@@ -226,14 +226,14 @@ def test_the_machine_is_the_measured_one():
     assert machine.products == pytest.approx(2 * 4096 * 1024**2 / product["ms"] * 1e3)
 
 
-def test_the_table_takes_a_processor_and_can_be_asked_for_another_device():
+def test_the_table_uses_the_processor_unless_a_device_is_given():
     stored = table(row("a", device="GPU: G"), row("a"), row("b"))
     assert Bench(stored).device == "CPU: toy"
     assert len(Bench(stored, "GPU: G").rows) == 1
     assert Bench(stored).one("b")["ms"] == 2
 
 
-def test_the_stored_steps_are_those_of_the_batch_size_on_the_first_device():
+def test_stored_steps_have_the_batch_size_and_the_first_device():
     size = {"shape": "batch size 4", "floor_ms": 0.5}
     rows = [
         row("MNIST step, layer", **size, path="plain", ms=2.0),
@@ -247,7 +247,7 @@ def test_the_stored_steps_are_those_of_the_batch_size_on_the_first_device():
     assert stored == [{"plain": 2.0, "compiled": 1.0, "floor": 0.5}]
 
 
-def test_the_measured_network_is_read_from_a_short_and_a_long_message():
+def test_latency_and_bandwidth_come_from_a_short_and_a_long_message():
     what = "all-reduce over 2 processes"
     stored = table(row(what, ms=0.1, sent_bytes=8), row(what, ms=1.1, sent_bytes=1_000_008))
     delay, speed = figures.networks(Bench(stored))["gloo, measured"]
@@ -255,7 +255,7 @@ def test_the_measured_network_is_read_from_a_short_and_a_long_message():
     assert speed == pytest.approx(1e9)
 
 
-def test_steps_are_bars_beside_the_floor():
+def test_steps_are_drawn_as_bars_with_the_floor():
     results = [{"plain": 9.0, "floor": 9.0}, {"plain": 3.0, "compiled": 1.0, "floor": 0.5}]
     figure = step_time.draw_steps(results, batch_size=4)
     (bars,) = figure.data

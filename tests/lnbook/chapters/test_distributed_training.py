@@ -24,7 +24,7 @@ def of_pytorch(x, norm):
 
 @pytest.mark.parametrize("split", splits.SPLITS)
 @pytest.mark.parametrize("norm", splits.AXES)
-def test_bars_and_sentence_have_the_errors_of_two_halves_of_pytorchs_norm(norm, split):
+def test_bars_and_sentence_show_the_errors_of_split_pytorch_norms(norm, split):
     x, dy = (torch.from_numpy(array) for array in splits.data())
     x.requires_grad_()
     whole, axis = of_pytorch(x, norm), splits.SPLITS[split]
@@ -46,7 +46,7 @@ def test_bars_and_sentence_have_the_errors_of_two_halves_of_pytorchs_norm(norm, 
 
 
 @pytest.mark.parametrize("norm", splits.AXES)
-def test_the_gradient_of_the_input_is_that_of_autograd(norm):
+def test_the_gradient_of_the_input_equals_that_of_autograd(norm):
     x, dy = (torch.from_numpy(array) for array in splits.data())
     (of_pytorch(x.requires_grad_(), norm) * dy).sum().backward()
     dx = splits.backward(dy.numpy(), *splits.forward(x.detach().numpy(), norm), norm)

@@ -56,7 +56,7 @@ def means(values):
 
 @pytest.mark.parametrize("layer", [1, 2])
 @pytest.mark.parametrize("optimizer", RATE)
-def test_length_and_turn_are_means_and_the_growth_is_said(optimizer, layer):
+def test_norms_and_angles_are_means_and_the_growth_is_stated(optimizer, layer):
     known = training.WeightGrowthRuns(RECORDS[3])
     lengths, turns = training.draw_training(known, optimizer, layer)
     text = training.describe_training(known, optimizer, layer)
@@ -83,7 +83,7 @@ def test_length_and_turn_are_means_and_the_growth_is_said(optimizer, layer):
 
 
 @pytest.mark.parametrize("norm", LABELS)
-def test_four_starts_are_drawn_and_said_from_first_to_last(norm):
+def test_four_initial_scales_are_drawn_and_described(norm):
     known = training.WeightGrowthRuns(RECORDS[3])
     lengths, losses = training.draw_starts(known, norm)
     parts = training.describe_starts(known, norm).partition(": ")[2].split("; ")
@@ -98,7 +98,7 @@ def test_four_starts_are_drawn_and_said_from_first_to_last(norm):
 
 
 @pytest.mark.parametrize("count", [3, 10])
-def test_the_loss_from_other_starts_is_a_ratio_with_its_bounds(count):
+def test_losses_from_other_initial_scales_are_ratios_with_bounds(count):
     table = training.recovered(training.WeightGrowthRuns(RECORDS[count]))
     assert ("95% interval" in table.caption) == (count == 10)
     assert ("lowest to highest" in table.caption) == (count == 3)
@@ -148,7 +148,7 @@ def tensors(norm, scale=1.0, whose="all"):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("whose", ["one", "all"])
 @pytest.mark.parametrize("scale", [0.25, 1.0, 8.0])
-def test_a_step_and_the_scaling_move_the_outputs_as_in_pytorch(norm, whose, scale):
+def test_steps_and_rescaling_change_the_outputs_as_in_pytorch(norm, whose, scale):
     W, b, x = tensors(norm, scale, whose)
     rows = 1 if whose == "one" else UNITS
     drawn = np.random.default_rng(5).normal(size=(UNITS, INPUTS))[:rows]
@@ -166,7 +166,7 @@ def test_a_step_and_the_scaling_move_the_outputs_as_in_pytorch(norm, whose, scal
 @pytest.mark.parametrize(
     ("norm", "whose"), [("batch", "one"), ("weight", "one"), ("layer", "one"), ("layer", "all")]
 )
-def test_the_blocks_are_those_of_autograd(norm, whose):
+def test_fisher_blocks_equal_those_of_autograd(norm, whose):
     def fisher(scale):
         W, b, x = tensors(norm, scale, whose)
         J = torch.autograd.functional.jacobian(lambda W: outputs(norm, W, b, x), W)
@@ -215,7 +215,7 @@ def test_the_metric_is_the_second_derivative_of_the_divergence(norm, family, sca
     assert figures.gain(norm, family, scale, scaled, "exact") == pytest.approx(exact, rel=1e-9)
 
 
-def test_the_circle_holds_the_whole_way():
+def test_the_circle_contains_the_whole_path():
     for length, rate in itertools.product((0.5, 1, 2), (0.1, 0.3, 1)):
         way, angles = circle.draw_circle(length, rate)
         tips, _, turns = spiral(length, rate)

@@ -17,7 +17,7 @@ STATES = list(itertools.product(half.EPS.values(), half.OUTLIERS.values(), half.
 
 @pytest.mark.parametrize("scale", half.SCALES.values())
 @pytest.mark.parametrize("eps", half.EPS.values())
-def test_in_float64_every_form_is_pytorchs_layer_norm(eps, scale):
+def test_in_float64_every_form_equals_pytorchs_layer_norm(eps, scale):
     for std in (1e-3, 1, 1e3):
         x = half.activations(std, 50.0).astype(float)
         expected = F.layer_norm(torch.tensor(x), x.shape[-1:], eps=eps)
@@ -25,7 +25,7 @@ def test_in_float64_every_form_is_pytorchs_layer_norm(eps, scale):
 
 
 @pytest.mark.parametrize("std", [1e-4, 1.0, 30.0, 1000.0])
-def test_in_float16_it_is_what_pytorchs_operations_return(std):
+def test_in_float16_it_equals_pytorchs_operations(std):
     x = torch.tensor(half.activations(std))
     centered = x - x.float().mean(-1, keepdim=True).half()
     mean_square = (centered * centered).float().mean(-1, keepdim=True).half()
@@ -58,7 +58,7 @@ def test_an_exported_graph_does_the_same_operation_by_operation(eps):
 
 
 @pytest.mark.parametrize(("eps", "outlier", "scale"), STATES)
-def test_the_figure_and_its_sentence_say_where_float16_is_right(eps, outlier, scale):
+def test_figure_and_sentence_show_where_float16_is_accurate(eps, outlier, scale):
     result, text = half.sweep(eps, outlier, scale), half.describe(eps, outlier, scale)
     low, high = half.working(result)
     np.testing.assert_allclose(result.single, result.exact, rtol=0.01)

@@ -8,7 +8,7 @@ from lnlib.fisher import trace_estimates
 from tests.cases.drawn import heights as lines
 
 
-def test_labels_of_the_data_come_from_where_they_are_said_to():
+def test_labels_of_the_data_have_the_stated_distribution():
     model = figures.model()
     y = figures.labels("itself", 1000).reshape(1000, 40, 3)
     expected = model.mean(figures.cases())
@@ -30,7 +30,7 @@ def test_labels_are_drawn_and_described():
     np.testing.assert_allclose(lines(numbers)["sampled"], F[np.triu_indices(18)], atol=6e-4)
 
 
-def test_a_trace_is_drawn_with_its_error():
+def test_traces_are_drawn_with_their_errors():
     A = np.diag([1.0, 2.0, 4.0]) + 0.5
     results = list(trace_estimates(lambda v: A @ v, 3, 50))
     mean, errors = networks.running(results)

@@ -65,7 +65,7 @@ def test_the_matrix_is_the_curvature_of_the_divergence(norm, family):
 
 
 @each
-def test_both_sides_of_eq_8_are_those_of_torch(norm, family):
+def test_both_sides_of_eq_8_equal_those_of_pytorch(norm, family):
     theta = torch.from_numpy(figures.glm(norm, family).theta)
     F = hessian(norm, family)
     for along, step in itertools.product(figures.DIRECTIONS.values(), (-0.4, 0.2)):
@@ -93,7 +93,7 @@ def test_the_line_shows_both_sides_and_their_difference():
 
 
 @each
-def test_flat_directions_are_the_invariances(norm, family):
+def test_flat_directions_correspond_to_invariances(norm, family):
     count = {"none": 0, "batch": 3, "weight": 3, "layer": 5}[norm]
     if family == "categorical":  # one bias; with no norm also one vector for all rows
         count += 5 if norm == "none" else {"batch": 5, "weight": 5, "layer": 1}[norm]
@@ -102,7 +102,7 @@ def test_flat_directions_are_the_invariances(norm, family):
 
 
 @each
-def test_eq_13_misses_something_under_layer_norm_alone(norm, family):
+def test_eq_13_is_incomplete_only_with_layer_norm(norm, family):
     exact, paper = (figures.matrix(norm, family, kind) for kind in ("exact", "paper"))
     gap = np.sqrt(((exact - paper) ** 2).sum() / (exact**2).sum())
     assert matrix.relative_error(norm, family) == pytest.approx(gap, abs=EXACT)
@@ -116,7 +116,7 @@ def test_eq_13_misses_something_under_layer_norm_alone(norm, family):
 
 
 @pytest.mark.parametrize("kind", figures.MATRICES.values())
-def test_the_matrix_is_drawn_number_by_number(kind):
+def test_all_entries_of_the_matrix_are_drawn(kind):
     heat, spectrum = matrix.draw_matrix("layer", "categorical", kind)
     F = figures.matrix("layer", "categorical", kind)
     np.testing.assert_allclose(np.array(heat.data[0].z), F, rtol=0.06, atol=EXACT)
@@ -126,7 +126,7 @@ def test_the_matrix_is_drawn_number_by_number(kind):
     assert zero == figures.num_zero_eigenvalues("layer", "categorical", "exact") == 6
 
 
-def test_widths_show_what_eq_13_misses():
+def test_the_error_of_eq_13_is_drawn_over_the_width():
     model, cases = figures.wide(3, "bernoulli")
     exact, paper = model.fisher(cases), model.fisher(cases, "paper")
     result = lines(width.draw_widths("bernoulli"))

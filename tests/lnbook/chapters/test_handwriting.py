@@ -7,7 +7,7 @@ import torch
 from lnbook.chapters.handwriting import figures, speed
 
 
-def test_what_passes_is_pytorch_s_layer_norm_of_the_product():
+def test_normalized_sums_equal_pytorchs_layer_norm_of_the_product():
     x = np.r_[3 * speed.MOVE, np.zeros(speed.LETTERS), 1.0]
     x[3:7] = np.exp(-(np.arange(4.0) ** 2))
     expected = torch.nn.functional.layer_norm(
@@ -17,7 +17,7 @@ def test_what_passes_is_pytorch_s_layer_norm_of_the_product():
     np.testing.assert_allclose(speed.normalized(3, "window and constant 1"), expected, atol=1e-3)
 
 
-def test_the_moves_of_a_record_are_in_units_of_their_deviation():
+def test_movements_of_a_record_are_in_units_of_their_std():
     arrays = {
         "strokes": np.array([[[9, 9]], [[3, -4]]], "i2"), "lifts": np.array([[0], [1]], "u1"),
         "window": np.array([[0.0], [1.0]], "f2"),
@@ -29,7 +29,7 @@ def test_the_moves_of_a_record_are_in_units_of_their_deviation():
 
 
 @pytest.mark.parametrize("extra", figures.EXTRA_INPUTS)
-def test_the_figure_draws_what_it_says(extra):
+def test_the_figure_and_its_sentence_agree(extra):
     bars, lines = speed.draw_speed(10.0, extra)
     np.testing.assert_array_equal(bars.data[1].y, speed.normalized(10.0, extra)[: speed.UNITS])
     assert {line.name for line in lines.data} == set(figures.EXTRA_INPUTS)

@@ -20,13 +20,13 @@ EVENTS = [pytest.param(e, id=e.key) for row in timeline.LANES.values() for e in 
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_a_date_is_the_number_of_the_source_which_the_page_cites(event):
+def test_dates_are_those_of_the_cited_arxiv_numbers(event):
     assert event.number == NUMBERS[event.key]
     assert f"`{event.key}`" in (BOOK / "history.ipynb").read_text("utf-8")
 
 
 @pytest.mark.parametrize("idea", timeline.LANES)
-def test_the_numbers_of_the_chosen_row_are_those_of_the_sentence(idea):
+def test_the_selected_row_and_the_sentence_agree(idea):
     figure = timeline.draw_timeline(idea)
     numbered = [row for row in figure.data if row.text]
     assert [row.name for row in numbered] == [idea]

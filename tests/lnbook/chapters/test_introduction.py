@@ -13,19 +13,19 @@ def by_formula(x, axis):
 
 
 @pytest.mark.parametrize("batch_size", range(1, 9))
-def test_what_is_drawn_follows_the_formula(batch_size):
+def test_the_drawn_numbers_follow_the_formula(batch_size):
     x = figures.TABLE[:batch_size] * np.r_[10.0, np.ones(7)][:batch_size, None]
     drawn = [figure.data[0].z for figure in figures.draw(batch_size, 10.0)]
     for result, expected in zip(drawn, (x, by_formula(x, 0), by_formula(x, 1)), strict=True):
         np.testing.assert_allclose(np.array(result, dtype=float), expected, rtol=0, atol=1e-12)
 
 
-def test_a_folded_table_shows_its_caption_until_it_is_opened():
+def test_a_folded_table_shows_its_caption():
     shown = Table(["a"], [["1"], ["2"]], "What it is.", folded=True).to_html()
     assert shown.startswith("<details")
     assert "<summary>The table, 2 rows: What it is.</summary>" in shown
     assert "<caption>" not in shown
 
 
-def test_a_table_escapes_what_it_shows():
+def test_tables_escape_their_content():
     assert "<b>" not in Table(["a"], [["<b>"]], "<b>").to_html()

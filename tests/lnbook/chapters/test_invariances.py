@@ -22,7 +22,7 @@ def largest(scale, value, bias):
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_the_curve_is_the_largest_change_at_every_factor(before):
+def test_the_curve_shows_the_largest_change_at_every_factor(before):
     bias = B if before else 0.0
     curve, outputs = eps.draw_scale(A, B, 10.0, before)
     for trace, (label, value) in zip(curve.data, EPS.items(), strict=True):
@@ -52,7 +52,7 @@ class FakeReaders:
 
 @pytest.mark.parametrize("change", digits.AMOUNTS)
 @pytest.mark.parametrize("place", [0.0, 2.5, 3.0, 6.0])
-def test_errors_are_drawn_at_every_amount_and_the_text_has_those_at_the_chosen_one(change, place):
+def test_errors_are_drawn_at_every_amount_and_stated_for_the_selected_one(change, place):
     readers, amounts = FakeReaders(), digits.AMOUNTS[change]
 
     def amount(at):
@@ -87,7 +87,7 @@ def y_of(trace):
 
 @pytest.mark.parametrize(("norm", "name"), CELLS)
 @pytest.mark.parametrize("strength", one_layer.STRENGTHS)
-def test_points_lie_on_the_dotted_line_where_the_table_says_invariant(norm, name, strength):
+def test_points_are_on_the_dotted_line_if_the_table_says_invariant(norm, name, strength):
     outputs = one_layer.draw_change(norm, name, strength)[2]
     off = max(np.abs(y_of(t) - np.array(t.x, float)).max() for t in outputs.data[1:])
     assert (off < 1e-9) == TABLE_1[norm][name]
@@ -96,7 +96,7 @@ def test_points_lie_on_the_dotted_line_where_the_table_says_invariant(norm, name
     assert text.endswith(f"Table 1 says: {'Invariant' if TABLE_1[norm][name] else 'No'}.")
 
 
-def test_the_outputs_are_hidden_until_they_are_asked_for():
+def test_the_outputs_are_hidden_until_they_are_revealed():
     hidden = one_layer.draw_change("layer", "dataset_rescaling", 2.0, reveal=False)[2]
     assert all(trace.name is None for trace in hidden.data)  # the dotted lines
     assert hidden.layout.annotations[0].text == "?"

@@ -14,7 +14,7 @@ TRAINING, X, W = rng.uniform(size=(50, D)), rng.uniform(size=(8, D)), rng.normal
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_features_are_those_of_torch(kind):
+def test_features_equal_those_of_pytorch(kind):
     weights = torch.tensor(W)
     if kind == "equal":
         weights = weights - weights.mean(1, keepdim=True)
@@ -51,7 +51,7 @@ def classifiers():
     [("layer", (True, False)), ("equal", (True, True)), ("batch", (True, True)),
      ("running", (False, False)), ("none", (False, False))],
 )  # fmt: skip
-def test_who_forgets_contrast_and_brightness(classifiers, kind, stays):
+def test_norms_are_invariant_to_contrast_or_brightness_as_expected(classifiers, kind, stays):
     unaltered = classifiers.predict(kind, classifiers.X)
     results = [
         np.array_equal(classifiers.predict(kind, altered(classifiers.X, change, 2.0)), unaltered)

@@ -19,7 +19,7 @@ def y_of(figure):
 
 @pytest.mark.parametrize("shift", [-6.0, 0.0, 2.5])
 @pytest.mark.parametrize("scale", [0.25, 1.0, 2.0])
-def test_the_last_step_is_layer_norm_whatever_shift_and_scale(shift, scale):
+def test_the_last_step_is_layer_norm_for_any_shift_and_scale(shift, scale):
     before, after = figures.draw_steps(A, GAIN, BIAS, 3, shift, scale)
     np.testing.assert_allclose(y_of(before)[0], scale * A + shift, atol=EXACT)
     expected = F.layer_norm(*map(torch.tensor, (A,)), (6,), *map(torch.tensor, (GAIN, BIAS)), eps=0)
@@ -31,7 +31,7 @@ def test_the_last_step_is_layer_norm_whatever_shift_and_scale(shift, scale):
 
 
 @pytest.mark.parametrize("recipe", numerics.RECIPES, ids=lambda recipe: recipe.name)
-def test_every_recipe_can_be_set_with_the_switches(recipe):
+def test_every_recipe_can_be_selected(recipe):
     assert recipe.eps in figures.EPS
     for sample in figures.SAMPLES:
         text = figures.describe_variant(
@@ -42,12 +42,12 @@ def test_every_recipe_can_be_set_with_the_switches(recipe):
     assert not any(one.name in text for one in numerics.RECIPES)
 
 
-def test_a_failure_is_infinite_and_nothing_to_measure_is_nan():
+def test_failures_are_infinite_and_missing_measurements_are_nan():
     assert figures.error_of_std(4.0, "float32", 256)["naive"] == np.inf  # a negative variance
     assert all(np.isnan(e) for e in figures.error_of_std(5.0, "float16", 16).values())
 
 
-def test_the_curve_is_cut_only_where_it_cannot_be_drawn():
+def test_curves_are_only_clipped_where_they_cannot_be_drawn():
     errors, outputs = figures.draw_floats(3.5, "float32", 16)
     lines = {trace.name: np.array(trace.y, dtype=float) for trace in errors.data}
     for name, line in lines.items():

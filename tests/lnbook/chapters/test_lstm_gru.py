@@ -62,7 +62,7 @@ def value(run, name, epoch):
 @pytest.mark.parametrize("epoch", [0.7, 4.0, 9.0])
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("cell", CELLS)
-def test_learning_is_drawn_with_its_range_and_said_at_the_cursor(cell, step, epoch):
+def test_learning_curves_have_their_range_and_are_stated_at_the_cursor(cell, step, epoch):
     learned = learning_curves.SequentialDigitRuns(RECORDS)
     figures = learning_curves.draw_learned(learned, epoch, cell, step)
     wanted = [min(epoch, 4.0)]
@@ -83,7 +83,7 @@ def test_learning_is_drawn_with_its_range_and_said_at_the_cursor(cell, step, epo
     np.testing.assert_allclose(parsed(text), wanted, rtol=0.06, atol=0.051)
 
 
-def test_updates_and_ends_have_the_labels_of_the_protocol_corrected_for_the_table():
+def test_labels_of_updates_and_final_errors_are_corrected_for_the_table():
     expected = [(cell, step, 1.0) for step in STEPS for cell in CELLS] + [("lstm", "row", 0.1)]
     results = []
     for cell, step, gain in expected:
@@ -122,7 +122,7 @@ def test_updates_and_ends_have_the_labels_of_the_protocol_corrected_for_the_tabl
     assert {text for text in labels_observed if text.startswith(UNTESTABLE)}
 
 
-def test_a_race_that_trains_now_is_drawn_and_said_as_far_as_it_is():
+def test_live_runs_are_drawn_and_described_so_far():
     rng = np.random.default_rng(0)
     results = [{norm: {"epoch": k / 2, "train_nll": rng.uniform(), "test_error": rng.uniform()}
                 for norm in LABELS} for k in range(4)]  # fmt: skip
@@ -173,12 +173,12 @@ def in_torch(x, h, params, form):
 
 
 @pytest.mark.parametrize("form", ["plain", "paper", "per_gate"])
-def test_summed_inputs_are_those_of_pytorch(drawn, form):
+def test_summed_inputs_equal_those_of_pytorch(drawn, form):
     got = lstm.summed_inputs(*drawn, form)
     assert np.allclose(got, in_torch(*drawn, form), atol=1e-12)
 
 
-def test_the_gates_drawn_are_those_of_the_cell(drawn):
+def test_drawn_gates_equal_those_of_the_cell(drawn):
     x, h, params = drawn
     c = np.linspace(-1, 1, H)
     i, f, g, o = (np.array(t.y) for t in gates.draw_squash(x, h, params, 1.0)[1].data if t.name)
@@ -191,7 +191,7 @@ def test_the_gates_drawn_are_those_of_the_cell(drawn):
     assert np.allclose(o * np.tanh(cell.numpy()), h_new[0], atol=1e-12)
 
 
-def test_the_sentence_counts_the_flat_gates_by_their_slopes(drawn):
+def test_the_sentence_counts_saturated_gates_by_their_slopes(drawn):
     x, h, params = drawn
     scaled = params | {name: 4 * params[name] for name in ("W_ih", "W_hh")}
     shares = []
@@ -208,7 +208,7 @@ def test_the_sentence_counts_the_flat_gates_by_their_slopes(drawn):
 
 
 @pytest.mark.parametrize("factor", [0.25, 1.0, 4.0])
-def test_a_norm_for_each_gate_spreads_all_the_same_and_the_joint_norm_keeps_the_loud(drawn, factor):
+def test_norms_per_gate_equalize_the_gates_and_a_joint_norm_does_not(drawn, factor):
     x, h, params = drawn
     params = {name: params[name] for name in ("W_ih", "W_hh")}
     louder = {name: value.copy() for name, value in params.items()}
@@ -230,7 +230,7 @@ def test_a_norm_for_each_gate_spreads_all_the_same_and_the_joint_norm_keeps_the_
 
 @pytest.mark.parametrize("start", ["zero", "nonzero"])
 @pytest.mark.parametrize("form", cell_variants.FORMS)
-def test_outputs_are_those_of_a_loop_in_pytorch(form, start):
+def test_outputs_equal_those_of_a_loop_in_pytorch(form, start):
     params, xs, (h, c) = cell_variants.drawn_weights(8)
     gain = 2.0
     W_ih, W_hh, xs, h, c = map(torch.tensor, (params["W_ih"], params["W_hh"], xs, h, c))
@@ -250,7 +250,7 @@ def test_outputs_are_those_of_a_loop_in_pytorch(form, start):
         assert np.allclose(figures.outputs(8, gain, start, form)[t], h[0], atol=1e-12)
 
 
-def test_the_last_lines_of_a_step_are_eqs_21_and_22():
+def test_the_end_of_a_step_computes_eqs_21_and_22():
     rng = np.random.default_rng(5)
     a, c = rng.normal(size=(3, 4 * H)), rng.normal(size=(3, H))
     h_new, c_new = figures.finish(a, c)
@@ -268,7 +268,7 @@ def started(drawn):
 
 
 @pytest.mark.parametrize(("gain", "bias"), [(1.0, 0.0), (0.1, 1.0), (0.0, 1.0)])
-def test_gradients_at_the_start_are_those_of_autograd(started, gain, bias):
+def test_initial_gradients_equal_those_of_autograd(started, gain, bias):
     p = {name: torch.tensor(w).requires_grad_() for name, w in started.weights.items()}
     norms = {
         place: [torch.full((n,), v, dtype=torch.float64).requires_grad_() for v in (gain, bias)]
@@ -292,7 +292,7 @@ def test_gradients_at_the_start_are_those_of_autograd(started, gain, bias):
         assert np.allclose(result[f"gain_{place}"], weight.grad, atol=1e-9)
 
 
-def test_the_norm_of_one_pixel_is_that_of_pytorch_and_does_not_depend_on_the_ink():
+def test_the_norm_of_one_pixel_equals_pytorchs_and_does_not_depend_on_its_value():
     for amount in (0.25, 1.0):
         from_x = torch.tensor(ink.W_X * amount)
         after = F.layer_norm(from_x, (ink.ROWS,))
@@ -308,7 +308,7 @@ def test_the_norm_of_one_pixel_is_that_of_pytorch_and_does_not_depend_on_the_ink
     assert f"that of LN(Wₓx) is {second[1].std():.2f}" in ink.describe_ink(1.0)
 
 
-def test_a_right_cell_shows_no_error_and_a_mistake_shows_where_the_table_says():
+def test_correct_cells_have_no_error_and_mistakes_are_detected_as_in_the_table():
     right = figures.seen(cells.lstm_step, "nonzero")
     assert not right.any()
     rows = {row[0]: row[1:] for row in figures.mistakes().rows}

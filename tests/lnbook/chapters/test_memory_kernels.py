@@ -37,7 +37,7 @@ def test_the_figure_has_the_bytes_that_autograd_saves(dtype):
 @pytest.mark.parametrize(
     ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**34, "16.0 GiB")]
 )
-def test_sizes_are_written_in_a_unit_that_fits(count, text):
+def test_sizes_are_formatted_with_a_suitable_unit(count, text):
     assert figures.size(count) == text
 
 
@@ -59,7 +59,7 @@ def test_bars_and_sentence_state_the_same_sizes(norm, width, blocks, tokens, uni
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_compiled_norms_are_one_kernel_and_keep_one_input():
+def test_compiled_norms_are_one_kernel_and_save_one_input():
     observed, before = compiled.observe(), compiled.recorded()["results"]
     for name, run in observed.items():
         same = ("operators", "kernels", "backward", "eager", "compiled")

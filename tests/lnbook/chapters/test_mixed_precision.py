@@ -6,7 +6,7 @@ import torch
 from lnbook.chapters.mixed_precision import LAYERS, observe, recorded
 
 
-def test_the_recording_has_every_combination_once():
+def test_the_recording_contains_every_combination_once():
     recording = recorded()
     assert set(recording["found"]) == set(observe("cpu"))
     assert len(recording["found"]) == len(LAYERS) * 3**3
@@ -14,7 +14,7 @@ def test_the_recording_has_every_combination_once():
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-def test_a_gpu_gives_what_was_recorded():
+def test_a_gpu_reproduces_the_recording():
     observed, before = observe("cuda"), recorded()["found"]
     same = [key for key in observed if key[0] != "nn.RMSNorm"]  # whose dtype changed in 2.12
     assert {key: observed[key] for key in same} == {key: before[key] for key in same}

@@ -70,7 +70,7 @@ def check_difference(text, d, name):
 
 
 @pytest.mark.parametrize("epoch", [0.0, 0.5, 2.0])
-def test_figure_6_has_the_mean_and_range_and_is_said_at_the_cursor(epoch):
+def test_figure_6_shows_mean_and_range_and_is_described_at_the_cursor(epoch):
     known, until, norms = MNISTRuns(RECORDS[False]), 3.0, ["layer", "batch", "none"]
     panels = figure_6.draw(known, epoch, norms, until)
     text = figure_6.describe(known, epoch, norms, until)
@@ -118,7 +118,7 @@ def at_the_end(many):
     return {k: (one, outcome(one, p.get(key(one)))) for k, one in results.items()}
 
 
-def test_the_ends_have_every_kind_of_label_corrected_for_all_that_can_be_chosen():
+def test_final_differences_have_labels_corrected_for_all_pairs():
     kinds = {}
     for many in (False, True):
         wanted = at_the_end(many)
@@ -160,7 +160,7 @@ def test_the_best_rate_has_the_lowest_training_loss_and_the_table_its_difference
 
 
 @pytest.mark.parametrize("nll", ["train_nll", "test_nll"])
-def test_batch_sizes_are_drawn_with_their_range_and_the_lowest_and_highest_are_said(nll):
+def test_batch_sizes_are_drawn_with_ranges_and_extremes_are_stated(nll):
     known = MNISTRuns(RECORDS[False])
     of = {"layer": (1, 2, 4, 16, 128), "batch": (2, 4, 16, 128)}
 
@@ -198,7 +198,7 @@ def test_the_error_of_a_batch_mean_is_one_over_the_root_of_the_batch_size():
         assert f"by {result.std():.2f} σ" in batch_means.describe_batch_means(size)
 
 
-def test_sliders_stop_in_the_middle_of_the_first_epoch_and_after_each():
+def test_sliders_stop_within_the_first_epoch_and_after_each_epoch():
     epochs = [*(k / 10 for k in range(11)), 2.0, 3.0]
     runs = []
     for run in RECORDS[False]:

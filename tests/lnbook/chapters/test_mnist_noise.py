@@ -52,7 +52,7 @@ def traces(figure):
 
 
 @pytest.mark.parametrize("place", noise.PLACES.values())
-def test_the_cloud_is_that_of_seed_0_at_the_point(records, runs, place):
+def test_the_cloud_shows_seed_0_at_the_selected_point(records, runs, place):
     norm, number = place
     cloud, _ = noise.draw_statistics(runs, 1, place)
     points = cloud.data[0]
@@ -69,9 +69,7 @@ def test_the_cloud_is_that_of_seed_0_at_the_point(records, runs, place):
         assert set(drawn) == {"examples", "average example"}
 
 
-def test_lines_and_sentence_have_the_means_of_the_seeds_and_the_cursor_is_at_the_point(
-    records, runs
-):
+def test_lines_and_sentence_show_means_over_seeds(records, runs):
     _, misses = noise.draw_statistics(runs, 1, ("batch", 2))
     drawn, text = traces(misses), noise.describe_statistics(runs, 2, ("batch", 2))
     assert text.startswith("After 1 epoch:")
@@ -90,7 +88,7 @@ def test_lines_and_sentence_have_the_means_of_the_seeds_and_the_cursor_is_at_the
     ]
 
 
-def test_the_mismatch_is_drawn_and_said_for_each_kind_of_statistics(records, runs):
+def test_losses_are_drawn_and_stated_for_each_kind_of_statistics(records, runs):
     nll, error = (traces(figure) for figure in noise.draw_mismatch(runs))
     text = noise.describe_mismatch(runs)
     assert set(nll) == set(error) == {label for label, *_ in noise.STATISTICS.values()}
@@ -104,7 +102,7 @@ def test_the_mismatch_is_drawn_and_said_for_each_kind_of_statistics(records, run
         assert f"{label} {mean[-1]:.3f} nats and {100 * wrong[-1]:.2f}%" in text
 
 
-def test_the_race_draws_the_mean_of_the_seeds_in_a_band_from_low_to_high():
+def test_live_runs_are_drawn_as_means_with_a_band_over_seeds():
     results = [
         {"layer": [{"epoch": epoch, "train_nll": a, "test_error": b} for a, b in seeds]}
         for epoch, seeds in ((0.0, [(2.3, 0.9), (2.5, 0.8)]), (1.0, [(0.5, 0.1), (0.7, 0.2)]))

@@ -17,7 +17,7 @@ EPS = 1e-5
 @pytest.mark.parametrize(
     ("momentum", "size", "num_batches"), [(0.1, 4, 0), (0.3, 2, 1), (0.1, 16, 40)]
 )
-def test_running_statistics_are_drawn_and_said_batch_by_batch(momentum, size, num_batches):
+def test_running_statistics_are_drawn_and_stated_per_batch(momentum, size, num_batches):
     mean, output = running.draw_running(momentum, size, num_batches)
     text = running.describe_running(momentum, size, num_batches)
     values = running.batches(size)
@@ -49,7 +49,7 @@ def test_running_statistics_are_drawn_and_said_batch_by_batch(momentum, size, nu
 
 
 @pytest.mark.parametrize("size", [1, 4, 16])
-def test_many_batches_are_drawn_one_by_one_and_their_middle_nine_tenths_at_every_size(size):
+def test_outputs_are_drawn_per_batch_and_as_a_90_percent_band_per_size(size):
     points, bands = batches.draw_batch_size(size)
     dots = lines(points)["batch norm"][0]
     assert list(dots.x) == list(range(1, 21))
@@ -70,7 +70,7 @@ def test_many_batches_are_drawn_one_by_one_and_their_middle_nine_tenths_at_every
 
 @pytest.mark.parametrize("shift", [0.0, 10.0])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 6, 12])
-def test_groups_have_their_means_as_steps_and_in_words(count, shift):
+def test_means_of_groups_are_drawn_and_stated(count, shift):
     before, *_ = groups.draw_groups(count, shift)
     text = groups.describe_groups(count, shift)
     size = 12 // count
@@ -93,7 +93,7 @@ def test_groups_have_their_means_as_steps_and_in_words(count, shift):
     np.testing.assert_allclose(ends, [rms.min(), rms.max()], atol=0.0051)
 
 
-def test_large_batches_come_near_to_all_data():
+def test_large_batches_approach_the_statistics_of_all_data():
     mean, var = (p[followed.FEATURE] for p in followed.POPULATION)
     expected = (followed.FOLLOWED - mean) / np.sqrt(var + 1e-5)
     assert followed.whole_population() == pytest.approx(expected, abs=1e-12)
@@ -104,7 +104,7 @@ def test_large_batches_come_near_to_all_data():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6, 12])
 @pytest.mark.parametrize("shift", [0, 10])
-def test_bars_are_torchs_group_and_rms_norm(n, shift):
+def test_bars_equal_pytorchs_group_and_rms_norm(n, shift):
     x = torch.from_numpy(groups.CHANNELS)[None] + shift
     before, group, rms = groups.draw_groups(n, shift)
     np.testing.assert_array_equal(before.data[0].y, x[0])
@@ -113,7 +113,7 @@ def test_bars_are_torchs_group_and_rms_norm(n, shift):
     np.testing.assert_allclose(rms.data[0].y, F.rms_norm(x, (12,), eps=1e-5)[0], atol=0.0005)
 
 
-def test_the_table_of_modules_counts_the_means_of_the_cube():
+def test_the_table_of_modules_agrees_with_the_cube():
     texts = {row[0].replace("(G,", "(2,"): row[2] for row in summary.summary().rows}
     assert list(texts) == list(cubes.NORMS)
     sizes = dict(zip("NCT", cubes.SHAPE, strict=True)) | {"G": 2}

@@ -52,7 +52,7 @@ def best(case, norm):
 
 @pytest.mark.parametrize("cut", [1, 10])
 @pytest.mark.parametrize("case", CASES)
-def test_recall_is_drawn_with_its_range_and_said_after_an_epoch_and_at_the_end(case, cut):
+def test_recall_is_drawn_with_its_range_and_stated_after_one_epoch_and_at_the_end(case, cut):
     figures = curves.draw_curves(known(case), cut)
     text = curves.describe_curves(known(case), cut)
     wanted = []
@@ -72,7 +72,7 @@ def test_recall_is_drawn_with_its_range_and_said_after_an_epoch_and_at_the_end(c
 
 @pytest.mark.parametrize("point", [1, 5])
 @pytest.mark.parametrize("case", CASES)
-def test_rates_are_drawn_with_their_range_and_a_star_at_the_best(case, point):
+def test_rates_are_drawn_with_their_range_and_the_best_is_marked(case, point):
     (figure,) = curves.draw_rates(known(case), point)
     text = curves.describe_rates(known(case), point)
     stars = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
@@ -91,7 +91,7 @@ def test_rates_are_drawn_with_their_range_and_a_star_at_the_best(case, point):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_table_2_has_means_of_pairs_their_difference_and_a_count_of_those_that_are_better(case):
+def test_table_2_has_means_differences_and_counts_of_paired_runs(case):
     table = claims.table_2(results.rows(records(case)), records(case))
     arms = {norm: {run["seed"]: run for run in best(case, norm)[1]} for norm in LABELS}
     seeds = oracle.common(*arms.values())
@@ -140,7 +140,7 @@ def test_updates_to_the_targets_are_counted_at_the_best_rates_and_at_one_rate(ca
 
 @pytest.mark.parametrize("caption", range(6))
 @pytest.mark.parametrize("picture", range(3))
-def test_violations_are_drawn_counted_squared_and_ranked(picture, caption):
+def test_violations_are_drawn_and_described(picture, caption):
     rng = np.random.default_rng(4)
     vectors = penalty.Vectors(rng.uniform(0, 1, (6, 9)), rng.uniform(0, 1, (3, 9)))
     given = {"caption": caption, "point": 3, "norm": "none"}
@@ -170,7 +170,7 @@ def test_violations_are_drawn_counted_squared_and_ranked(picture, caption):
     assert points["caption"].marker.color == (penalty.CAPTION if under else penalty.VIOLATION)
 
 
-def test_the_book_is_read_as_the_tables_of_the_command_line_read_it():
+def test_page_and_command_line_read_the_same_runs():
     records = record.read_all("order_embeddings")
     read = runs.OrderEmbeddingsRuns(records)
     for norm, arm in results.at_best_rates(records).items():
@@ -189,7 +189,7 @@ def x():
     )
 
 
-def test_the_vectors_that_were_kept_are_those_that_were_measured(x):
+def test_recorded_vectors_reproduce_the_measured_recall(x):
     for saved in caption_ranking.records().values():
         for point in (1, 8):
             result = penalty.vectors(saved, x, point)
@@ -201,7 +201,7 @@ def test_the_vectors_that_were_kept_are_those_that_were_measured(x):
             assert share == pytest.approx(saved["curves"]["test_image_recall_10"][point], abs=0.04)
 
 
-def test_the_axes_are_a_large_coordinate_and_the_one_of_the_largest_violation():
+def test_the_axes_are_a_large_coordinate_and_that_of_the_largest_violation():
     captions = np.array([[0.0, 0.7, 0.8, 0.3], [0.8, 0.0, 0.9, 0.6], [0.5, 0.5, 0.5, 0.5]])
     result = penalty.Vectors(captions, np.array([[0.1, 0.7, 0.5, 0.5]]))
     plane, _ = penalty.draw_penalty({("none", 3): result}, 0, 1, caption=2, point=3, norm="none")
@@ -212,7 +212,7 @@ def test_the_axes_are_a_large_coordinate_and_the_one_of_the_largest_violation():
 
 
 @pytest.mark.needs_data(coco.NAME)
-def test_the_pictures_of_the_page_are_the_data_sets():
+def test_images_of_the_page_are_from_the_data_set():
     data, pictures = coco.load(), caption_ranking.pictures()
     expected = [
         [r["id"], r["w"], r["h"], r["boxes"], r["captions"][0]] for r in data.images["test"]

@@ -24,7 +24,7 @@ def outliers(model):
     return trained.TrainedTransformers([model])
 
 
-def test_the_stream_is_what_the_second_block_reads(model, outliers):
+def test_the_stream_is_the_input_of_the_second_block(model, outliers):
     model, characters = model
     read = []
     model.blocks[1].register_forward_pre_hook(lambda module, args: read.append(args[0]))
@@ -32,7 +32,7 @@ def test_the_stream_is_what_the_second_block_reads(model, outliers):
     np.testing.assert_allclose(outliers.stream(), read[0][0].numpy(), atol=1e-5)
 
 
-def test_attention_weights_give_what_the_block_adds(model, outliers):
+def test_attention_weights_reproduce_the_output_of_the_block(model, outliers):
     block, (weight, lengths) = model[0].blocks[1], outliers.attention()
     x = block.norm_a(torch.from_numpy(outliers.stream()).float()[None])
     v = block.qkv(x)[0, :, 128:].view(len(x[0]), block.heads, 16)
@@ -41,7 +41,7 @@ def test_attention_weights_give_what_the_block_adds(model, outliers):
     np.testing.assert_allclose(lengths, v.norm(dim=-1).mean(-1), rtol=1e-5)
 
 
-def test_the_error_of_rounding_is_that_of_pytorchs_quantization():
+def test_rounding_errors_equal_those_of_pytorchs_quantization():
     x = np.random.default_rng(0).normal(size=(5, 16))
     for row, error in zip(x, trained.error(x, bits=4), strict=True):
         scale = np.abs(row).max() / 7

@@ -10,7 +10,7 @@ from tests.cases.drawn import heights as lines
 
 
 @pytest.mark.parametrize("size", figures.SIZES)
-def test_the_points_have_the_deviation_of_the_curves_and_those_of_pytorch(size):
+def test_the_std_of_points_and_curves_equals_that_of_pytorch(size):
     curves, units = (lines(figure) for figure in figures.draw_eps(size, 1e-4))
     at = round(10 * np.log10(size)) + 60  # of the curves' 61 places
     for (label, *_), factor in zip(
@@ -43,13 +43,13 @@ def in_torch(form, bias, factor):
 
 @pytest.mark.parametrize("form", figures.STYLES)
 @pytest.mark.parametrize(("bias", "factor"), [(0.0, 1.0), (0.5, 0.1), (1.0, 10.0)])
-def test_gates_and_outputs_are_those_of_pytorch(form, bias, factor):
+def test_gates_and_outputs_equal_those_of_pytorch(form, bias, factor):
     gates, out = in_torch(form, bias, factor)
     np.testing.assert_allclose(figures.summed(form, bias, factor), gates, atol=1e-10)
     np.testing.assert_allclose(figures.output(form, bias, factor), out, atol=1e-10)
 
 
-def test_the_sentences_have_the_numbers_of_the_figures():
+def test_sentences_state_the_numbers_of_the_figures():
     text = figures.describe_eps(1e-3, 1e-5)
     assert "0.302 if eps is inside" in text
     assert "0.990 if it is outside" in text
@@ -61,7 +61,7 @@ def test_the_sentences_have_the_numbers_of_the_figures():
 
 
 @pytest.mark.parametrize("bias", [*figures.BIASES, 0.35])
-def test_all_that_is_drawn_is_within_the_axes(bias):
+def test_everything_is_drawn_within_the_axes(bias):
     gates, changes = figures.draw_bias(bias)
     for figure in (gates, changes):
         low, high = figure.layout.yaxis.range

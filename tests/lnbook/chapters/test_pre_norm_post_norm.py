@@ -111,7 +111,7 @@ def mean_of(rows, column):
 
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("initialization", STARTS)
-def test_the_first_gradient_is_drawn_by_block_and_by_depth(records, known, initialization, depth):
+def test_initial_gradients_are_drawn_by_block_and_by_depth(records, known, initialization, depth):
     by_block, by_depth = first_gradients.draw_first_gradients(known, initialization, depth)
     text = first_gradients.describe_first_gradients(known, initialization, depth)
     wanted = []
@@ -136,7 +136,7 @@ def test_the_first_gradient_is_drawn_by_block_and_by_depth(records, known, initi
 
 @pytest.mark.parametrize("kind", ["pre", "sandwich", "none"])
 @pytest.mark.parametrize("initialization", STARTS[:2])
-def test_the_stream_is_drawn_before_and_after_and_said_behind_the_last_block(
+def test_the_stream_is_drawn_before_and_after_training_and_stated_after_the_last_block(
     records, known, initialization, kind
 ):
     figures = stream.draw_stream(known, kind, initialization)
@@ -163,7 +163,7 @@ def within(values, margin):
     return [math.copysign(1, fmean(values)) * v - margin for v in values]
 
 
-def test_the_table_of_the_first_gradient_has_its_measures_and_their_labels(records, known):
+def test_the_table_of_initial_gradients_has_measures_and_labels(records, known):
     table = claims.at_start(known)
     means, answers = [], []
     for name in STARTS:
@@ -203,7 +203,7 @@ def test_the_table_of_the_first_gradient_has_its_measures_and_their_labels(recor
         assert [badge[2:] for badge in badges] == [wanted[f"{name} {k}"] for name in STARTS]
 
 
-def test_the_table_of_training_says_in_how_many_seeds_a_claim_is_true(records, known):
+def test_the_table_of_training_counts_seeds_for_each_claim(records, known):
     def ends(name, kind, rate, warm_up):
         cell = of(records, name, kind, 12, rate=rate, warm_up=warm_up)
         return [r["curves"]["val_nll"][-1] for r in cell]
@@ -232,9 +232,7 @@ def test_the_table_of_training_says_in_how_many_seeds_a_claim_is_true(records, k
 
 
 @pytest.mark.parametrize("initialization", STARTS[:2])
-def test_the_map_says_and_colors_the_mean_and_each_hover_has_its_range(
-    records, known, initialization
-):
+def test_the_map_shows_means_and_hover_labels_show_ranges(records, known, initialization):
     names = {trained.short(kind): kind for kind in KINDS}
     for warm_up, figure in zip((0, 60), trained.draw_losses(known, initialization, 12),
                                strict=True):  # fmt: skip
@@ -256,7 +254,7 @@ def test_the_map_says_and_colors_the_mean_and_each_hover_has_its_range(
                 np.testing.assert_allclose(parsed(hovers[k]), wanted, atol=0.00051)
 
 
-def test_the_sentence_on_the_map_has_the_lowest_loss_and_names_what_failed(known):
+def test_the_sentence_on_the_map_states_the_lowest_loss_and_failed_runs(known):
     text = trained.describe_losses(known, "xavier", 12)
     maps = [figure.data[0] for figure in trained.draw_losses(known, "xavier", 12)]
     cells = [(name, cell) for heat in maps
@@ -271,7 +269,7 @@ def test_the_sentence_on_the_map_has_the_lowest_loss_and_names_what_failed(known
 
 @pytest.mark.parametrize("initialization", STARTS[:2])
 @pytest.mark.parametrize("warm_up", [0, 60])
-def test_curves_of_training_are_means_with_the_range_of_the_seeds(
+def test_training_curves_are_means_with_the_range_over_seeds(
     records, known, initialization, warm_up
 ):
     (figure,) = trained.draw_curves(known, 1e-3, warm_up, initialization)
@@ -291,7 +289,7 @@ def test_curves_of_training_are_means_with_the_range_of_the_seeds(
 
 
 @pytest.mark.parametrize("place", ["post", "pre", "sandwich", "none"])
-def test_the_picture_of_the_stream_has_the_means_of_the_seeds(records, known, place):
+def test_the_diagram_of_the_stream_shows_means_over_seeds(records, known, place):
     state = residual_stream.state(known, place, "xavier")
     cell = of(records, "xavier", place, 12, begun=True)
     cell = cell or of(records, "xavier", place, 12, rate=3e-4)
@@ -308,7 +306,7 @@ def test_the_picture_of_the_stream_has_the_means_of_the_seeds(records, known, pl
 
 
 @pytest.mark.parametrize("group", ablation.ABLATION_GROUPS)
-def test_changed_norms_are_drawn_model_by_model_and_said_in_the_mean(group):
+def test_ablations_are_drawn_per_model_and_stated_as_means(group):
     rng = np.random.default_rng(1)
     names = ablation.ABLATION_GROUPS[group]
     models = [
@@ -353,7 +351,7 @@ def toy(loss=2.0, **changed):
     return {"settings": settings, "seed": 0, "curves": curves}
 
 
-def test_residual_scaling_is_another_initialization():
+def test_residual_scaling_counts_as_another_initialization():
     scaled = toy(depth=12, loss=3.0, initialization="gpt2", residual_scaling=True)
     default = toy(depth=12, loss=2.0, initialization="gpt2", residual_scaling=False)
     few = runs.TransformerRuns([toy(updates_an_epoch=1), scaled, default])
@@ -364,7 +362,7 @@ def test_residual_scaling_is_another_initialization():
     assert claims.trained(few).columns[1:] == names
 
 
-def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
+def test_each_placement_is_shown_at_its_best_common_rate():
     ends = {
         ("pre", 1e-3): 2.4, ("pre", 3e-3): 2.6, ("post", 1e-3): 3.34, ("post", 3e-3): 3.35,
         ("none", 1e-3): 9.0, ("none", 3e-3): 2.5,
@@ -385,7 +383,7 @@ def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
     ]
 
 
-def test_every_ablation_that_is_recorded_is_shown_once():
+def test_every_recorded_ablation_is_shown_once():
     shown = [name for group in ablation.ABLATION_GROUPS.values() for name in group]
     assert sorted(shown) == sorted(ABLATIONS)
 
@@ -400,7 +398,7 @@ def shapes(place, widths=(1, 1, 2), bars=(1, 0.5), layout=residual_streams.WIDE)
 @pytest.mark.parametrize(
     "layout", [residual_streams.WIDE, residual_streams.TALL], ids=["wide", "tall"]
 )
-def test_only_post_norm_and_the_last_norm_are_on_the_residual_stream(layout):
+def test_only_post_norm_and_the_final_norm_are_on_the_residual_stream(layout):
     def on_stream(rect):
         x, y, w, h, opacity = rect
         low, size = (x, w) if layout.portrait else (y, h)
@@ -413,7 +411,7 @@ def test_only_post_norm_and_the_last_norm_are_on_the_residual_stream(layout):
     assert not any(results["none"])
 
 
-def test_the_stream_is_as_wide_as_its_std_and_bars_as_high_as_the_gradient():
+def test_stream_width_and_bar_heights_show_std_and_gradients():
     x, y = np.array(re.findall(r"-?[\d.]+", shapes("pre")["outline"]), float).reshape(-1, 2).T
     assert np.ptp(y[x == x.max()]) == pytest.approx(2 * residual_streams.WIDE.wide)
     assert np.ptp(y[x == x.min()]) == pytest.approx(residual_streams.WIDE.wide)
@@ -439,7 +437,7 @@ def test_every_state_has_the_same_shapes_and_the_marks_are_on_the_gauge(book):
     assert f"{loss:.2f} without warm-up (stuck" in text
 
 
-def test_a_short_run_ends_where_the_experiment_does():
+def test_short_runs_end_like_those_of_the_experiment():
     text = Text.split("python_topics", "to be or not to be that is the question " * 40)
     small = {"depth": 1, "width": 8, "heads": 2, "length": 8, "windows": 4, "batch_size": 2}
     points = list(short_run(text, "post", 2, **small, epochs=2, updates_an_epoch=4))
@@ -454,7 +452,7 @@ def test_a_short_run_ends_where_the_experiment_does():
 
 
 @pytest.mark.needs_data("tiny_shakespeare")
-def test_the_two_lines_are_those_of_tiny_shakespeare():
+def test_both_reference_lines_are_entropies_of_tiny_shakespeare():
     lines = baselines(load("tiny_shakespeare"))
     assert round(lines["unigram"], 3) == runs.UNIGRAM
     assert round(lines["bigram"], 3) == runs.BIGRAM

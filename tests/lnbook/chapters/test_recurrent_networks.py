@@ -10,7 +10,7 @@ from tests.cases.drawn import heights as lines
 @pytest.mark.parametrize(
     ("form", "places"), [("plain", ""), ("paper", "s"), ("parts", "ih"), ("batch", "ih")]
 )
-def test_scale_and_gain_go_where_the_form_has_them(form, places):
+def test_scale_and_gain_apply_to_the_parameters_of_the_form(form, places):
     params = network.parameters(form, 2.0, 0.5)
     np.testing.assert_array_equal(params.pop("W_hh"), 2 * network.weights()[1])
     np.testing.assert_array_equal(params.pop("W_ih"), network.weights()[0])
@@ -18,7 +18,7 @@ def test_scale_and_gain_go_where_the_form_has_them(form, places):
     assert all(np.array_equal(gain, np.full(32, 0.5)) for gain in params.values())
 
 
-def test_the_lines_are_the_runs_at_the_steps_shown():
+def test_lines_show_the_computed_runs():
     figure = through_time.draw_forward(1.1, "identity", "every")
     assert list(lines(figure)) == ["no norm", "layer norm, sum", "batch norm"]
     steps = np.array(figure.data[0].x)
@@ -46,7 +46,7 @@ def test_steps_after_the_end_of_a_sequence_have_no_state(value):
     assert np.array_equal(left_out[~ends], padding.padded_run("left out", 3.0)[~ends])
 
 
-def test_the_table_and_the_bars_show_the_change_and_who_shares_a_mean():
+def test_table_and_bars_show_changes_and_shared_means():
     table, bars = padding.draw_padding("counted", 1.0)
     changed, shown = padding.padding_change("counted", 1.0), table.data[0]
     assert shown.text[0][3] == f"{changed[0, 3]:.2f}"
@@ -62,7 +62,7 @@ def test_the_table_and_the_bars_show_the_change_and_who_shares_a_mean():
 
 @pytest.mark.parametrize("inputs", ["walk", "steady"])
 @pytest.mark.parametrize("trained", longer.LENGTHS_TRAINED)
-def test_statistics_end_where_training_does(trained, inputs):
+def test_statistics_end_at_the_last_training_step(trained, inputs):
     run = longer.longer(trained, inputs)
     running = run.running["each step"]
     assert len(set(running[:trained])) == trained
@@ -72,7 +72,7 @@ def test_statistics_end_where_training_does(trained, inputs):
     np.testing.assert_allclose(run.size["layer"], 1, atol=1e-4)
 
 
-def test_the_panels_show_the_running_deviation_and_what_comes_out():
+def test_the_panels_show_running_stds_and_outputs():
     running, size = longer.draw_longer(20, "walk")
     run = longer.longer(20, "walk")
     np.testing.assert_array_equal(lines(running)["test data"], run.data.round(3))
@@ -82,7 +82,7 @@ def test_the_panels_show_the_running_deviation_and_what_comes_out():
     assert running.layout.shapes[0].x0 == 20.5
 
 
-def test_sentences_have_the_numbers_that_are_drawn():
+def test_sentences_state_the_drawn_numbers():
     largest = np.nanmax(padding.padding_change("counted", 10.0))
     text = padding.describe_padding("counted", 10.0)
     assert f"changes states by up to {largest:.2f}, from step 3 on" in text
@@ -98,5 +98,5 @@ def test_sentences_have_the_numbers_that_are_drawn():
         (1000, "10³"), (2.1e8, "2·10⁸"), (3.2e-12, "3·10⁻¹²"), (0.0094, "9·10⁻³"),
     ],
 )  # fmt: skip
-def test_numbers_are_written_short(value, written):
+def test_numbers_are_formatted_with_few_characters(value, written):
     assert network.format_size(value) == written

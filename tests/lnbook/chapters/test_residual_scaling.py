@@ -17,7 +17,7 @@ from lnlib.nn.transformer import Transformer
     [("post", "post", False), ("scaled", "pre", True), ("lns", "ln_scaling", False),
      ("deepnorm", "deepnorm", False), ("layerscale", "layer_scale", False)],
 )  # fmt: skip
-def test_profile_is_measured_in_the_librarys_transformer(scheme, place, scaled):
+def test_profiles_are_measured_in_the_transformer_of_the_library(scheme, place, scaled):
     torch.manual_seed(0)
     expected = Transformer(
         stack.VOCABULARY, depth=3, width=stack.WIDTH, heads=stack.HEADS, length=stack.LENGTH,
@@ -40,7 +40,7 @@ def test_profile_is_measured_in_the_librarys_transformer(scheme, place, scaled):
         assert norm == pytest.approx(squares.sqrt().item(), rel=1e-4)
 
 
-def test_output_norm_normalizes_what_is_added():
+def test_output_norm_normalizes_sublayer_outputs():
     block, x = stack.initial("output", 1, 0).blocks[0], torch.randn(2, 5, stack.WIDTH)
     LN = torch.nn.LayerNorm(stack.WIDTH, elementwise_affine=False)
     y = x + LN(block.attention(x))
@@ -63,7 +63,7 @@ def test_hybrid_norm_normalizes_each_head_and_the_sum():
 
 @pytest.mark.parametrize("depth", [6, 12])
 @pytest.mark.parametrize("scheme", stack.SCHEMES.values())
-def test_lines_and_sentence_are_the_profile_within_the_axes(scheme, depth):
+def test_lines_and_sentence_show_the_profile(scheme, depth):
     profile = stack.profile(scheme, depth)
     variance, share, gradient = panels.draw(scheme, depth)
     for figure in (variance, share, gradient):
@@ -106,7 +106,7 @@ def _trained(place, rate, warm_up, losses, **changed):
             for seed, curve in enumerate(curves)]  # fmt: skip
 
 
-def test_the_map_of_the_losses_and_its_sentence_are_of_each_scheme():
+def test_the_map_of_losses_and_its_sentence_cover_each_scheme():
     schemes = {
         "no norm": ("pre", {"norm": "none"}), "post-norm": ("post", {}), "pre-norm": ("pre", {}),
         "residual scaling 1/√(2N)": ("pre", {"residual_scaling": True}),

@@ -7,7 +7,7 @@ import torch
 from lnbook.chapters.rl_federated_private import shifted
 
 
-def test_errors_are_those_of_a_plain_evaluation():
+def test_errors_equal_those_of_a_plain_evaluation():
     pixels, labels = shifted.digits()
     model, x, y = shifted.trained(0)["batch"], pixels[1::2], labels[1::2]
     images = shifted.shifted(x, "blur", 1.0)
@@ -40,7 +40,7 @@ def test_every_test_image_is_in_one_batch(batches):
         assert all(len(labels[part].unique()) == 1 for part in parts)
 
 
-def test_only_statistics_of_the_test_batch_depend_on_what_shares_it():
+def test_only_norms_with_batch_statistics_depend_on_the_test_batch():
     many, one = (shifted.errors("brightness", batches) for batches in ("many", "class"))
     for name in ("running", "layer", "image"):
         np.testing.assert_array_equal(many[name], one[name])

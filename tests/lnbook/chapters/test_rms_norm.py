@@ -11,7 +11,7 @@ from lnbook.chapters.rms_norm import mean
 
 
 @pytest.mark.parametrize("shift", mean.MEANS)
-def test_bars_point_and_sentence_have_pytorchs_outputs_and_the_arctangent_of_the_mean(shift):
+def test_bars_point_and_sentence_agree_with_pytorch(shift):
     layer, rms, angle = mean.outputs(shift)
     x = torch.from_numpy(mean.FEATURES + shift)
     np.testing.assert_allclose(layer, F.layer_norm(x, (8,), eps=0), atol=1e-12)

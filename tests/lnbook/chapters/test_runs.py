@@ -25,14 +25,14 @@ GROUPS = [
 
 
 @pytest.mark.parametrize(("name", "changed", "group"), GROUPS, ids=str)
-def test_the_settings_of_runs_decide_their_group(name, changed, group):
+def test_runs_are_grouped_by_their_settings(name, changed, group):
     runs, settings = runs_class(name), records(name, "better")[0]["settings"]
     known = runs(records(name, "better"), task(name))
     assert known.group_name({}, settings | changed) == group
 
 
 @pytest.mark.parametrize("name", ["draw", "handwriting", "attentive_reader"])
-def test_runs_at_many_rates_are_the_sweep(name):
+def test_runs_at_many_rates_form_the_sweep(name):
     runs, settings = runs_class(name), records(name, "better")[0]["settings"]
     many = {"layer": SimpleNamespace(rates=(0.1, 0.2, 0.3))}
     assert runs.group_name(runs, many, settings) == run_groups.SWEEP

@@ -24,7 +24,7 @@ def map_of(arm, neighbors):
     }  # fmt: skip
 
 
-def test_the_shares_of_a_kind_are_those_of_the_runs_with_neighbors():
+def test_fractions_of_a_category_come_from_runs_with_neighbors():
     plain = map_of(figures.NO_NORM, [[1, 0, 3, 2], [1, 2, 0, 0]])
     layer = map_of(figures.LAYER, [[2, 2, 0, 0], [1, 0, 3, 2]])
     result = figures.with_neighbors(
@@ -52,7 +52,7 @@ def worth(run, name):
 
 
 @pytest.mark.parametrize("case", learning_curve_chapters.CASES)
-def test_tasks_are_drawn_with_the_range_of_the_seeds_and_said_at_the_end(case):
+def test_tasks_are_drawn_with_the_range_over_seeds_and_stated_at_the_end(case):
     known = learning_curve_chapters.read("skip_thoughts", case)
     result = learning_curve_chapters.arms("skip_thoughts", case)
     text = tasks.describe_tasks(known).partition("seeds. ")[2].split("; ")

@@ -16,7 +16,7 @@ def streams():
     return {TEXT: [tuple(map(torch.from_numpy, pair)) for pair in sides]}
 
 
-def test_the_table_has_each_change_of_each_record():
+def test_the_table_contains_each_change_of_each_record():
     runs = [
         {"seed": seed, "curves": {name: [9.0, k + seed / 4] for k, name in enumerate(names)}}
         for names in [figures.CHANGES.values()]
@@ -45,7 +45,7 @@ def test_a_line_is_the_std_of_a_character_before_and_after_each_norm(streams):
         np.testing.assert_allclose(drawn["other characters"], values[:, others], atol=5e-4)
 
 
-def test_a_feature_that_is_large_once_is_no_outlier_by_its_root_mean_square():
+def test_features_that_are_large_only_once_are_not_outliers():
     x = np.ones((100, 6))
     x[:, 1] = 5.1
     x[7, 2] = 40.0  # once: its root mean square is 4.1
@@ -67,7 +67,7 @@ class OneNorm:
         return [None, None, (self.x, None)]
 
 
-def test_the_table_of_outliers_has_their_share_at_spaces_and_their_gains():
+def test_the_table_of_outliers_lists_shares_and_gains():
     x = torch.ones(3, 6, dtype=torch.float64)
     x[:, 4] = torch.tensor([2.0, -12.0, 3.0])  # "a b": one space
     table = figures.outlier_table({7: OneNorm(x, [1.0, 0.5, 2, 1, -0.25, 1])}, "a b")
@@ -75,7 +75,7 @@ def test_the_table_of_outliers_has_their_share_at_spaces_and_their_gains():
     np.testing.assert_allclose(figures.outlier_share(x.numpy()), [4 / 9, 144 / 149, 9 / 14])
 
 
-def test_the_sentence_has_the_means_and_the_ratios_at_the_third_norm(streams):
+def test_the_sentence_states_means_and_ratios_at_the_third_norm(streams):
     before, after = (x.numpy().std(-1) for x in streams[TEXT][2])
     text = figures.describe_std(streams, [1, 2, 3.25, 4, 5], TEXT)
     others = [before[k] for k in (0, 2, 3, 5, 6)]

@@ -18,7 +18,7 @@ RAW = json.loads((BOOK / "lnbook/chapters/which_norm/models.json").read_text("ut
 MODELS = [pytest.param(model, id=model.model) for model in models.MODELS]
 
 
-def test_every_choice_has_one_answer_to_each_aspect_and_code_and_none_is_never_given():
+def test_every_choice_has_one_answer_per_aspect_and_code_and_every_answer_occurs():
     choices = list(chooser.every_choice())
     assert len(choices) == 2 * 5 * 2 * 3 * 2 * 3 * 3
     for chosen in choices:
@@ -45,7 +45,7 @@ def built(code):
 
 
 @pytest.mark.parametrize("one", snippets.SNIPPETS[1:], ids=lambda one: "-".join(one.when["data"]))
-def test_code_trains_with_weight_decay_for_matrices_alone(one):
+def test_code_applies_weight_decay_only_to_matrices(one):
     model, x, names = built(one.code)
     output = model(x)
     output = output[0] if isinstance(output, tuple) else output
@@ -59,7 +59,7 @@ def test_code_trains_with_weight_decay_for_matrices_alone(one):
     assert any((p != old).any() for p, old in zip(model.parameters(), before, strict=True))
 
 
-def test_code_for_a_checkpoint_finds_another_eps(tmp_path):
+def test_code_for_checkpoints_detects_another_eps(tmp_path):
     names, model, x = {}, torch.nn.LayerNorm(4), 0.01 * torch.randn(3, 4)
     exec(compile(snippets.LOADED, "snippet", "exec"), names)
     torch.save(model.state_dict(), tmp_path / "model.pt")
@@ -69,7 +69,7 @@ def test_code_for_a_checkpoint_finds_another_eps(tmp_path):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_line_has_sources_with_their_words_and_a_day(model):
+def test_lines_have_sources_with_quotations_and_a_date(model):
     assert model.sources
     for source in model.sources:
         assert len(source["where"]) > 10
@@ -79,7 +79,7 @@ def test_a_line_has_sources_with_their_words_and_a_day(model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_row_is_shown_under_its_own_option_of_each_group(model):
+def test_every_row_matches_one_option_of_each_group(model):
     own = {group: set(model.conditions[group]) - {"any", "all"} for group in models.GROUPS}
     for group, choice in models.GROUPS.items():
         assert own[group] <= set(choice.options), group
@@ -90,7 +90,7 @@ def test_every_row_is_shown_under_its_own_option_of_each_group(model):
 
 @pytest.mark.parametrize("data", ["any", "language"])
 @pytest.mark.parametrize("question", by_year.QUESTIONS)
-def test_each_year_and_each_half_counts_every_line_in_one_class(question, data):
+def test_counts_by_year_include_every_line_once(question, data):
     lines = [line for line in RAW if data in ("any", line["data"])]
     panel = by_year.draw_by_year(question, data)
     columns = {bar.name: dict(zip(bar.x, bar.y, strict=True)) for bar in panel.data}

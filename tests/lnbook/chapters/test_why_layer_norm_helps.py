@@ -48,7 +48,7 @@ def test_every_copy_has_the_loss_and_the_gradients_of_autograd(norm):
 
 @pytest.mark.parametrize("norm", ["none", "layer"])
 @pytest.mark.parametrize("scale", [0.5, 2.0])
-def test_what_is_drawn_over_depth_is_what_autograd_finds(norm, scale):
+def test_scales_over_depth_equal_those_of_autograd(norm, scale):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(depth.EXAMPLES, depth.WIDTH))
     y = rng.integers(depth.CLASSES, size=depth.EXAMPLES)
@@ -79,7 +79,7 @@ def sweep(task):
 
 
 @pytest.mark.parametrize("norm", ["none", "layer"])
-def test_a_copy_of_the_sweep_is_trained_as_pytorch_trains_it(task, sweep, norm):
+def test_copies_of_the_sweep_are_trained_as_in_pytorch(task, sweep, norm):
     x, y = task
     seed, k = 1, 4
     rng = np.random.default_rng(seed)
@@ -95,7 +95,7 @@ def test_a_copy_of_the_sweep_is_trained_as_pytorch_trains_it(task, sweep, norm):
     assert sweep.first_norm[norm, 2][k, seed] == pytest.approx(np.linalg.norm(weights[0]), rel=1e-4)
 
 
-def test_the_model_of_the_exercise_leaks_until_its_norm_is_mended():
+def test_the_model_of_the_exercise_leaks_until_its_norm_is_fixed():
     text = "\n".join(cell.source for cell in nbformat.read(NOTEBOOK, as_version=4).cells)
     model = {}
     exec(re.search(r"```python\n(.*?)```", text, re.S)[1], model)
@@ -107,7 +107,7 @@ def test_the_model_of_the_exercise_leaks_until_its_norm_is_mended():
     assert exercises.leak(lambda x: model["block"](x, W, V), x, other, 3) == 0
 
 
-def test_normalized_weights_grow_and_a_lost_run_counts_as_infinite(sweep):
+def test_normalized_weights_grow_and_diverged_runs_have_infinite_loss(sweep):
     assert np.all(sweep.first_norm["layer", 6][2:] > sweep.initial_norm["layer", 6][2:])
     assert not any(np.isnan(loss).any() for loss in sweep.loss.values())
     losses = learning_rates.draw(sweep, 6)[0]

@@ -51,7 +51,7 @@ def moodle(files):
     return [q for q in root if q.get("type") != "category"]
 
 
-def test_moodle_gets_every_question_of_every_page_once(moodle, every_quiz):
+def test_moodle_xml_contains_every_question_once(moodle, every_quiz):
     wanted = sorted((KINDS[kind], f"<p>{markup(text)}</p>") for kind, text in every_quiz)
     got = [(q.get("type"), q.findtext("questiontext/text")) for q in moodle]
     assert sorted((kind, text.split("<p>(in ")[0]) for kind, text in got) == wanted
@@ -59,7 +59,7 @@ def test_moodle_gets_every_question_of_every_page_once(moodle, every_quiz):
     assert len(set(numbers)) == len(moodle) == len(every_quiz) > 70
 
 
-def test_every_answer_has_a_feedback_and_one_is_right(moodle):
+def test_every_answer_has_feedback_and_one_is_right(moodle):
     for question in moodle:
         answers = question.findall("answer")
         assert [a.get("fraction") for a in answers].count("100") == 1
@@ -70,7 +70,7 @@ def test_every_answer_has_a_feedback_and_one_is_right(moodle):
             assert re.fullmatch("<p>.+</p>", answer.findtext("feedback/text"))
 
 
-def test_moodle_takes_a_number_for_right_where_the_page_does(moodle):
+def test_moodle_and_the_page_accept_the_same_numbers(moodle):
     every = [q for of in quizzes.quizzes().values() for q in of if q.kind == "number"]
     exported = [q for q in moodle if q.get("type") == "numerical"]
     for question, exported_question in zip(every, exported, strict=True):
@@ -81,7 +81,7 @@ def test_moodle_takes_a_number_for_right_where_the_page_does(moodle):
             assert judged[0] == (abs(question.answer + away - answer) <= tolerance), question.text
 
 
-def test_signs_of_a_text_survive_xml_and_html():
+def test_special_characters_survive_xml_and_html():
     text = 'Is `a < b && "c"` *not* 2*3*4 > x_1, or ]]> and é?'
     question = choose(text, {"<b>": "& so.", "`</p>`": "Or *so*."}, answer="<b>")
     root = ET.Element("quiz")
@@ -94,7 +94,7 @@ def test_signs_of_a_text_survive_xml_and_html():
     assert answers == ["&lt;b&gt;", "<code>&lt;/p&gt;</code>"]
 
 
-def test_an_order_offers_the_orders_whose_misconception_the_book_names():
+def test_ordering_questions_include_all_known_misconceptions():
     items = ["one", "two", "three"]
     wrong = {("two", "one", "three"): "Two is more than one."}
     question = order("Least first.", items, why="Count.", hint="Count again.", misconceptions=wrong)
@@ -115,13 +115,13 @@ def test_an_order_offers_the_orders_whose_misconception_the_book_names():
         "- nor this",
     ],
 )
-def test_signs_of_a_text_survive_markdown(text):
+def test_special_characters_survive_markdown(text):
     rendered = MarkdownIt("commonmark").render("- " + quizzes.escaped(text))
     plain = re.sub(r"</?(ul|li|ol|p)[^>]*>", "", rendered).strip()
     assert html.unescape(plain) == html.unescape(markup(text))
 
 
-def test_markdown_holds_every_question_with_its_answer_below(files, every_quiz):
+def test_markdown_contains_every_question_and_its_answer(files, every_quiz):
     rendered = html.unescape(MarkdownIt("commonmark").render(files["quizzes.md"]))
     for _, text in every_quiz:
         assert f"<p>{html.unescape(markup(text))}</p>" in rendered
@@ -145,7 +145,7 @@ def deck(files, tmp_path_factory):
     return json.loads(models), notes, [deck["name"] for deck in json.loads(decks).values()]
 
 
-def test_the_deck_has_a_card_for_every_entry_of_the_page(deck):
+def test_the_deck_has_a_card_for_every_glossary_entry(deck):
     page = (BOOK / "glossary.md").read_text("utf-8")
     block = page.partition("```{glossary}\n")[2].partition("```")[0]
     defined = [line for line in block.splitlines() if line.startswith("  ")]
@@ -156,7 +156,7 @@ def test_the_deck_has_a_card_for_every_entry_of_the_page(deck):
     assert [html.unescape(re.sub("<[^>]+>", "", front)) for front in fronts] == terms
 
 
-def test_the_back_of_a_card_has_formulas_for_anki_and_no_mark_of_the_book():
+def test_cards_have_formulas_for_anki_and_no_myst_markup():
     backs = {name.removeprefix("layer-norm-"): back for name, _, back in glossary.cards()}
     for back in backs.values():
         assert not re.search(r"\$|\{\w|`", back.replace(r"\mathbf{", "").replace(r"\mathbb{", ""))
@@ -168,7 +168,7 @@ def test_the_back_of_a_card_has_formulas_for_anki_and_no_mark_of_the_book():
     assert "<i>What normalization costs: operations, memory, time</i>" in backs["memory-bound"]
 
 
-def test_one_command_writes_them(tmp_path, capsys):
+def test_one_command_writes_all_exports(tmp_path, capsys):
     assert main(["export", "--out", str(tmp_path / "out")]) == 0
     text = capsys.readouterr().out.split()
     assert [Path(path).name for path in text] == list(exports.FILES)

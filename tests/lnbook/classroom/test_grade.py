@@ -40,12 +40,12 @@ def of(course, student):
 
 @pytest.mark.parametrize("name", submissions.NAMES)
 @pytest.mark.parametrize("student", ["Zoë Łuk", "_1+1", "moved"])
-def test_a_right_answer_that_runs_in_jupyter_gets_its_point(course, student, name):
+def test_correct_answers_that_run_in_jupyter_get_a_point(course, student, name):
     row = of(course, student)[name]
     assert (row.passed, row.points, row.feedback, row.misconception) == (1, 1, "", ""), row
 
 
-def test_every_entry_of_the_folder_ends_in_rows_or_in_a_sentence(course):
+def test_every_entry_of_the_folder_yields_rows_or_a_message(course):
     entries = {path.name for path in (course["folder"] / "submitted").iterdir()}
     graded = {row.student for row in course["graded"].rows}
     messages = "\n".join(course["graded"].sentences)
@@ -64,7 +64,7 @@ def test_every_entry_of_the_folder_ends_in_rows_or_in_a_sentence(course):
         ("undo", "", "right on the inputs of the check; for x "),  # which it knows by heart
     ],
 )
-def test_a_wrong_answer_is_told_its_misconception_or_what_is_wrong(
+def test_wrong_answers_get_feedback_on_their_misconception_or_error(
     course, name, misconception, feedback
 ):
     row = of(course, "wrong")[name]
@@ -78,7 +78,7 @@ def test_a_wrong_answer_is_told_its_misconception_or_what_is_wrong(
 
 
 @pytest.mark.parametrize("name", ["two-lines", "rest-of-the-batch"])
-def test_no_reference_solution_can_be_imported_where_work_is_graded(course, name):
+def test_reference_solutions_cannot_be_imported_during_grading(course, name):
     row = of(course, "hostile")[name]
     assert row.points == 0
     assert "ValueError: check: name must be an exercise" in row.error or (
@@ -89,7 +89,7 @@ def test_no_reference_solution_can_be_imported_where_work_is_graded(course, name
 @pytest.mark.parametrize(
     ("name", "error"), [("two-units", "KernelEnded: "), ("small-inputs", "TookTooLong: ")]
 )
-def test_a_cell_that_ends_python_or_never_ends_costs_its_own_exercise_alone(course, name, error):
+def test_cells_that_crash_or_hang_only_affect_their_own_exercise(course, name, error):
     rows = of(course, "hostile")
     assert (rows[name].points, rows["undo"].points) == (0, 1)
     assert rows[name].error.startswith(error)
@@ -107,7 +107,7 @@ def test_a_cell_that_ends_python_or_never_ends_costs_its_own_exercise_alone(cour
         ("packed", "such archives are not read; unpack it"),
     ],
 )
-def test_what_cannot_be_graded_says_why_in_row_and_total(course, student, reason):
+def test_submissions_that_cannot_be_graded_have_a_reason(course, student, reason):
     for row in of(course, student).values():
         assert (row.passed, row.points) == (0, 0)
         assert reason in row.error
@@ -116,7 +116,7 @@ def test_what_cannot_be_graded_says_why_in_row_and_total(course, student, reason
     assert total.points == 0
 
 
-def test_totals_are_the_sums_of_each_students_points(course):
+def test_totals_are_sums_of_the_points_of_each_student(course):
     totals = {total.student: total for total in course["graded"].totals}
     assert totals.keys() == {row.student for row in course["graded"].rows}
     for student, total in totals.items():
@@ -129,7 +129,7 @@ def test_totals_are_the_sums_of_each_students_points(course):
 
 
 @pytest.mark.parametrize(("name", "table"), [("grades.csv", "rows"), ("totals.csv", "totals")])
-def test_a_table_on_disk_begins_with_the_byte_order_mark_and_holds_every_row(course, name, table):
+def test_csv_files_begin_with_a_byte_order_mark_and_contain_every_row(course, name, table):
     content, graded = (course["folder"] / name).read_bytes(), getattr(course["graded"], table)
     assert content.startswith(codecs.BOM_UTF8)
     rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
@@ -138,7 +138,7 @@ def test_a_table_on_disk_begins_with_the_byte_order_mark_and_holds_every_row(cou
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "\t=", "\r\n=", " +", "|"])
-def test_no_text_of_a_student_is_a_formula_or_further_cells(start):
+def test_texts_of_students_cannot_become_formulas_or_cells(start):
     given = ExerciseResult(
         "a", "introduction", "two-units", feedback=f"{start}cmd()", error=f'x";{start}1;\n{start}2'
     )
@@ -149,7 +149,7 @@ def test_no_text_of_a_student_is_a_formula_or_further_cells(start):
 
 
 @pytest.mark.slow
-def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course, monkeypatch):
+def test_manually_changed_points_appear_in_the_tables(course, monkeypatch):
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
     with grading.nbgrader.gradebook(course["folder"]) as gradebook:
         result = gradebook.find_grade("undo-check", "introduction", "homework", "wrong")
@@ -178,7 +178,7 @@ def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course,
         (["[x]*?/introduction.ipynb", "e/introduction.IPYNB"], ["_x___", "e"]),
     ],
 )  # fmt: skip
-def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, students):
+def test_submissions_can_be_folders_notebooks_or_archives(tmp_path, places, students):
     content = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
     for place in places:
         outer, _, inner = place.partition(":")
@@ -195,7 +195,7 @@ def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, studen
     assert messages == []
 
 
-def test_of_several_notebooks_of_this_homework_the_newest_counts(tmp_path):
+def test_the_newest_of_several_notebooks_counts(tmp_path):
     names = ("second/introduction.ipynb", "introduction-2.ipynb", "older/introduction.ipynb")
     for name, age in zip(names, (0, 2, 3), strict=True):
         path = tmp_path / "ada" / name
@@ -247,7 +247,7 @@ A, B = ('checks.check("two-units", prediction)', 'checks.check("small-inputs", e
     ],
     ids=["nothing", "no-metadata", "no-checks", "second-attempt", "in-the-check", "in-the-setup"],
 )  # fmt: skip
-def test_setup_and_tests_stand_where_they_belong_whatever_was_done(tmp_path, source, cells, wanted):
+def test_setup_and_tests_are_restored_in_place(tmp_path, source, cells, wanted):
     original = {c["metadata"]["nbgrader"]["grade_id"]: c["source"] for c in source["cells"]}
     known = {original["setup"]: "setup", original["two-units-check"]: "A",
              original["small-inputs-check"]: "B"}  # fmt: skip
@@ -259,7 +259,7 @@ def test_setup_and_tests_stand_where_they_belong_whatever_was_done(tmp_path, sou
 
 
 @pytest.mark.parametrize("name", exercises.names())
-def test_a_check_made_of_data_says_what_the_exercise_says(name):
+def test_data_only_checks_give_the_same_feedback_as_the_exercise(name):
     exercise = exercises.find(name, seed=3)
     whole, opened = (
         json.loads(json.dumps(checks.describe(name, seed=3, key=key))) for key in (True, False)

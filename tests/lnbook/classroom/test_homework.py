@@ -49,13 +49,13 @@ def set_here(folder):
     return re.findall(r'^checks\.check\("([\w-]+)', "\n".join(cells), re.M)
 
 
-def test_every_exercise_of_a_chapter_can_be_set(everything):
+def test_every_exercise_can_be_part_of_a_homework(everything):
     chosen = {path.stem for path in released(everything)}
     assert sorted(TASKS) == sorted(exercises.names())
     assert sorted(set_here(everything)) == sorted(n for n in TASKS if TASKS[n].chapter in chosen)
 
 
-def test_what_students_get_holds_no_line_of_a_solution(everything):
+def test_students_files_contain_no_line_of_a_solution(everything):
     for notebook, key in pairs(everything):
         given = "\n".join(cell.source for cell in notebook.cells)
         assert "SOLUTION" not in given
@@ -70,7 +70,7 @@ def test_what_students_get_holds_no_line_of_a_solution(everything):
                         assert line not in given
 
 
-def test_what_students_get_holds_no_answer_that_could_be_copied(everything):
+def test_students_files_contain_no_answers(everything):
     path = everything / "release" / "homework" / "checks.json"
     every = json.loads(path.read_text("utf-8"))
     for name in set_here(everything):
@@ -94,7 +94,7 @@ def test_nbgrader_finds_a_test_with_points_for_each_exercise(everything):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Object of type:sqlalchemy.exc.SAWarning")  # nbgrader's own
-def test_a_seed_can_be_changed_until_work_is_handed_in_and_after(tmp_path):
+def test_the_seed_can_be_changed_before_and_after_submissions(tmp_path):
     cells = []
     for seed in (1, 2):
         homework.make(["two-lines"], tmp_path, seed=seed)
@@ -111,7 +111,7 @@ def test_a_seed_can_be_changed_until_work_is_handed_in_and_after(tmp_path):
 
 # These train for seconds; the notebooks run them.
 @pytest.mark.parametrize("name", sorted(TASKS.keys() - {"unseen", "why-post-norm-stalls"}))
-def test_a_solution_stands_on_the_cell_above_alone_and_passes_with_another_seed(name):
+def test_solutions_only_need_the_setup_cell_and_pass_with_other_seeds(name):
     task = TASKS[name]
     names = {}
     exec(homework.setup([task]), names)
@@ -124,20 +124,20 @@ def test_a_solution_stands_on_the_cell_above_alone_and_passes_with_another_seed(
 
 @pytest.mark.parametrize("name", DRAWN)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_any_seed_tells_right_from_every_misconception(name, seed):
+def test_every_seed_distinguishes_all_misconceptions(name, seed):
     exercise = exercises.find(name, seed=seed)
     assert exercise.feedback(exercise.reference) is None
     homework.check_distinguishes(name, seed)
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))
-def test_another_seed_gives_other_inputs_where_an_exercise_says_so(name):
+def test_inputs_depend_on_the_seed_if_the_exercise_says_so(name):
     if name in DRAWN or isinstance(exercises.find(name), Function):
         some, other = (repr(exercises.find(name, seed=s)._cases()) for s in SEEDS)
         assert (some != other) == (name in DRAWN)
 
 
-def test_one_command_makes_it_and_says_what_to_do_next(tmp_path, capsys):
+def test_the_command_creates_the_homework_and_prints_the_next_steps(tmp_path, capsys):
     out = tmp_path / "class"
     by_former_name = ["homework", "undo", "one_example", "--seed", "3", "--out", str(out)]
     assert main(by_former_name) == 0
@@ -157,7 +157,7 @@ def test_one_command_makes_it_and_says_what_to_do_next(tmp_path, capsys):
         (["introduction", "--name", "../up"], "name must be letters, digits, - and _, got '../up'"),
     ],
 )
-def test_a_wrong_argument_is_one_sentence_and_writes_nothing(tmp_path, capsys, arguments, message):
+def test_invalid_arguments_write_nothing(tmp_path, capsys, arguments, message):
     assert main(["homework", *arguments, "--out", str(tmp_path / "out")]) == 1
     error = capsys.readouterr().err
     assert message in error

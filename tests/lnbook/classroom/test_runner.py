@@ -91,9 +91,7 @@ SLOW = pytest.mark.slow
         pytest.param(lambda folder: None, Sandbox(seconds=61), 2, id="limits", marks=SLOW),
     ],
 )
-def test_a_submission_runs_again_only_when_what_its_grade_depends_on_has_changed(
-    two, change, sandbox, times
-):
+def test_submissions_only_run_again_if_relevant_inputs_have_changed(two, change, sandbox, times):
     folder, ran = two
     change(folder)
     grade(folder / "submitted", sandbox=sandbox)
@@ -101,7 +99,7 @@ def test_a_submission_runs_again_only_when_what_its_grade_depends_on_has_changed
 
 
 @pytest.mark.slow
-def test_a_submission_runs_again_with_another_version_of_a_package(two, monkeypatch):
+def test_submissions_run_again_with_another_package_version(two, monkeypatch):
     folder, ran = two
     version = importlib.metadata.version
     monkeypatch.setattr(
@@ -113,7 +111,7 @@ def test_a_submission_runs_again_with_another_version_of_a_package(two, monkeypa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("left", ["a damaged notebook", "an empty folder"])
-def test_a_student_without_a_notebook_has_no_points_of_an_earlier_one(two, monkeypatch, left):
+def test_points_of_removed_notebooks_do_not_count(two, monkeypatch, left):
     folder, _ = two
     points = {(student, "introduction", "two-lines"): 1 for student in ("ada", "bob")}
     monkeypatch.setattr(grading, "_gradebook", lambda course, name: points)
@@ -150,7 +148,7 @@ def containers(tmp_path, monkeypatch):
 
 
 @posix
-def test_in_a_container_a_submission_has_no_network_and_sees_no_other(
+def test_containers_have_no_network_and_no_access_to_other_submissions(
     two, tmp_path, monkeypatch, containers
 ):
     folder, _ = two
@@ -171,7 +169,7 @@ def test_in_a_container_a_submission_has_no_network_and_sees_no_other(
 
 
 @posix
-def test_a_process_that_a_cell_has_started_does_not_outlive_the_run_or_prolong_it():
+def test_child_processes_do_not_outlive_or_prolong_the_run():
     held, given = os.pipe()
     program = "import subprocess; subprocess.Popen(['sleep', '600'], close_fds=False)"
     command = [sys.executable, "-c", program]
@@ -182,7 +180,7 @@ def test_a_process_that_a_cell_has_started_does_not_outlive_the_run_or_prolong_i
     os.close(held)
 
 
-def test_without_a_word_on_whose_account_nothing_runs(tmp_path, capsys):
+def test_nothing_runs_without_container_or_trust(tmp_path, capsys):
     assert main(["grade", str(tmp_path)]) == 1
     text = capsys.readouterr().err
     assert "--container IMAGE" in text
@@ -190,7 +188,7 @@ def test_without_a_word_on_whose_account_nothing_runs(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_what_runs_a_submission_has_the_book_without_its_exercises(tmp_path):
+def test_the_copy_of_the_book_for_grading_contains_no_exercises(tmp_path):
     book = runner.stripped(tmp_path / "book")
     results = {path.relative_to(book).as_posix() for path in book.rglob("exercises.py")}
     assert results == {"lnbook/exercises.py"}
@@ -209,7 +207,7 @@ def test_what_runs_a_submission_has_the_book_without_its_exercises(tmp_path):
         ([".", "--course", "../made"], "--name must be one of first, second, got None"),
     ],
 )
-def test_a_wrong_argument_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, message):
+def test_invalid_arguments_give_one_sentence(tmp_path, monkeypatch, capsys, arguments, message):
     for name in ("here", "made/source/first", "made/source/second"):
         (tmp_path / name).mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")

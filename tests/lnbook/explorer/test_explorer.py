@@ -5,7 +5,7 @@ from lnbook.show import Explorer
 from tests.lnbook.explorer.conftest import CONTROLS, describe, draw, explorer
 
 
-def test_explorer_of_a_picture_is_that_of_its_three_parts():
+def test_a_picture_is_equivalent_to_its_three_parts():
     picture = Picture(
         lambda data, n, scale: draw(n, data * scale),
         lambda data, n, scale: describe(n, data * scale),
@@ -18,7 +18,7 @@ def test_explorer_of_a_picture_is_that_of_its_three_parts():
     assert shown.alt == "Rows and lines."
 
 
-def test_text_is_title_grid_and_sentence():
+def test_the_text_contains_title_values_and_description():
     assert repr(explorer()) == (
         "Rows (15 states)\n"
         "  Rows: 1 | 2 | 3 | 4 | 5 (start: 3)\n"

@@ -9,7 +9,7 @@ from tests.cases.page import parts
 from tests.lnbook.explorer.conftest import TABLE, X, drawn, explorer, panels, sentence
 
 
-def test_live_numbers_come_on_request_and_follow_the_control():
+def test_live_tables_appear_on_request_and_follow_the_controls():
     box = explorer().widget()
     (toggle,) = parts(box, ipywidgets.ToggleButton)
     tables = parts(box, ipywidgets.HTML)[-1]
@@ -37,7 +37,7 @@ def test_moving_a_control_redraws_and_describes():
     assert "2 rows &lt;times&gt; -2.0." in sentence(box)
 
 
-def test_live_figure_keeps_nothing_of_the_state_before():
+def test_live_figures_keep_nothing_of_the_previous_state():
     def marked(on):
         layout = {"shapes": [{"type": "line", "x0": 0}], "xaxis": {"title": "on"}} if on else {}
         return go.Figure(go.Scatter(y=[1], text=["on"] if on else None), layout)
@@ -53,7 +53,7 @@ def test_live_figure_keeps_nothing_of_the_state_before():
     assert figure.layout.xaxis.title.text is None
 
 
-def test_a_slider_is_finer_and_an_error_is_said_while_the_last_figure_stays():
+def test_live_sliders_are_finer_and_errors_keep_the_last_figure():
     def sometimes(x):
         if x == 0.25:
             raise ZeroDivisionError("x must not be 0.25")
@@ -71,7 +71,7 @@ def test_a_slider_is_finer_and_an_error_is_said_while_the_last_figure_stays():
     assert "x = 1.25." in sentence(box)
 
 
-def test_without_anywidget_core_widgets_do(monkeypatch):
+def test_without_anywidget_core_widgets_are_used(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "anywidget", None)
     box = explorer().widget()
     heat, _ = parts(box, ipywidgets.Output)

@@ -18,7 +18,7 @@ from tests.lnbook.explorer.conftest import (
 )
 
 
-def test_run_stops_after_the_next_result_and_resumes_where_it_was():
+def test_runs_stop_after_the_next_result_and_can_be_resumed():
     gate, live = gated()
     live.start(n=3)
     gate.wait_inside()
@@ -33,7 +33,7 @@ def test_run_stops_after_the_next_result_and_resumes_where_it_was():
     assert (live.state, live.results, gate.began) == ("done", [0, 1, 2], 1)
 
 
-def test_run_that_fails_keeps_its_results_and_can_start_again():
+def test_failed_runs_keep_their_results_and_can_be_restarted():
     broken = [True]
 
     def fails_once(n):
@@ -61,7 +61,7 @@ def enabled(box):
     return {name for name, b in buttons(box).items() if not b.disabled}
 
 
-def test_buttons_lead_a_run_from_start_to_end():
+def test_buttons_control_a_run_from_start_to_end():
     gate, live = gated()
     box = live.widget()
     (choose,) = parts(box, ipywidgets.Dropdown)
@@ -89,7 +89,7 @@ def test_buttons_lead_a_run_from_start_to_end():
     assert drawn(box) == []
 
 
-def test_run_redraws_at_its_own_pace_and_always_at_the_end(monkeypatch):
+def test_runs_redraw_at_intervals_and_at_the_end(monkeypatch):
     clock = iter(np.arange(0, 1e6, 0.03).tolist())
     monkeypatch.setattr("lnbook.explorer.live_run.time.monotonic", lambda: next(clock))
     counts = []
@@ -102,7 +102,7 @@ def test_run_redraws_at_its_own_pace_and_always_at_the_end(monkeypatch):
     assert len(counts) < 15  # of 50, where the clock moves 0.03 s at a look
 
 
-def test_book_replays_every_setting_at_twenty_positions_at_most():
+def test_the_book_replays_every_setting_at_up_to_twenty_positions():
     live = LiveRun(count, draw_run, RUN, title="Count", describe=describe_run)
     replay = live.replay()
     positions = replay.controls["_shown"]
@@ -117,7 +117,7 @@ def test_book_replays_every_setting_at_twenty_positions_at_most():
             assert state["text"] == f"{min(n, shown)} of {n}."
 
 
-def test_book_shows_what_is_recorded_and_a_kernel_what_it_computes():
+def test_the_book_shows_recorded_and_a_kernel_computed_results():
     gate, live = gated(n_passes=3, recorded=lambda n: [n])
     assert [state["text"] for state in payload(live)] == ["1 of 3.", "1 of 50."]
     assert gate.began == 0

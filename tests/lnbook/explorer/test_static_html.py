@@ -23,7 +23,7 @@ def four_digits(array):
     ]
 
 
-def test_payload_holds_every_state_at_four_digits_in_the_order_of_the_controls():
+def test_payloads_contain_all_states_in_order_with_four_digits():
     states = iter(payload(explorer()))
     for n in CONTROLS["n"].values:
         for scale in CONTROLS["scale"].values:
@@ -38,7 +38,7 @@ def test_payload_holds_every_state_at_four_digits_in_the_order_of_the_controls()
     assert next(states, None) is None
 
 
-def test_payload_stores_what_states_share_once():
+def test_payloads_store_shared_parts_once():
     stored = static_html.dumps(static_html.deduplicate(list(explorer().states())))
     assert stored.count(static_html.dumps(static_html.to_json_value(X))) == 1
     assert len(stored) < len(static_html.dumps(list(explorer().states()))) / 3
@@ -71,11 +71,11 @@ def test_pack_is_undone_by_unpack(states):
         ({"gone": None, "kept": (1.0, "a")}, {"kept": [1, "a"]}),
     ],
 )
-def test_plain_keeps_four_digits_whole_numbers_and_no_nan(value, stored):
+def test_json_values_have_four_digits_integers_and_no_nan(value, stored):
     assert repr(static_html.to_json_value(value)) == repr(stored)
 
 
-def test_page_is_the_same_at_every_build(monkeypatch):
+def test_the_html_is_deterministic(monkeypatch):
     pages = []
     for now in (1e9, 2e9):
         monkeypatch.setattr(static_html, "_ids", iter([1]))
@@ -84,7 +84,7 @@ def test_page_is_the_same_at_every_build(monkeypatch):
     assert pages[0] == pages[1]
 
 
-def test_card_says_the_start_in_text_escapes_it_and_labels_every_control():
+def test_the_card_contains_the_initial_description_escaped_and_all_labels():
     source = explorer(title="<b>&", alt='"').to_html()
     assert not re.search("<b>&|<times>", source)
     card = Page(source)
@@ -97,7 +97,7 @@ def test_card_says_the_start_in_text_escapes_it_and_labels_every_control():
     assert {field["autocomplete"] for field in fields} == {"off"}
 
 
-def test_page_is_drawn_without_the_template_that_it_would_lose():
+def test_figures_are_drawn_without_a_default_template():
     def draw():
         assert go.Figure().layout.template.to_plotly_json() == {}
         raise ZeroDivisionError("drawn")
@@ -107,7 +107,7 @@ def test_page_is_drawn_without_the_template_that_it_would_lose():
     assert templates.default == "plotly"  # as it comes
 
 
-def test_numbers_are_those_drawn_lines_at_the_same_places_in_one_table():
+def test_tables_contain_the_drawn_numbers_merged_by_position():
     figures = explorer().figures(n=3, scale=-2.0)
     heat, curves = static_html.data_tables([static_html.panel_spec(figure) for figure in figures])
     assert heat["caption"] == "3 rows"
@@ -118,7 +118,7 @@ def test_numbers_are_those_drawn_lines_at_the_same_places_in_one_table():
     np.testing.assert_allclose(np.array(curves["rows"])[:, 2], -2 * np.sin(X), rtol=1e-3)
 
 
-def test_numbers_name_axes_and_traces_and_leave_ornaments_out():
+def test_tables_name_axes_and_traces_and_omit_decoration():
     figure = go.Figure(
         [
             go.Bar(x=[1.0, np.nan], y=["a", "b"], orientation="h", name="share"),
@@ -135,7 +135,7 @@ def test_numbers_name_axes_and_traces_and_leave_ornaments_out():
     assert "<b>" not in static_html.table_html(hostile)
 
 
-def test_where_figures_differ_and_the_sentence_would_not_it_names_the_controls():
+def test_identical_descriptions_of_different_figures_get_the_controls():
     controls = {"eps": slider("eps", (1, 2, 4)), "idle": choice("Idle", {"yes": 0, "no": 1})}
     states = [
         {"panels": [eps], "text": "Large." if eps == 4 else "Small."}

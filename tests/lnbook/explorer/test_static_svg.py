@@ -21,13 +21,13 @@ def paths(source):
     return [[float(n) for n in re.findall(r"-?\d+\.?\d*", d)] for d in result]
 
 
-def test_a_line_goes_through_its_points():
+def test_lines_pass_through_their_points():
     figure = go.Figure(go.Scatter(x=[1, 2, 5], y=[10, 0, 5], mode="lines"))
     figure.update_layout(xaxis_range=[0, 10], yaxis_range=[0, 20])
     assert paths(drawn(figure)) == [[100, 500, 100, 500, 300, -250]]
 
 
-def test_a_line_keeps_its_bends_and_leaves_out_what_lies_between():
+def test_simplified_lines_keep_their_corners():
     x = np.linspace(0, 10, 201)
     figure = go.Figure(go.Scatter(x=x, y=np.abs(x - 3), mode="lines"))
     figure.update_layout(xaxis_range=[0, 10], yaxis_range=[0, 10])
@@ -42,7 +42,7 @@ def test_a_line_keeps_its_bends_and_leaves_out_what_lies_between():
         assert np.hypot(*(along - point).T).min() < 2.3  # 1.5 units, and what rounding moves
 
 
-def test_a_log_axis_counts_powers_and_leaves_out_what_is_not_positive():
+def test_log_axes_leave_out_nonpositive_values():
     figure = go.Figure(go.Scatter(x=[1, 10, 100, 0], y=[1, 2, 4, 4], mode="lines"))
     figure.update_layout(xaxis={"type": "log", "range": [0, 2]}, yaxis_range=[0, 4])
     source = drawn(figure)
@@ -51,7 +51,7 @@ def test_a_log_axis_counts_powers_and_leaves_out_what_is_not_positive():
     assert ticks == [("0", "1"), ("50", "10"), ("100", "100")]
 
 
-def test_axes_keep_to_their_part_of_the_panel_and_a_reversed_one_runs_down():
+def test_axes_use_their_domain_and_can_be_reversed():
     figure = go.Figure([go.Scatter(y=[0, 1]), go.Scatter(y=[0, 1], yaxis="y2")])
     figure.update_layout(yaxis={"domain": [0, 0.5], "range": [0, 1]})
     figure.update_layout(yaxis2={"domain": [0.5, 1], "range": [1, 0]})
@@ -63,7 +63,7 @@ def test_axes_keep_to_their_part_of_the_panel_and_a_reversed_one_runs_down():
 @pytest.mark.parametrize(
     ("mode", "second"), [("group", [500, 800, 400]), ("stack", [100, 400, 800])]
 )
-def test_bars_stand_beside_or_on_each_other(mode, second):
+def test_bars_are_grouped_or_stacked(mode, second):
     bars = [go.Bar(x=["a"], y=[4]), go.Bar(x=["a"], y=[2])]
     figure = go.Figure(bars, {"barmode": mode, "bargap": 0.2, "yaxis_range": [0, 10]})
     figure.update_layout(showlegend=False)
@@ -72,14 +72,14 @@ def test_bars_stand_beside_or_on_each_other(mode, second):
     assert other[:3] == second
 
 
-def test_bars_begin_at_zero_and_lie_where_they_are_told_to():
+def test_bars_start_at_zero_at_the_given_positions():
     figure = go.Figure(go.Bar(y=["a", "b"], x=[3, -1], orientation="h"), {"xaxis_range": [-5, 5]})
     (numbers,) = paths(drawn(figure))
     assert [numbers[0], numbers[2]] == [500, 300]
     assert numbers[5] == 400  # from −1 to 0
 
 
-def test_a_heat_map_has_a_shade_and_a_number_for_each_cell():
+def test_heat_maps_have_a_shade_and_a_number_per_cell():
     text = [["one", "<2>"], ["", ""]]
     heat = go.Heatmap(z=[[-2, 0], [2, None]], coloraxis="coloraxis", text=text,
                       texttemplate="%{text}")  # fmt: skip
@@ -92,7 +92,7 @@ def test_a_heat_map_has_a_shade_and_a_number_for_each_cell():
     assert labels == [("25", "75", "one"), ("75", "75", "&lt;2&gt;")]
 
 
-def test_shapes_and_notes_stand_where_they_are_told_to():
+def test_shapes_and_annotations_are_at_the_given_positions():
     figure = go.Figure(go.Scatter(x=[0, 10], y=[0, 10], mode="lines"))
     figure.update_layout(xaxis_range=[0, 10], yaxis_range=[0, 10])
     figure.add_shape(type="line", x0=3, x1=3, y0=0, y1=1, yref="paper")
@@ -102,7 +102,7 @@ def test_shapes_and_notes_stand_where_they_are_told_to():
     assert "left:30%;top:50%;transform:translate(0,-50%)" in source
 
 
-def test_a_legend_names_what_is_drawn_and_nothing_else():
+def test_legends_list_exactly_the_drawn_traces():
     lines = [go.Scatter(y=[1, 2], name="a<b"), go.Scatter(y=[2, 1], name="c", showlegend=False)]
     assert "</svg> a&lt;b<" not in drawn(go.Figure(lines[:1]))
     named = drawn(go.Figure([*lines, go.Scatter(y=[0, 0], name="d")]))

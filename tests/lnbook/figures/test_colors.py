@@ -63,7 +63,7 @@ def apart(one, other, eyes="all cones"):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_colors_can_be_read_on_their_card_and_in_the_fullest_cell_of_a_heat_map(theme):
+def test_colors_have_enough_contrast_on_cards_and_in_heat_maps(theme):
     things, card, number = THEMES[theme]
     assert [name for name, color in things.items() if contrast(color, card) < 4.5] == []
     for name in ("positive", "negative"):
@@ -90,7 +90,7 @@ TOGETHER = [
 
 @pytest.mark.parametrize("things", TOGETHER, ids=" ".join)
 @pytest.mark.parametrize("theme", THEMES)
-def test_what_stands_in_one_figure_is_told_apart(theme, things):
+def test_colors_within_a_figure_can_be_distinguished(theme, things):
     of = THEMES[theme][0]
     for one, other in itertools.combinations(things, 2):
         assert apart(of[one], of[other]) >= 0.08, (one, other)
@@ -119,14 +119,14 @@ def looks():
 
 
 @pytest.mark.parametrize("rows", list(looks()))
-def test_looks_that_stand_together_have_colors_of_the_module_and_differ(rows):
+def test_styles_of_one_figure_use_the_module_and_differ(rows):
     for one, other in itertools.combinations(rows, 2):
         (a,), (b,) = (words(row, COLORS.values()) for row in (one, other))
         distance = min(apart(a, b, eyes) for eyes in EYES)
         assert distance >= 0.06 or words(one, STYLES) != words(other, STYLES), (one, other)
 
 
-def test_a_dark_page_has_another_color_for_each_and_for_its_faded_form():
+def test_every_color_and_its_faded_form_has_a_dark_counterpart():
     swap = colors.swap()
     for thing, light in COLORS.items():
         assert swap[light] == DARK[thing]

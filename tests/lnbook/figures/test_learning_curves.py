@@ -60,9 +60,7 @@ def without(text, labels):
 
 @ALL
 @EVERY
-def test_curves_have_the_mean_and_the_range_of_the_seeds_and_the_text_has_their_ends(
-    name, case, axis, runs
-):
+def test_curves_show_mean_and_range_and_the_text_states_their_ends(name, case, axis, runs):
     known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
     (figure,) = learning_curves.draw_curves(known, "loss", axis)
     drawn = lines(figure)
@@ -89,9 +87,7 @@ def test_curves_have_the_mean_and_the_range_of_the_seeds_and_the_text_has_their_
 
 @ALL
 @EVERY
-def test_the_difference_is_layer_norm_minus_the_other_and_the_text_says_which_is_ahead(
-    name, case, axis, runs
-):
+def test_differences_are_layer_norm_minus_the_other_network(name, case, axis, runs):
     known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
     (figure,) = learning_curves.draw_curves(known, "lead", axis)
     drawn, wanted, labels = lines(figure), [], []
@@ -133,7 +129,7 @@ def first_at(target, times, values):
 
 @ALL
 @EVERY
-def test_the_relative_training_time_is_the_time_to_each_of_the_others_points(
+def test_relative_training_times_are_times_to_each_point_of_the_other_network(
     name, case, axis, runs
 ):
     known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
@@ -174,7 +170,7 @@ def test_the_relative_training_time_is_the_time_to_each_of_the_others_points(
 
 
 @ALL
-def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_marked(name, runs):
+def test_rates_are_drawn_with_mean_lowest_losses_and_the_best_is_marked(name, runs):
     known, learning_curves = runs[name, "better"], module(name, "curves").LEARNING_CURVES
     (figure,) = learning_curves.draw_rates(known)
     text = learning_curves.describe_rates(known)
@@ -202,7 +198,7 @@ def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_m
 
 @ALL
 @EVERY
-def test_axes_begin_at_0_show_what_is_compared_and_have_their_levels(name, case, axis, runs):
+def test_axes_start_at_0_and_show_the_levels(name, case, axis, runs):
     known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
     for shown, levels in (("loss", ()), ("lead", (0,)), ("share", (100, 50))):
         (figure,) = learning_curves.draw_curves(known, shown, axis)

@@ -26,7 +26,7 @@ def labels(figure):
     return {label.text: label for label in figure.layout.annotations}
 
 
-def test_a_name_stands_where_its_line_ends_in_its_color_and_the_legend_goes():
+def test_labels_are_at_the_ends_of_lines_in_their_color_instead_of_a_legend():
     result = labels(figure := panel(["one", "two"], [3, 9]))
     assert {name: (at.x, at.y, at.font.color) for name, at in result.items()} == {
         "one": (10, 3, "#000000"),
@@ -35,7 +35,7 @@ def test_a_name_stands_where_its_line_ends_in_its_color_and_the_legend_goes():
     assert figure.layout.showlegend is False
 
 
-def test_a_line_that_breaks_off_carries_its_name_where_it_does():
+def test_labels_of_shorter_lines_are_at_their_ends():
     figure = go.Figure()
     figure.add_scatter(x=[1, 2, 3], y=[5, 6, None], name="short", mode="lines")
     figure.add_scatter(x=[1, 2, 3], y=[None] * 3, name="nothing", mode="lines")
@@ -43,12 +43,12 @@ def test_a_line_that_breaks_off_carries_its_name_where_it_does():
     assert {name: (at.x, at.y) for name, at in result.items()} == {"short": (2, 6)}
 
 
-def test_a_name_of_a_line_that_leaves_the_panel_stays_at_its_edge():
+def test_labels_of_lines_that_leave_the_panel_are_at_its_edge():
     result = labels(panel(["one", "two"], [50, -50], yaxis={"range": [0, 9]}))
     assert (result["one"].y, result["two"].y) == (9, 0)
 
 
-def test_a_long_name_takes_two_lines_and_one_that_is_longer_leaves_the_legend():
+def test_long_labels_take_two_lines_and_longer_ones_keep_the_legend():
     result = labels(panel(["batch norm, in use", "averages of all batches"]))
     assert set(result) == {"batch norm,<br>in use", "averages of<br>all batches"}
     # After its comma the second line would be too long.
@@ -60,7 +60,7 @@ def test_a_long_name_takes_two_lines_and_one_that_is_longer_leaves_the_legend():
     assert figure.layout.showlegend is None
 
 
-def test_the_axes_reach_as_far_as_the_lines_whatever_the_names():
+def test_the_axes_range_does_not_depend_on_labels():
     figure = panel(["one", "two"], [3, 9])
     assert figure.layout.xaxis.range == pytest.approx((0.64, 10.36))
     assert figure.layout.yaxis.range == pytest.approx((0.68, 9.32))
@@ -69,7 +69,7 @@ def test_the_axes_reach_as_far_as_the_lines_whatever_the_names():
 
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=6), st.integers(0, 2**6))
-def test_names_never_cover_each_other_and_stay_in_the_panel(here, broken):
+def test_labels_do_not_overlap_and_stay_in_the_panel(here, broken):
     tall = [LINE * (1 + (broken >> k & 1)) for k in range(len(here))]
     places = _spread_labels(here, tall, 300)
     order = np.argsort(here, kind="stable")
@@ -82,7 +82,7 @@ def test_names_never_cover_each_other_and_stay_in_the_panel(here, broken):
 # Bands, differences and verdicts.
 
 
-def test_labels_of_a_table_are_badges_corrected_for_its_rows_of_ten_seeds():
+def test_labels_of_a_table_are_corrected_for_its_rows_with_ten_seeds():
     strong = np.linspace(-2, -1, 10)
     weak = strong - strong.mean() - 0.25  # p = 0.043 alone
     assert plots.labels([weak, np.array([-1.0, 2.0, -3.0]), "diverged"]) == [
@@ -92,7 +92,7 @@ def test_labels_of_a_table_are_badges_corrected_for_its_rows_of_ten_seeds():
 
 
 @pytest.mark.parametrize("kind", ["linear", "log"])
-def test_a_name_that_has_room_stands_as_high_as_its_line_ends(kind):
+def test_labels_with_enough_room_are_at_the_height_of_the_line(kind):
     figure = panel(["one", "two"], [10.0, 1000.0], yaxis={"type": kind})
     assert [at.yshift for at in figure.layout.annotations] == pytest.approx([0, 0], abs=LINE)
     low, high = figure.layout.yaxis.range

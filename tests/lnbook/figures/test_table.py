@@ -20,13 +20,13 @@ def badge(kind, words):
     return f'<span class="verdict {kind}">{words}</span>'
 
 
-def test_one_verdict_has_a_column_of_its_own():
+def test_a_single_label_column_is_kept():
     table = Table(["claim", "points", "verdict"], [["faster", "+7%", OPEN]], "One.")
     assert columns(table) == ["Claim", "Points", "Verdict"]
     assert row(table, 0) == ["+7%", badge("mixed", OPEN)]
 
 
-def test_several_verdicts_stand_each_under_what_is_judged():
+def test_several_labels_follow_their_numbers_in_the_same_cell():
     table = Table(
         ["claim", "points", "verdict", "updates", "fewer?"],
         [["faster", "+7", FAILS, "80%", HOLDS], ["lower", "not recorded", "–", "30%", OPEN]],
@@ -39,7 +39,7 @@ def test_several_verdicts_stand_each_under_what_is_judged():
     assert repr(table).splitlines()[1] == "claim   points        verdict          updates  fewer?"
 
 
-def test_verdicts_that_stand_before_their_numbers_stay_columns():
+def test_labels_before_their_numbers_stay_columns():
     names = ["rate", "lower loss", "nats", "lower error", "points"]
     table = Table(names, [["0.1", HOLDS, "-0.2", OPEN, "+1"]], "Before.")
     assert columns(table) == [name.capitalize() for name in table.columns]

@@ -18,7 +18,7 @@ WIDGETS = {widget.name: widget for widget in base.widgets()}
 
 
 @pytest.mark.parametrize("name", WIDGETS)
-def test_a_widget_brings_every_script_of_its_folder_and_its_look(name, tmp_path):
+def test_widgets_include_all_scripts_and_styles_of_their_folder(name, tmp_path):
     web = WIDGETS[name]
     assert (web.name, web.folder.name) == (name, name)
     scripts = {path.name for path in web.folder.glob("*.js")} - {"book.js"}
@@ -47,7 +47,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
-def test_a_book_gets_html_and_a_notebook_a_widget(make, monkeypatch):
+def test_the_book_gets_html_and_a_notebook_a_widget(make, monkeypatch):
     monkeypatch.setenv("LNLIB_STATIC", "1")
     book = make()._repr_mimebundle_()
     assert set(book) == {"text/plain", "text/html"}
@@ -75,7 +75,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("shown", "options"), OPTIONS, ids=lambda part: type(part).__name__)
-def test_a_page_gets_one_element_with_its_options_and_a_notebook_the_same_files(shown, options):
+def test_pages_get_an_element_with_options_and_notebooks_the_same_files(shown, options):
     page = shown.to_html()
     assert json.loads(html.unescape(re.search(r'data-options="([^"]*)"', page)[1])) == options
     assert page.count("<div") == page.count("</div>")

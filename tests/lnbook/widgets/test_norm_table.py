@@ -38,12 +38,12 @@ def state_of(x, **changes):
         ([[1.0, np.nan]], "values must not contain NaN or infinity"),
     ],
 )
-def test_a_table_that_cannot_be_shown_is_refused(values, match):
+def test_invalid_tables_raise_an_error(values, match):
     with pytest.raises(ValueError, match=match):
         NormTable(values, title="")
 
 
-def test_groups_that_do_not_divide_go_down_to_the_next_that_do():
+def test_groups_are_rounded_down_to_a_divisor():
     assert make(groups=4).start.groups == 3
     assert make(groups=99).start.groups == 6
     assert NormTable(np.ones((1, 5)), title="").start.groups == 1
@@ -53,7 +53,7 @@ def test_groups_that_do_not_divide_go_down_to_the_next_that_do():
 
 
 @pytest.mark.parametrize("name", NORMS)
-def test_a_reading_has_the_numbers_of_the_formula(name):
+def test_readings_contain_the_numbers_of_the_formula(name):
     rng = np.random.default_rng(0)
     for groups in (1, 2, 3):
         x, gain, bias = rng.normal(1e4, 3, (5, 6)), rng.normal(size=6), rng.normal(size=6)
@@ -82,7 +82,7 @@ def test_a_reading_has_the_numbers_of_the_formula(name):
         assert (r.note == "").all()
 
 
-def test_a_cell_without_a_number_spoils_what_norm_would_spoil():
+def test_invalid_cells_affect_their_normalization_set():
     x = [["1", "2", "oops"], ["4", "5", "7"]]
     for name, spoilt in {"layer norm": [0, 0, 0], "batch norm": [2, 2]}.items():
         r = make(np.ones((2, 3)), running=None).read(state_of(x, norm=name))
@@ -95,7 +95,7 @@ def test_a_cell_without_a_number_spoils_what_norm_would_spoil():
 
 
 @given(st.floats(-1e300, 1e300))
-def test_what_is_written_reads_back_as_the_number_rounded(v):
+def test_formatted_numbers_parse_to_the_rounded_numbers(v):
     assert typed(exact(v)) == v
     short, long = typed(shown(v)), typed(figure(v, 6))
     half = {10: 5.1e-4, 100: 5.1e-3, 1000: 5.1e-2, 1e5: 0.51}  # of the last digit, up to a size
@@ -111,7 +111,7 @@ def rounds(text, value):
     return abs(float(digits) - value) <= 0.5001 * 10.0 ** -len(digits.partition(".")[2])
 
 
-def test_html_holds_the_start_as_plain_tables():
+def test_the_html_contains_the_initial_state_as_tables():
     parsed = Page(make().to_html())
     inputs, outputs = parsed.tables
     want = norms.layer_norm(TABLE)
@@ -181,7 +181,7 @@ def assert_shows(widget, want):
         assert all(rounds(t, v) for t, v in zip(row, numbers, strict=True)), (row, numbers)
 
 
-def test_live_typing_is_answered(widget):
+def test_live_typing_updates_the_table(widget):
     widget.field("example 3, feature 5").value = "1/3"
     widget.field("the gain of feature 5").value = "−2"
     widget.field("the bias of feature 1").value = "1,5"
@@ -196,7 +196,7 @@ def test_live_typing_is_answered(widget):
 @pytest.mark.parametrize(
     ("text", "message"), [("abc", "holds “abc”"), ("", "is empty"), ("<i>", "&lt;i&gt;")]
 )
-def test_live_text_in_a_number_field_is_said(widget, text, message):
+def test_live_text_in_a_number_field_is_reported(widget, text, message):
     widget.field("example 2, feature 3").value = text
     assert message in widget.page
     assert "<i>" not in widget.page
@@ -222,7 +222,7 @@ def test_live_table_grows_and_shrinks(widget):
     assert_shows(widget, norms.batch_norm(x))
 
 
-def test_live_paste_new_and_start(widget):
+def test_live_buttons_paste_draw_and_restore_numbers(widget):
     (box,) = parts(widget.box, ipywidgets.Textarea)
     box.value = str(TABLE[:2, :3])
     widget.control("Use these numbers").click()
@@ -239,7 +239,7 @@ def test_live_paste_new_and_start(widget):
     assert_shows(widget, norms.layer_norm(TABLE))
 
 
-def test_a_batch_of_one_is_said_to_return_the_bias():
+def test_a_batch_of_one_is_reported_to_return_the_bias():
     r = make().read(state_of([[2.47] * 6], norm="batch norm", bias=("2",) * 6))
     np.testing.assert_array_equal(r.y, np.full((1, 6), 2.0))
     assert r.warning.startswith("The batch has one example: ")

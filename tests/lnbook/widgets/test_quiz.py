@@ -50,7 +50,7 @@ STEPS = order(
         ("-1.155", False, "Subtract the mean first."),
     ],
 )
-def test_number_judges_within_its_tolerance_and_knows_the_wrong_ones(text, right, why):
+def test_numbers_are_accepted_within_the_tolerance_and_known_errors_explained(text, right, why):
     assert LAST.judge(text) == (right, why)
 
 
@@ -85,7 +85,7 @@ def test_numbers_are_read_as_people_type_them(text, numbers_read):
 
 
 @pytest.mark.parametrize("count", range(2, 8))
-def test_order_starts_with_no_item_in_its_place_and_the_same_at_every_build(count):
+def test_initial_orders_are_deterministic_with_no_item_in_place(count):
     for text in "abcdefgh":
         made = [order(text, [*map(str, range(count))], why=".", hint=".") for _ in range(2)]
         (start,) = {one.start for one in made}
@@ -96,7 +96,7 @@ def test_order_starts_with_no_item_in_its_place_and_the_same_at_every_build(coun
 # The page.
 
 
-def test_html_holds_every_option_with_its_explanation_and_one_is_right():
+def test_the_html_contains_every_option_with_its_explanation():
     page = Page(Quiz(MEANS).to_html())
     assert page.texts("summary") == ["1", "32", "100"]
     assert page.texts("details") == [
@@ -107,7 +107,7 @@ def test_html_holds_every_option_with_its_explanation_and_one_is_right():
     assert page.texts("span", "data-correct") == ["One for each example, if x < 2 & y."]
 
 
-def test_html_of_a_number_says_the_answer_and_every_misconception_behind_one_summary():
+def test_the_html_of_a_number_contains_answer_and_misconceptions():
     page = Page(Quiz(LAST).to_html())
     assert page.texts("details") == [
         "Answer1.155 ms (give or take 0.01). The deviation divides by H."
@@ -129,11 +129,11 @@ def test_html_of_a_number_says_the_answer_and_every_misconception_behind_one_sum
         ("`<b>`", "<code>&lt;b&gt;</code>"),
     ],
 )
-def test_markup_is_code_and_emphasis_alone(text, written):
+def test_markup_is_only_code_and_emphasis(text, written):
     assert texts.markup(text) == written
 
 
-def test_html_escapes_what_the_author_wrote():
+def test_html_escapes_texts_of_authors():
     source = Quiz(MEANS, title="<b>&").to_html()
     assert "How many <em>means</em> has <code>x[:32]</code>?" in source
     assert "<b>&" in Page(source).texts("p")
@@ -141,7 +141,7 @@ def test_html_escapes_what_the_author_wrote():
     assert not re.search("<[isuq]>", Quiz(question).to_html())
 
 
-def test_html_of_an_order_shows_the_items_mixed_and_the_right_order_behind_a_summary():
+def test_the_html_of_an_order_contains_shuffled_items_and_the_answer():
     page = Page(Quiz(STEPS).to_html())
     places = [int(a["data-place"]) for tag, a, _ in page.elements if "data-place" in a]
     assert [["1/4", "a half", "1"][i] for i in places] == page.texts("li", "data-place")
@@ -157,7 +157,7 @@ def keys(*questions):
     return re.findall(r'data-key="(\w+)"', Quiz(*questions).to_html())
 
 
-def test_a_question_has_the_same_key_until_it_changes():
+def test_keys_of_questions_only_change_with_the_question():
     options = {"a": "First.", "b": "Second."}
     first = choose("Which?", options, answer="a")
     same = choose("Which?", options | {"b": "Second, in other words."}, answer="a")
@@ -195,7 +195,7 @@ class Live:
         return re.sub("<[^>]+>", "", self.find(ipywidgets.HTML, row)[-1].value)
 
 
-def test_live_choice_is_judged_as_often_as_one_likes():
+def test_live_choices_can_be_answered_repeatedly():
     page = Live(MEANS, LAST)
     (radio,) = page.find(ipywidgets.RadioButtons)
     assert [label for label, _ in radio.options] == ["1", "32", "100"]
@@ -208,7 +208,7 @@ def test_live_choice_is_judged_as_often_as_one_likes():
     assert page.score.value == "1 of 2 answered, 0 right on the first try."
 
 
-def test_live_number_is_judged_and_no_number_gets_a_sentence():
+def test_live_numbers_are_checked_and_invalid_ones_get_a_message():
     page = Live(MEANS, LAST)
     (field,) = page.find(ipywidgets.Text, 1)
     assert field.description == "Your answer (ms)"
@@ -223,7 +223,7 @@ def test_live_number_is_judged_and_no_number_gets_a_sentence():
     assert page.score.value == "1 of 2 answered, 1 right on the first try."
 
 
-def test_live_order_is_moved_by_buttons_and_the_moved_item_stays_selected():
+def test_live_orders_are_changed_by_buttons_and_keep_the_selection():
     page = Live(STEPS)
     (listed,) = page.find(ipywidgets.Select)
     assert STEPS.judge([2, 1, 0]) == (False, "You began with the largest.")
@@ -239,7 +239,7 @@ def test_live_order_is_moved_by_buttons_and_the_moved_item_stays_selected():
     assert page.check() == "✓ Right. 1/4 &lt; 1/2 &lt; 1."
 
 
-def test_the_nearest_wrong_number_explains():
+def test_the_nearest_wrong_number_is_explained():
     close = number(
         "?", 0, atol=1, why="0.", misconceptions={2: "Two.", 3: "Three."}, hint="Neither."
     )

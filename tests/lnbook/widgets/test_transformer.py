@@ -23,7 +23,7 @@ def decoded(sent, name, dtype):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_weights_arrive_as_the_record_has_them(records, seed):
+def test_page_weights_equal_the_recorded_weights(records, seed):
     sent = (
         transformer.weights()
         if seed == 0
@@ -38,7 +38,7 @@ def test_the_weights_arrive_as_the_record_has_them(records, seed):
 
 
 @pytest.mark.parametrize("letters", transformer.MEASURES)
-def test_a_recorded_cost_is_that_of_the_setting_of_its_letters(records, letters):
+def test_recorded_losses_belong_to_their_settings(records, letters):
     """Each setting's letters, by what the record says of its measure."""
     result = transformer.recorded()[letters]
     name = {
@@ -49,13 +49,13 @@ def test_a_recorded_cost_is_that_of_the_setting_of_its_letters(records, letters)
     assert result == pytest.approx(expected, abs=1e-4)
 
 
-def test_the_page_without_javascript_leaves_out_what_the_model_cannot_read(records):
+def test_without_javascript_unknown_characters_are_left_out(records):
     both = [transformer.still(records[0], "ooooo", text) for text in ("a <é> b 7", "a  b ")]
     assert both[0] == both[1]
     assert transformer.still(records[0], "ooooo", "é7") == ""
 
 
 @pytest.mark.needs_data("tiny_shakespeare")
-def test_the_sentence_at_the_start_is_not_in_the_training_text():
+def test_the_initial_sentence_is_not_in_the_training_text():
     text = load("tiny_shakespeare")
     assert transformer.SENTENCE[:13] not in text.train + text.val

@@ -24,7 +24,7 @@ def theirs(norm, x, gain, bias):
 
 
 @pytest.mark.parametrize("norm", costs.NORMS)
-def test_the_counted_formulas_are_those_of_pytorch(norm):
+def test_counted_formulas_equal_pytorch(norm):
     rng = np.random.default_rng(0)
     x, dy = rng.normal(3, 2, size=(2, 7, 5))
     gain, bias = rng.normal(size=(2, 5))
@@ -45,11 +45,11 @@ def test_the_counted_formulas_are_those_of_pytorch(norm):
 @pytest.mark.parametrize("norm", costs.NORMS)
 @pytest.mark.parametrize("direction", costs.PASSES)
 @pytest.mark.parametrize(("N", "H"), [(1, 1), (3, 5), (6, 2), (1, 8)])
-def test_the_formula_counts_what_running_counts(norm, direction, N, H):
+def test_formulas_for_operations_equal_the_counts(norm, direction, N, H):
     assert costs.flops(norm, direction, N, H) == costs.count(norm, direction, N, H)
 
 
-def test_a_number_counts_each_operation_once():
+def test_counting_numbers_count_each_operation_once():
     costs.OperationCounter.operations = 0
     values = np.array([costs.OperationCounter(v) for v in (1.0, 2.0, 3.0)])
     assert float(values.mean()) == 2  # two additions, a division
@@ -57,7 +57,7 @@ def test_a_number_counts_each_operation_once():
     assert costs.OperationCounter.operations == 7
 
 
-def test_bytes_are_the_arrays_and_little_more():
+def test_bytes_are_dominated_by_the_arrays():
     N, H = 1000, 1000
     for norm, direction in itertools.product(costs.NORMS, costs.PASSES):
         large = 4 * costs.arrays(norm, direction) * N * H
@@ -73,13 +73,13 @@ def test_bytes_are_the_arrays_and_little_more():
 # The roofline.
 
 
-def test_the_share_is_that_of_bytes_over_operations_for_many_cases():
+def test_the_share_is_memory_time_over_compute_time_for_many_examples():
     machine = Machine(products=67e12, other=67e12, bandwidth=3.35e12)
     expected = (8 / 3.35e12) / (2 * 1024 / 67e12)
     assert costs.share(machine, "layer", "forward", 10**6, 1024) == pytest.approx(expected, 1e-3)
 
 
-def test_products_and_other_operations_have_a_rate_each_and_the_slower_of_work_and_bytes_decides():
+def test_the_time_is_the_maximum_of_compute_and_memory_time():
     machine = Machine(products=8.0, other=2.0, bandwidth=4.0)
     assert machine.seconds((16, 4)) == 8
     assert machine.seconds((16, 4), product=True) == 2
@@ -87,7 +87,7 @@ def test_products_and_other_operations_have_a_rate_each_and_the_slower_of_work_a
 
 
 @pytest.mark.parametrize(("direction", "products"), [("forward", 1), ("backward", 2)])
-def test_the_product_that_feeds_a_norm_is_counted_one_number_after_the_other(direction, products):
+def test_operations_of_the_product_equal_a_loop(direction, products):
     N, H, size = 3, 5, 2
     operations = moved = 0
     for _ in range(products):
@@ -108,7 +108,7 @@ LARGE, SMALL = (8 * 4096 * 1024, 8e9), (8 * 128 * 1000, 1e11)  # bytes moved, by
         ((32768, 4096), LARGE),
     ],
 )
-def test_arrays_that_a_cache_holds_move_as_fast_as_those_that_were_measured_there(shape, expected):
+def test_arrays_that_fit_into_a_cache_have_its_measured_bandwidth(shape, expected):
     machine = Machine(1e12, 1e12, LARGE[1], copies=(SMALL, LARGE))
     assert machine.at_size(*shape).bandwidth == expected[1]
     assert Machine(1e12, 1e12, 3.35e12).at_size(*shape).bandwidth == 3.35e12
@@ -138,7 +138,7 @@ def by_rounds(devices, H, network, way):
 
 @pytest.mark.parametrize("way", ["ring", "doubling"])
 @pytest.mark.parametrize("devices", [2, 8, 1024])
-def test_the_formulas_are_the_sum_of_the_messages(way, devices):
+def test_communication_formulas_equal_simulated_messages(way, devices):
     network = (5e-6, 1e9)
     expected = by_rounds(devices, 300, network, way)
     assert costs.exchange_time(devices, 300, network, way) == pytest.approx(expected, rel=1e-12)

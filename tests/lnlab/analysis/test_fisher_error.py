@@ -12,7 +12,7 @@ EXACT = 1e-12
 
 
 @pytest.mark.parametrize("units", [None, 3])
-def test_the_relative_error_is_that_of_all_entries_or_of_those_of_single_units(units):
+def test_relative_errors_are_over_all_entries_or_diagonal_blocks(units):
     F, exact = np.random.default_rng(2).normal(size=(2, 6, 6))
     error = norm = 0.0
     for i in range(6):
@@ -53,7 +53,7 @@ def test_the_exact_matrix_is_the_hessian_of_the_kl_divergence():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_eq_13_is_exact_but_under_layer_norm(family):
+def test_eq_13_is_exact_except_with_layer_norm(family):
     for norm in ("none", "batch", "weight"):
         assert fisher_error.eq13_errors(norm, family, models=5).max() < EXACT
     result = fisher_error.eq13_errors("layer", family, models=30)

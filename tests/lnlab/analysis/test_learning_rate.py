@@ -10,7 +10,7 @@ EXACT = 1e-12
 
 
 @pytest.mark.parametrize(("length", "rate"), [(0.5, 1.0), (1.0, 0.3), (2.0, 0.1)])
-def test_steps_are_those_down_a_loss_that_does_not_know_the_length(length, rate):
+def test_steps_equal_those_of_a_scale_invariant_loss(length, rate):
     w = torch.tensor([length, 0.0], dtype=torch.float64, requires_grad=True)
     tips, _, turns = spiral(length, rate, 40)
     assert tips.shape == (41, 2)

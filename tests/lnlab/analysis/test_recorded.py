@@ -44,20 +44,20 @@ def test_rows_are_sorted_by_seed_and_errors_in_percent():
 
 
 @pytest.mark.parametrize(("epoch", "point"), [(0, 0), (0.4999, 1), (0.9, 1), (1, 2), (7, 3)])
-def test_a_value_is_that_of_the_last_point_measured(epoch, point):
+def test_values_are_from_the_last_measured_point(epoch, point):
     runs = read(records())
     at = runs.at(epoch, LAYER, "train_nll")
     np.testing.assert_array_equal(at, runs.curves(LAYER, "train_nll")[:, point])
 
 
-def test_pairs_are_of_the_seeds_that_both_have():
+def test_pairs_use_common_seeds():
     runs = read(records())
     pairs = runs.pairs(1.0, BATCH, LAYER, "train_nll")
     np.testing.assert_allclose(pairs, [[4.004, 4.204], [3.004, 3.204]])
     np.testing.assert_allclose(runs.difference(1.0, LAYER, BATCH, "train_nll"), [-1, -1])
 
 
-def test_epochs_are_a_groups_or_all_runs_if_these_agree():
+def test_epochs_are_those_of_a_group_or_of_all_runs():
     runs = read(records())
     assert runs.epochs(LARGE).tolist() == [0.5, 1.0, 2.0] == runs.common().tolist()
     assert runs.epochs(LAYER).tolist() == EPOCHS == runs.among([LAYER, BATCH]).epochs().tolist()
@@ -65,7 +65,7 @@ def test_epochs_are_a_groups_or_all_runs_if_these_agree():
         runs.epochs()
 
 
-def test_a_group_that_is_not_there_is_named_beside_those_that_are():
+def test_unknown_groups_raise_an_error_that_lists_known_ones():
     with pytest.raises(
         ValueError, match="no run of weight, 8 was given; there are layer, 4; batch"
     ):
@@ -88,6 +88,6 @@ def test_a_group_that_is_not_there_is_named_beside_those_that_are():
     ],
     ids=["none", "seed", "epochs", "settings"],
 )
-def test_runs_that_are_no_band_are_refused(given, message):
+def test_incomparable_runs_raise_an_error(given, message):
     with pytest.raises(ValueError, match=message):
         read(copy.deepcopy(given))

@@ -50,7 +50,7 @@ def inputs(*shape, seed=1):
     return np.random.default_rng(seed).normal(size=shape)
 
 
-def test_an_orthogonal_matrix_keeps_every_length_and_the_inputs_their_size():
+def test_orthogonal_matrices_preserve_norms():
     params = recurrence.orthogonal(400, 30, np.random.default_rng(3))
     np.testing.assert_allclose(params["W_hh"] @ params["W_hh"].T, np.eye(30), atol=1e-12)
     assert params["W_ih"].shape == (30, 400)
@@ -59,7 +59,7 @@ def test_an_orthogonal_matrix_keeps_every_length_and_the_inputs_their_size():
 
 @pytest.mark.parametrize("form", PLACES)
 @pytest.mark.parametrize("f", ACTIVATIONS)
-def test_states_sizes_and_gradients_are_those_of_a_loop_with_autograd(form, f):
+def test_states_sizes_and_gradients_equal_a_loop_with_autograd(form, f):
     params = parameters(form)
     x, h, dh = inputs(T, B, INPUTS), torch.zeros(B, H, dtype=torch.float64), inputs(B, H, seed=2)
     states, sizes = [], []
@@ -86,7 +86,7 @@ LENGTHS = [9, 7, 7, 4, 2]
 
 @pytest.mark.parametrize("form", ["paper", "parts"])
 @pytest.mark.parametrize("leave_out", [False, True])
-def test_layer_norm_gives_a_padded_sequence_the_states_it_has_alone(form, leave_out):
+def test_padding_does_not_affect_states_with_layer_norm(form, leave_out):
     x, params = inputs(9, 5, INPUTS), parameters(form)
     result = recurrence.padded_states(x, LENGTHS, params, form=form, leave_out=leave_out, eps=EPS)
     for row, length in enumerate(LENGTHS):
@@ -97,7 +97,7 @@ def test_layer_norm_gives_a_padded_sequence_the_states_it_has_alone(form, leave_
 
 
 @pytest.mark.parametrize("leave_out", [False, True])
-def test_batch_norm_counts_padding_or_leaves_it_out(leave_out):
+def test_batch_norm_includes_or_excludes_padding(leave_out):
     x, params = inputs(9, 5, INPUTS), parameters("batch")
     result = recurrence.padded_states(
         x, LENGTHS, params, form="batch", leave_out=leave_out, eps=EPS
@@ -110,7 +110,7 @@ def test_batch_norm_counts_padding_or_leaves_it_out(leave_out):
         assert np.isnan(result[t, n:]).all()
 
 
-def test_statistics_over_time_are_those_of_a_loop():
+def test_statistics_over_time_equal_a_loop():
     params = parameters("batch")
     training = [inputs(3, 50, INPUTS, seed=seed).cumsum(axis=0) for seed in range(4)]
     test = inputs(6, 40, INPUTS, seed=9).cumsum(axis=0)

@@ -11,7 +11,7 @@ BATCHES = np.random.default_rng(4).normal(20, 3, size=(15, 5)) * np.arange(1, 16
 
 @pytest.mark.parametrize("momentum", [0.1, 0.5])
 @pytest.mark.parametrize("eps", [1e-5, 2.0])
-def test_running_statistics_and_outputs_are_torchs(momentum, eps):
+def test_running_statistics_and_outputs_equal_pytorchs(momentum, eps):
     run = follow(-7.0, BATCHES, momentum, eps=eps)
     layer = torch.nn.BatchNorm1d(1, affine=False, momentum=momentum, eps=eps, dtype=torch.float64)
     value = torch.full((1, 1), -7.0, dtype=torch.float64)
@@ -23,7 +23,7 @@ def test_running_statistics_and_outputs_are_torchs(momentum, eps):
             layer.train()(torch.from_numpy(BATCHES[t])[:, None])
 
 
-def test_in_training_the_value_takes_the_first_place_in_its_batch():
+def test_in_training_the_value_is_the_first_in_its_batch():
     run, before = follow(-7.0, BATCHES, eps=2.0), BATCHES.copy()
     for t, batch in enumerate(BATCHES):
         x = np.r_[-7.0, batch[1:]]

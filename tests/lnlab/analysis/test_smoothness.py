@@ -17,7 +17,7 @@ def bowl():
     return Q @ Q.T, rng.normal(size=5), rng.normal(size=5)
 
 
-def test_a_quadratic_is_as_smooth_as_its_matrix_along_the_gradient(bowl):
+def test_the_smoothness_of_a_quadratic_is_that_of_its_matrix(bowl):
     A, b, x = bowl
     g = A @ x - b
     met = along_gradient(quadratic(A, b), x, [0.05, 0.2, 0.01])
@@ -31,7 +31,7 @@ def test_a_quadratic_is_as_smooth_as_its_matrix_along_the_gradient(bowl):
     np.testing.assert_allclose(met.loss_range, max(losses) - min(losses))
 
 
-def test_the_largest_ratio_counts_where_the_curvature_changes():
+def test_the_smoothness_is_the_largest_ratio():
     met = along_gradient(lambda x: (float(np.sum(x**4)), 4 * x**3), np.array([2.0]), [0.01, 0.03])
     at = [2 - rate * 32 for rate in (0.01, 0.03)]
     ratios = [abs(4 * y**3 - 32) / (2 - y) for y in at]
@@ -39,7 +39,7 @@ def test_the_largest_ratio_counts_where_the_curvature_changes():
     assert max(ratios) == ratios[0]  # the nearer, though the gradient changes less there
 
 
-def test_the_shift_of_a_quadratics_layer_is_the_product_of_its_block_with_the_steps_below(bowl):
+def test_covariate_shift_of_a_quadratic_is_known(bowl):
     A, b, x = bowl
     step = np.array([0.3, -0.1, 0.2, 5.0, 7.0])
     g = A @ x - b

@@ -28,7 +28,7 @@ UNUSUAL = [
 
 
 @pytest.mark.parametrize(("experiment", "given"), [*((n, {}) for n in EXPERIMENTS), *UNUSUAL])
-def test_the_command_of_a_run_asks_for_the_run_and_nothing_else(experiment, given):
+def test_the_command_of_a_run_requests_exactly_this_run(experiment, given):
     chosen, described = kind(experiment)(**given), experiments.find(experiment)
     read = invocation(described.command(chosen, 10**17, "compiled")[3:])
     assert (read.experiment, read.settings, read.seeds) == (experiment, [chosen], [10**17])
@@ -37,7 +37,7 @@ def test_the_command_of_a_run_asks_for_the_run_and_nothing_else(experiment, give
 
 
 @pytest.mark.parametrize("experiment", [n for n in EXPERIMENTS if experiments.find(n).grids])
-def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(experiment):
+def test_every_record_has_the_name_and_command_of_its_settings(experiment):
     paths = sorted(records.folder().glob(f"{experiment}/*.json"))
     described = experiments.find(experiment)
     assert paths
@@ -54,13 +54,13 @@ def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(e
 
 
 @pytest.mark.parametrize("experiment", TASKS)
-def test_the_command_of_a_claim_records_the_runs_that_it_is_about(experiment):
+def test_commands_of_claims_record_their_runs(experiment):
     claimed = invocation(shlex.split(experiments.find(experiment).main_command)[3:]).settings
     runs = [{"settings": chosen.as_dict(), "seed": 0} for chosen in claimed]
     assert [changed for changed, _ in TASKS[experiment].run_groups(runs)] == [{}]
 
 
-def test_two_settings_never_share_a_record():
+def test_different_settings_have_different_record_names():
     near = [weights.Settings(scale=1.0), weights.Settings(scale=1.0 + 2**-40)]
     assert len({weights.EXPERIMENT.stem(chosen, 0) for chosen in near}) == 2
 
@@ -68,7 +68,7 @@ def test_two_settings_never_share_a_record():
 # What is run.
 
 
-def test_a_gpu_runs_the_whole_of_figure_6(monkeypatch):
+def test_a_gpu_runs_all_of_figure_6(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     result = invocation(["replay", "mnist"])
@@ -101,7 +101,7 @@ def test_several_values_are_several_runs():
     assert [(s.optimizer, s.scale) for s in result] == pairs
 
 
-def test_a_run_is_repeated_with_again_alone(tmp_path, capsys, short):
+def test_runs_are_repeated_only_with_again(tmp_path, capsys, short):
     command = short("weights", tmp_path)
     assert main(command) == 0
     (path,) = tmp_path.glob("*/*.json")
@@ -121,7 +121,7 @@ def test_a_run_is_repeated_with_again_alone(tmp_path, capsys, short):
     ("experiment", "non_default"),
     [("mnist", "--momentum 0.3 --eps 0.1"), ("sequence", "--gain -1e-2 --clip none")],
 )
-def test_the_command_of_a_record_makes_the_record(tmp_path, experiment, non_default, short):
+def test_the_command_of_a_record_reproduces_it(tmp_path, experiment, non_default, short):
     assert main(short(experiment, tmp_path / "with 'space", *non_default.split())) == 0
     (path,) = tmp_path.glob("*/*/*.json")
     first = json.loads(path.read_text())
@@ -134,7 +134,7 @@ def test_the_command_of_a_record_makes_the_record(tmp_path, experiment, non_defa
     assert first == second
 
 
-def test_the_papers_scale_gives_its_sizes_where_no_flag_does():
+def test_the_paper_scale_sets_values_of_omitted_flags():
     scaled = ["replay", "order_embeddings", "--norm", "layer", "--hidden", "7", "--scale"]
     (layer,) = invocation([*scaled, "paper"]).settings
     assert (layer.hidden, layer.word_size, layer.batch_size) == (7, 300, 128)

@@ -18,16 +18,16 @@ from lnlab.cli import main
         ("replay sequence --cell GRU", "gru"),
     ],
 )
-def test_a_word_that_is_near_is_suggested(typed, meant, refused):
+def test_similar_words_are_suggested(typed, meant, refused):
     assert f"; did you mean '{meant}'?" in refused([*typed.split()])
 
 
 @pytest.mark.parametrize("typed", ["train", "data letters", "replay mnist --norm -", "table 6.6"])
-def test_a_word_that_is_near_to_nothing_is_only_refused(typed, refused):
+def test_words_without_similar_ones_get_no_suggestion(typed, refused):
     assert "did you mean" not in refused(typed.split())
 
 
-def test_the_help_of_data_names_each_set(capsys):
+def test_the_help_of_data_lists_all_data_sets(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["data", "--help"])
     text = capsys.readouterr().out

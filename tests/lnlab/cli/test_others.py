@@ -34,9 +34,7 @@ EXPERIMENTS = experiments.names()
         ([], "the following arguments are required: command; see python -m lnlab --help"),
     ],
 )
-def test_other_commands_refuse_what_they_cannot_do(
-    command, message, tmp_path, monkeypatch, refused
-):
+def test_other_commands_reject_invalid_arguments(command, message, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(mnist_data, "load", lambda folder: pytest.fail("MNIST was asked for"))
     Path("FILE").write_text("mine")
@@ -45,7 +43,7 @@ def test_other_commands_refuse_what_they_cannot_do(
 
 
 @pytest.mark.parametrize("folder", [None, "new/below", "there"])
-def test_data_says_what_there_is_and_where(folder, tmp_path, monkeypatch, capsys):
+def test_data_prints_the_location_of_data_sets(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("there").mkdir()
     x = np.zeros((3, 2), np.float32)
@@ -64,7 +62,7 @@ def test_data_says_what_there_is_and_where(folder, tmp_path, monkeypatch, capsys
 
 
 @pytest.mark.parametrize("experiment", ["draw", "weights"])
-def test_a_table_ends_with_the_claims_that_its_records_decide(experiment, capsys):
+def test_tables_end_with_the_claims_about_their_records(experiment, capsys):
     assert main(["table", experiment]) == 0
     printed, weighed = capsys.readouterr().out, claims.evaluate(None, claims.about(experiment))
     assert {one.claim.experiments for one in weighed} == {(experiment,)}
@@ -74,14 +72,14 @@ def test_a_table_ends_with_the_claims_that_its_records_decide(experiment, capsys
 @pytest.mark.parametrize(
     ("missing", "command"), [("torch", ["replay", "weights"]), ("pooch", ["data", "mnist"])]
 )
-def test_without_the_extra_a_command_says_what_to_install(missing, command, monkeypatch, refused):
+def test_missing_packages_give_an_install_command(missing, command, monkeypatch, refused):
     monkeypatch.delenv("LNLIB_DATA", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
     cure = f"install it with: {_install.command('lnlab')}"
     assert refused(command) == f"lnlab {command[0]}: {missing} is not installed; {cure}\n"
 
 
-def test_what_can_be_missing_are_the_dependencies_of_lnlab():
+def test_the_checked_packages_are_the_dependencies_of_lnlab():
     root = Path(__file__).parents[3]
     lnlib, lnlab = (tomllib.loads((folder / "pyproject.toml").read_text())["project"]
                     for folder in (root, root / "lnlab"))  # fmt: skip
@@ -109,7 +107,7 @@ def handlers():
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_a_signal_ends_with_its_status_and_says_what_is_kept(handlers, number, monkeypatch, capsys):
+def test_signals_end_a_command_with_their_status(handlers, number, monkeypatch, capsys):
     monkeypatch.setattr(runner, "record_runs", lambda *_, **__: os.kill(os.getpid(), number))
     before = handlers()
     assert main(["replay", "weights", "--device", "cpu"]) == 128 + number
@@ -121,14 +119,14 @@ def test_a_signal_ends_with_its_status_and_says_what_is_kept(handlers, number, m
     assert handlers() == before
 
 
-def test_torchrun_is_refused_since_each_of_its_processes_would_train_all_runs(monkeypatch, capsys):
+def test_torchrun_is_rejected(monkeypatch, capsys):
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert main(["replay", "weights", "--device", "cpu"]) == 1
     assert "without torchrun; --jobs N" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None], ids=["nohup", "a program's"])
-def test_a_signal_that_is_ignored_or_handled_already_stops_nothing(handlers, handler, monkeypatch):
+def test_ignored_or_handled_signals_are_unchanged(handlers, handler, monkeypatch):
     signal.signal(signal.SIGHUP, handler)
     monkeypatch.setattr(runner, "record_runs", lambda *_, **__: os.kill(os.getpid(), signal.SIGHUP))
     assert main(["replay", "weights", "--device", "cpu"]) == 0
@@ -148,7 +146,7 @@ def test_help_needs_no_torch():
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_the_help_of_an_experiment_tells_of_every_setting(experiment, capsys):
+def test_the_help_of_an_experiment_lists_every_setting(experiment, capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["replay", experiment, "--help"])
     text = capsys.readouterr().out

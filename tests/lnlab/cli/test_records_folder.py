@@ -40,7 +40,7 @@ def test_replay_ends_with_commands_that_read_its_records(out, here, short, capsy
     assert rows(capsys.readouterr().out) == 1
 
 
-def test_without_records_of_ones_own_those_of_the_book_are_read_and_named(here, capsys):
+def test_without_own_records_those_of_the_book_are_used(here, capsys):
     assert main(["table", "weights"]) == 0
     book = capsys.readouterr()
     assert rows(book.out) == 17
@@ -55,7 +55,7 @@ def test_without_records_of_ones_own_those_of_the_book_are_read_and_named(here, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [["table", "weights"], ["claims"], ["claims", "--json"]])
-def test_without_the_books_records_too_ones_own_are_read_and_none_are_refused(
+def test_without_the_books_records_own_records_are_used_or_an_error_is_raised(
     command, here, refused, monkeypatch, capsys
 ):
     book = records.folder()
@@ -79,7 +79,7 @@ def test_without_the_books_records_too_ones_own_are_read_and_none_are_refused(
         ("loop", "it does not exist"),
     ],
 )
-def test_a_folder_without_records_is_refused_with_the_reason(command, named, why, here, refused):
+def test_folders_without_records_raise_an_error_with_the_reason(command, named, why, here, refused):
     Path("file").touch()
     Path("empty").mkdir()
     Path("loop").symlink_to("loop")

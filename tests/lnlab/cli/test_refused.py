@@ -32,7 +32,7 @@ WRONG = {  # a setting of each type, and what is typed of every run
 
 
 @pytest.mark.parametrize(("command", "values"), WRONG.items(), ids=WRONG)
-def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
+def test_invalid_values_raise_an_error_that_names_the_flag(
     command, values, tmp_path, monkeypatch, refused
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
@@ -59,7 +59,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
         ("", "the following arguments are required: experiment"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(command, message, monkeypatch, tmp_path, refused):
+def test_incompatible_flags_raise_an_error(command, message, monkeypatch, tmp_path, refused):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(datasets, "load", lambda name: pytest.fail("data were asked for"))
     monkeypatch.chdir(tmp_path)
@@ -86,12 +86,12 @@ def test_what_does_not_fit_together_is_refused(command, message, monkeypatch, tm
         ("transformer --place post pre --no-last-norm", []),
     ],
 )
-def test_a_setting_that_changes_none_of_the_runs_is_told(command, idle):
+def test_settings_without_effect_are_reported(command, idle):
     read = invocation(["replay", *command.split(), "--epochs", "1", "--seeds", "0"])
     assert read.unused_flags == idle
 
 
-def test_a_setting_of_a_scale_that_changes_none_of_the_runs_is_not_reported(monkeypatch):
+def test_settings_of_a_scale_without_effect_are_not_reported(monkeypatch):
     command = ["replay", "mnist", "--norm", "layer", "--scale", "paper", "--device", "cpu"]
     assert invocation(command).settings[0].momentum != 0.2
     scaled = dataclasses.replace(experiments.find("mnist"), scales={"paper": {"momentum": 0.2}})
@@ -100,14 +100,14 @@ def test_a_setting_of_a_scale_that_changes_none_of_the_runs_is_not_reported(monk
     assert ({s.momentum for s in result.settings}, result.unused_flags) == ({0.2}, [])
 
 
-def test_what_is_told_does_not_stop_the_run(tmp_path, capsys, short):
+def test_warnings_do_not_stop_the_run(tmp_path, capsys, short):
     assert main(short("mnist", tmp_path, "--norm", "layer", "--momentum", "0.2")) == 0
     text = capsys.readouterr().err
     assert text.startswith("lnlab replay: --momentum has no effect on these runs\n")
 
 
 @pytest.mark.parametrize("place", ["out", "out/below", "link", "x" * 300])
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_trained(
+def test_unwritable_folders_raise_an_error_before_training(
     place, tmp_path, monkeypatch, short, refused
 ):
     (tmp_path / "out").write_text("mine")
@@ -121,7 +121,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_trained(
 # A damaged record.
 
 
-def test_a_damaged_record_keeps_its_own_run_alone_waiting(tmp_path, capsys, short):
+def test_damaged_records_do_not_stop_other_runs(tmp_path, capsys, short):
     both = [*short("weights", tmp_path), "--seeds", "0", "1"]
     assert main(both) == 0
     first, second = sorted(tmp_path.glob("*/*.json"))
@@ -141,9 +141,7 @@ def test_a_damaged_record_keeps_its_own_run_alone_waiting(tmp_path, capsys, shor
     assert records.read(first)["seed"] == 0
 
 
-def test_a_run_that_diverges_keeps_no_other_waiting_and_is_named_at_once_and_at_the_end(
-    tmp_path, capsys, short
-):
+def test_diverged_runs_are_reported_at_once_and_do_not_stop_others(tmp_path, capsys, short):
     typed = ["--norm", "none", "--learning-rate", "1e30", "1e-3", "--seeds", "0", "1"]
     for times in ("first", "repeated"):
         assert main([*short("mnist", tmp_path), *typed]) == 1
@@ -160,7 +158,7 @@ def test_a_run_that_diverges_keeps_no_other_waiting_and_is_named_at_once_and_at_
         assert not any("1e+30" in name for name in recorded)
 
 
-def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
+def test_the_estimated_time_is_proportional_to_the_epochs(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     (path,) = records.folder().glob("weights/weights-layer-sgd-x1-seed0.json")
     monkeypatch.setattr(records, "folder", lambda: tmp_path)
@@ -188,7 +186,7 @@ def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
         ([{}, {"data": "mnist"}], [0], "settings must share one data set, got digits, mnist"),
     ],
 )
-def test_runs_that_cannot_be_asked_for_together_are_refused(settings, seeds, message, tmp_path):
+def test_incompatible_runs_raise_an_error(settings, seeds, message, tmp_path):
     chosen = [weights.Settings(**s) for s in settings]
     with pytest.raises(ValueError, match=message):
         record_runs(weights.EXPERIMENT, chosen, seeds, out=tmp_path, device="cpu")

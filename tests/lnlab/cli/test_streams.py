@@ -39,13 +39,13 @@ def lnlib(command, redirection, folder):
         pytest.param(">&- 2>&-", 1, "", marks=pytest.mark.slow),
     ],
 )
-def test_a_table_that_cannot_be_printed_is_an_error(tmp_path, redirection, status, message):
+def test_tables_that_cannot_be_printed_raise_an_error(tmp_path, redirection, status, message):
     done = lnlib("table weights", redirection, tmp_path)
     assert done.returncode == status
     assert done.stderr == (message and f"lnlab table: {message}")
 
 
-def test_a_file_opened_where_standard_error_is_closed_is_not_written_to_by_libraries(tmp_path):
+def test_closed_standard_error_does_not_corrupt_files(tmp_path):
     code = (
         "import os; from lnlab import messages; messages.open_closed_descriptors()\n"
         "kept = open('kept', 'w'); os.write(2, b'a warning in C'); kept.write('mine')"
@@ -60,7 +60,7 @@ def test_a_file_opened_where_standard_error_is_closed_is_not_written_to_by_libra
     assert (tmp_path / "kept").read_text() == "mine"
 
 
-def test_a_message_that_the_encoding_lacks_is_written_with_escapes(monkeypatch):
+def test_messages_are_escaped_if_they_cannot_be_encoded(monkeypatch):
     for name, write in (("stdout", messages.info), ("stderr", messages.warn)):
         content = io.BytesIO()
         monkeypatch.setattr(sys, name, io.TextIOWrapper(content, "ascii"))

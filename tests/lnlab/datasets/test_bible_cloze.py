@@ -45,7 +45,7 @@ def derived(tmp_path, register, monkeypatch):
     return derived
 
 
-def test_a_question_is_a_verse_retold_with_a_name_of_its_passage_left_out(derived):
+def test_questions_are_verses_with_a_name_replaced_by_a_blank(derived):
     rows = [json.loads(line) for line in derived.splitlines()]
     assert {row["s"] for row in rows} == {"train", "val", "test"}
     for row in rows:
@@ -62,14 +62,14 @@ def test_a_question_is_a_verse_retold_with_a_name_of_its_passage_left_out(derive
     assert len({row["a"] for row in rows}) == 12
 
 
-def test_names_have_a_capital_within_sentences_and_never_none():
+def test_names_are_always_capitalized_within_sentences():
     texts = [_cloze.tokens(t) for t in ("Then Saul saw Zion. The King", "and Saul, the king",
                                         "But Saul. Zion was", "so Ai I")]  # fmt: skip
     assert _cloze.names(texts, 3) == {"Saul"}
     assert _cloze.names(texts, 1) == {"Saul", "Zion", "Ai"}
 
 
-def test_windows_are_all_runs_around_a_verse_that_are_long_enough_and_not_too_long():
+def test_windows_are_all_maximal_passages_around_a_verse():
     lengths = [60, 30, 20, 45, 46, 10]  # sums of exactly 50, 110 and 111 tokens
     for verse in range(6):
         expected = {
@@ -79,7 +79,7 @@ def test_windows_are_all_runs_around_a_verse_that_are_long_enough_and_not_too_lo
         assert {(w.start, w.stop) for w in _cloze.windows(lengths, verse)} == expected
 
 
-def test_the_questions_of_the_records_come_before_derived_ones(tmp_path, derived):
+def test_supplied_questions_have_priority_over_derived_ones(tmp_path, derived):
     result = bible.load(tmp_path)
     assert result.sha256 == hashlib.sha256(derived).hexdigest()
     assert sum(map(len, result.questions.values())) == len(derived.splitlines())

@@ -50,7 +50,7 @@ def expected() -> list[dict]:
     return rows
 
 
-def test_what_is_derived_is_joined_trimmed_shuffled_and_split():
+def test_captions_and_boxes_are_joined_trimmed_shuffled_and_split():
     head, *rows = (json.loads(line) for line in coco.join(*originals(), held_out=2).splitlines())
     assert rows == expected()
     assert head["categories"] == list(coco.CATEGORIES)
@@ -59,7 +59,7 @@ def test_what_is_derived_is_joined_trimmed_shuffled_and_split():
     )  # fmt: skip
 
 
-def test_it_is_derived_from_the_originals_and_read_by_split(tmp_path, register, monkeypatch):
+def test_the_data_set_is_derived_and_read_by_split(tmp_path, register, monkeypatch):
     content = coco.join(*originals(), held_out=2)
     monkeypatch.setattr(coco.join, "__kwdefaults__", {"held_out": 2})
     for name, original in zip(("captions_val2017.json", "val2017.txt"), originals(), strict=True):
@@ -72,7 +72,7 @@ def test_it_is_derived_from_the_originals_and_read_by_split(tmp_path, register, 
     assert result.sha256 == hashlib.sha256(content).hexdigest()
 
 
-def test_features_say_what_is_there_how_often_and_where_the_largest_is():
+def test_features_contain_presence_count_and_largest_object():
     row = {"w": 200, "h": 100, "boxes": [[3, 0, 0, 20, 10], [3, 100, 50, 180, 90], [0, 0, 0, 1, 1],
                                          [3, 20, 10, 100, 50]]}  # fmt: skip
     none = {"w": 5, "h": 5, "boxes": []}

@@ -9,19 +9,19 @@ from lnlab import datasets
 
 
 @pytest.mark.parametrize("name", ["MNIST", "", "idx", None, ["mnist"]], ids=str)
-def test_load_names_the_choices_for_an_unknown_name(name):
+def test_unknown_data_sets_raise_an_error_with_the_choices(name):
     with pytest.raises(
         ValueError, match=r"name must be one of bible_cloze, coco_val2017_layout, .*peare; got"
     ):
         datasets.load(name)
 
 
-def test_a_name_that_is_near_is_suggested():
+def test_similar_names_are_suggested():
     with pytest.raises(ValueError, match=r"got 'minst'; did you mean 'mnist'\?"):
         datasets.load("minst")
 
 
-def test_importing_the_data_sets_loads_nothing_heavy():
+def test_importing_the_data_sets_is_lightweight():
     program = (
         "import sys, lnlab.datasets; from importlib import import_module;"
         "[import_module(f'lnlab.datasets.{name}') for name in lnlab.datasets.NAMES];"

@@ -38,7 +38,7 @@ def test_digits_sha256_is_of_the_pixels_then_the_labels(loaded):
     assert loaded.sha256 == hashlib.sha256(content).hexdigest()
 
 
-def test_digits_refuses_other_digits_than_the_books(monkeypatch):
+def test_changed_digits_raise_an_error(monkeypatch):
     x, y = datasets.load_digits(return_X_y=True)
     x[3, 10] += 1
     monkeypatch.setattr(datasets, "load_digits", lambda return_X_y: (x, y))

@@ -83,7 +83,7 @@ def archive(name: str) -> bytes:
     return content.getvalue()
 
 
-def test_of_an_archive_the_parts_that_hold_the_file_are_downloaded(tmp_path, serve, register):
+def test_only_the_needed_parts_of_an_archive_are_downloaded(tmp_path, serve, register):
     whole = archive("in/noise")
     mirror = serve({"all.zip": whole}, "parts")
     register(NAME, CONTENT, f"{mirror.url}all.zip#in/noise")
@@ -101,7 +101,7 @@ def test_of_an_archive_the_parts_that_hold_the_file_are_downloaded(tmp_path, ser
     ],
     ids=["without the file", "no archive", "without parts"],
 )
-def test_an_archive_that_cannot_be_used_leaves_its_place_to_the_next_address(
+def test_unusable_archives_are_replaced_by_the_next_url(
     tmp_path, serve, register, content, behavior, says
 ):
     first = f"{serve({'all.zip': content}, behavior).url}all.zip#in/noise"
@@ -112,7 +112,7 @@ def test_an_archive_that_cannot_be_used_leaves_its_place_to_the_next_address(
     assert fetch.get(NAME, tmp_path) == CONTENT
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path, serve, register):
+def test_unwritable_folders_are_named_in_the_error(tmp_path, serve, register):
     (tmp_path / "file").write_text("mine")
     register(NAME, CONTENT, f"{serve({'noise': CONTENT}).url}noise")
     with pytest.raises(OSError, match=rf"cannot write {tmp_path}/file/below/noise: .*LNLIB_DATA"):
@@ -132,7 +132,7 @@ COMPRESSED = {"": CONTENT, ".gz": gzip.compress(CONTENT), ".xz": lzma.compress(C
 
 
 @pytest.mark.parametrize(("inner", "suffix"), [("", ""), ("made_up", ".gz"), ("", ".xz")])
-def test_lnlib_data_is_used_as_it_is(tmp_path, register, monkeypatch, inner, suffix):
+def test_lnlib_data_is_read_only(tmp_path, register, monkeypatch, inner, suffix):
     folder = tmp_path / "mine" / inner
     folder.mkdir(parents=True)
     (folder / f"noise{suffix}").write_bytes(COMPRESSED[suffix])
@@ -143,7 +143,7 @@ def test_lnlib_data_is_used_as_it_is(tmp_path, register, monkeypatch, inner, suf
     assert files(folder) == {f"noise{suffix}"}
 
 
-def test_the_folder_of_a_data_set_comes_before_files_of_another(tmp_path, register, monkeypatch):
+def test_the_subfolder_of_a_data_set_has_priority(tmp_path, register, monkeypatch):
     monkeypatch.setenv("LNLIB_DATA", str(tmp_path))
     register(NAME, CONTENT)
     (tmp_path / "noise").write_bytes(b"another data set's")
@@ -155,7 +155,7 @@ def test_the_folder_of_a_data_set_comes_before_files_of_another(tmp_path, regist
 
 
 @pytest.mark.parametrize("folder_exists", [True, False])
-def test_lnlib_data_without_the_file_is_an_error_and_nothing_is_downloaded(
+def test_files_missing_in_lnlib_data_raise_an_error_without_downloads(
     tmp_path, serve, register, monkeypatch, folder_exists
 ):
     mirror = serve({"noise": CONTENT})
@@ -177,7 +177,7 @@ def test_lnlib_data_without_the_file_is_an_error_and_nothing_is_downloaded(
         ("noise.gz", COMPRESSED[".gz"][:-9], "noise.gz: must be a whole gz file"),
     ],
 )  # fmt: skip
-def test_a_wrong_file_of_the_user_is_refused_and_left_alone(
+def test_wrong_files_of_the_user_raise_an_error_and_are_unchanged(
     tmp_path, serve, register, name, content, says
 ):
     mirror = serve({"noise": CONTENT})
@@ -192,7 +192,7 @@ def test_a_wrong_file_of_the_user_is_refused_and_left_alone(
 DERIVED = "made_up/derived"
 
 
-def test_a_derived_file_is_stored_and_derived_once(cache, register):
+def test_derived_files_are_stored_and_derived_once(cache, register):
     register(DERIVED, CONTENT)
     requested = []
     for _ in range(2):
@@ -204,7 +204,7 @@ def test_a_derived_file_is_stored_and_derived_once(cache, register):
     assert fetch.find(DERIVED) == CONTENT
 
 
-def test_a_supplied_file_comes_before_a_derived_one(tmp_path, register):
+def test_supplied_files_have_priority_over_derived_ones(tmp_path, register):
     register(NAME, CONTENT)
     register(DERIVED, b"derived")
     (tmp_path / "derived").write_bytes(b"derived")
@@ -213,7 +213,7 @@ def test_a_supplied_file_comes_before_a_derived_one(tmp_path, register):
     assert fetch.get_or_derive([NAME, DERIVED], pytest.fail, tmp_path) == CONTENT
 
 
-def test_other_derived_bytes_are_refused_and_not_stored(cache, register):
+def test_derived_files_with_a_wrong_hash_are_not_stored(cache, register):
     register(NAME, CONTENT)
     register(DERIVED, CONTENT)
     sums = [hashlib.sha256(content).hexdigest() for content in (CONTENT, b"other")]
@@ -239,7 +239,7 @@ def test_originals_in_lnlib_data_are_used_and_nothing_is_written(tmp_path, regis
     assert files(tmp_path) == {"noise"}
 
 
-def test_every_registered_file_has_a_checksum_and_an_address_that_does_not_change():
+def test_every_registered_file_has_a_checksum_and_a_fixed_url():
     plain = ("http://www.cs.toronto", "http://fashion-mnist", "http://images.cocodataset")
     for name, (sha256, urls) in fetch.REGISTRY.items():
         assert re.fullmatch("[0-9a-f]{64}", sha256), name

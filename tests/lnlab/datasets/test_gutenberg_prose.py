@@ -31,7 +31,7 @@ EXPECTED = (
 AUTHORS = {"it": "A. Body | d. 1900"}
 
 
-def test_an_e_book_becomes_its_chapters_sentences_without_contents_and_licence(monkeypatch):
+def test_e_books_are_split_into_sentences_without_contents_and_license(monkeypatch):
     monkeypatch.setattr(prose, "AUTHORS", AUTHORS)
     assert prose.to_sentences({"it": E_BOOK}, min_sentences=3).decode() == EXPECTED.decode()
 

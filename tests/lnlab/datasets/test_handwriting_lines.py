@@ -24,7 +24,7 @@ def line(lengths, text, known=True):
         (4, ["a", "b", "d"]),  # c alone is too long
     ],
 )
-def test_a_line_is_cut_between_characters_into_as_few_pieces_as_may_be(length, texts):
+def test_lines_are_cut_between_characters_into_as_few_pieces_as_possible(length, texts):
     whole = line([2, 4, 5, 1], "ab cd")
     pieces = cut(whole, length)
     assert [piece.text for piece in pieces] == texts
@@ -36,7 +36,7 @@ def test_a_line_is_cut_between_characters_into_as_few_pieces_as_may_be(length, t
         assert [piece.text[k] for k in piece.characters] == [whole.text[k] for k in known]
 
 
-def test_no_point_is_lost_where_no_character_is_too_long():
+def test_cutting_loses_no_points_if_no_character_is_too_long():
     rng = np.random.default_rng(0)
     for length in (9, 20, 33):
         whole = line(rng.integers(1, 9, 12), "abcdefghijkl")
@@ -45,7 +45,7 @@ def test_no_point_is_lost_where_no_character_is_too_long():
         assert "".join(p.text for p in pieces) == whole.text
 
 
-def test_where_characters_are_not_known_the_beginning_is_left_with_all_of_the_text():
+def test_without_characters_lines_are_truncated_with_all_of_the_text():
     (piece,) = cut(line([2, 4, 5, 1], "ab cd", known=False), 5)
     assert (piece.text, len(piece.strokes), piece.characters) == ("ab cd", 5, None)
     assert piece.strokes[0, 0] == 0

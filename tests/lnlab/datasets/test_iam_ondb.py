@@ -53,7 +53,7 @@ def folder(tmp_path, monkeypatch):
     return where
 
 
-def test_each_set_has_the_lines_of_the_texts_that_its_file_names(folder):
+def test_each_split_has_the_lines_listed_in_its_file(folder):
     result = load("iam_ondb")
     assert {split: [line.text for line in lines] for split, lines in result.splits.items()} == {
         # That with more files of strokes than lines is left out.
@@ -65,7 +65,7 @@ def test_each_set_has_the_lines_of_the_texts_that_its_file_names(folder):
     assert [line.writer for line in result.splits["train"]][1:3] == ["a01-000u", "b02-013"]
 
 
-def test_strokes_are_offsets_upwards_with_an_end_each(folder):
+def test_strokes_are_offsets_with_y_upward_and_an_end(folder):
     line = load("iam_ondb").splits["train"][1]
     points = np.array([p for stroke in STROKES for p in stroke] + [(1, 1)])
     np.testing.assert_array_equal(line.strokes[0], [0, 0, 0])
@@ -76,7 +76,7 @@ def test_strokes_are_offsets_upwards_with_an_end_each(folder):
     assert line.characters is None
 
 
-def test_the_checksum_is_of_all_that_was_read(folder):
+def test_the_checksum_covers_all_files_read(folder):
     before = load("iam_ondb").sha256
     assert load("iam_ondb").sha256 == before
     (folder / "testset_t.txt").write_text("is not read")
@@ -87,7 +87,7 @@ def test_the_checksum_is_of_all_that_was_read(folder):
 
 
 @pytest.mark.parametrize("lacks", ["lineStrokes", "testset_v.txt"])
-def test_where_it_is_not_there_the_error_says_where_to_register(folder, lacks):
+def test_missing_data_raise_an_error_with_the_address_for_registration(folder, lacks):
     (folder / lacks).rename(folder / "away")
     with pytest.raises(
         FileNotFoundError,
@@ -103,7 +103,7 @@ def test_where_it_is_not_there_the_error_says_where_to_register(folder, lacks):
                                                              "KeyError: 'y'")],
     ids=["torn", "empty", "without y"],
 )  # fmt: skip
-def test_a_file_that_is_not_of_the_format_is_named(folder, content, says):
+def test_malformed_files_are_named_in_the_error(folder, content, says):
     (path,) = (folder / "lineStrokes" / "a01" / "a01-000").glob("a01-000x-*.xml")
     path.write_bytes(content)
     with pytest.raises(

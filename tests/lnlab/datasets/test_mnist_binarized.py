@@ -27,9 +27,7 @@ def packed() -> bytes:
     )
 
 
-def test_the_originals_are_packed_eight_pixels_a_byte_and_read_by_split(
-    tmp_path, register, monkeypatch
-):
+def test_original_files_are_packed_and_read_by_split(tmp_path, register, monkeypatch):
     monkeypatch.setattr(bits, "_ENDS", (5, 6))
     for name, part in zip(NAMES, np.split(PIXELS, (5, 6)), strict=True):
         (tmp_path / name).write_bytes(written(part))
@@ -45,7 +43,7 @@ def test_the_originals_are_packed_eight_pixels_a_byte_and_read_by_split(
 
 
 @pytest.mark.needs_data("mnist_binarized")
-def test_written_back_to_text_it_has_the_sums_of_the_originals_that_the_paper_used():
+def test_unpacked_images_have_the_checksums_of_the_original_files():
     result = load(bits.NAME)
     assert str(result) == "50,000 train + 10,000 val + 10,000 test images of 28 x 28 bits"
     for name, images in zip(NAMES, result.images.values(), strict=True):

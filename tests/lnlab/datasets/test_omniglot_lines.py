@@ -45,7 +45,7 @@ def few(monkeypatch):
     monkeypatch.setattr(omniglot, "COUNTS", FEW)
 
 
-def test_lines_are_of_running_words_by_drawers_of_their_own_split():
+def test_lines_contain_consecutive_words_by_writers_of_their_split():
     result = omniglot._read(omniglot.compose(LETTERS, TEXT))
     assert {split: len(lines) for split, lines in result.splits.items()} == FEW
     running = "to be or not to be thats the question whether tis nobler in the mind "
@@ -64,7 +64,7 @@ def test_lines_are_of_running_words_by_drawers_of_their_own_split():
             assert 16 <= len(line.text) <= 30
 
 
-def test_each_letter_is_its_drawers_thinned_with_the_ends_of_its_strokes():
+def test_letters_are_thinned_but_keep_the_ends_of_strokes():
     result = omniglot._read(omniglot.compose(LETTERS, TEXT))
     drawn = omniglot._drawn(LETTERS)
     for line in result.splits["val_new"]:
@@ -95,7 +95,7 @@ def affine_error(estimated, letter):
     return float(np.abs(ones @ np.linalg.lstsq(ones, estimated, rcond=None)[0] - estimated).max())
 
 
-def test_supplied_lines_come_before_composed_ones(tmp_path, register):
+def test_supplied_lines_have_priority_over_composed_ones(tmp_path, register):
     composed = omniglot.compose(LETTERS, TEXT)
     register(f"{omniglot.NAME}/strokes_background_small1.zip", LETTERS)
     register("tiny_shakespeare/input.txt", TEXT)

@@ -61,7 +61,7 @@ def test_sentences_are_cleaned_labelled_sorted_and_shuffled_by_one_generator():
     assert tasks.to_tasks(*ARCHIVES) == expected()
 
 
-def test_pairs_are_of_one_image_of_any_two_and_of_two_with_the_same_things():
+def test_pairs_are_of_one_image_of_any_two_and_of_two_similar_images():
     rows = [line.split("\t") for line in tasks.pairs(layouts(), 8).decode().splitlines()]
     of = [(label, int(a.split()[0]), int(b.split()[0]), a == b) for label, a, b in rows]
     assert sorted(a for label, a, _, _ in of if label == "1") == list(range(8))
@@ -73,7 +73,7 @@ def test_pairs_are_of_one_image_of_any_two_and_of_two_with_the_same_things():
     assert set(others) >= {(k, (k + 4) % 8) for k in range(8)}
 
 
-def test_an_image_with_all_the_same_things_and_many_more_is_less_alike():
+def test_similarity_is_the_overlap_of_categories():
     kinds = [[0, 1], [0, 1, 2, 3, 4, 5], [0, 1, 6], *([k] for k in range(10, 30))]
     rows = [
         {"boxes": [[c, 0, 0, 1, 1] for c in of], "captions": [f"{k} {n}" for n in range(5)]}
@@ -86,7 +86,7 @@ def test_an_image_with_all_the_same_things_and_many_more_is_less_alike():
     assert [b for a, b in pairs if a == 0 and b] == [2, 2]
 
 
-def test_tasks_are_derived_and_supplied_pairs_come_before_others(tmp_path, register, monkeypatch):
+def test_tasks_are_derived_and_supplied_pairs_have_priority(tmp_path, register, monkeypatch):
     monkeypatch.setattr(tasks.pairs, "__defaults__", (4,))
     monkeypatch.setattr(coco, "load", lambda folder: layouts())
     for name, content in zip(tasks.ARCHIVES, ARCHIVES, strict=True):
@@ -106,7 +106,7 @@ def test_tasks_are_derived_and_supplied_pairs_come_before_others(tmp_path, regis
 
 
 @pytest.mark.needs_data("sentence_tasks")
-def test_the_papers_tasks_have_as_many_sentences_as_published():
+def test_tasks_have_the_published_numbers_of_sentences():
     result = load(tasks.NAME)
     assert [len(result.mr), len(result.cr), len(result.subj)] == [10_662, 3_730, 10_000]
     assert sum(row[0] for row in result.caption_pairs) == 1000

@@ -26,14 +26,14 @@ def test_tiny_shakespeare_has_the_published_length():
     assert str(text).endswith(", 65 different")
 
 
-def test_every_python_has_a_text_that_is_long_enough_to_learn_from():
+def test_the_text_of_every_python_is_long_enough():
     text = load("python_topics")
     whole = text.train + text.val
     assert len(whole) > 300_000
     assert whole == "\n".join(topics[name] for name in sorted(topics))
 
 
-def test_a_python_without_its_manual_says_so(monkeypatch):
+def test_a_python_without_its_manual_raises_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
     with pytest.raises(
         ValueError, match=r"python_topics: the text must come with Python, this one"

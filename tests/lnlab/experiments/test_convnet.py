@@ -40,7 +40,7 @@ def over(name, x):
 
 
 @pytest.mark.parametrize("name", NORMS[1:])
-def test_each_norm_takes_its_statistics_over_its_own_set(name):
+def test_each_norm_uses_statistics_over_its_own_axes(name):
     x = torch.randn(5, 8, 3, 3, generator=torch.Generator().manual_seed(1)) * 3 + 2
     result = norm(Settings(norm=name, eps=0.5), 8, 3)(x).detach().numpy()
     whole, axes = over(name, x.numpy())
@@ -49,7 +49,7 @@ def test_each_norm_takes_its_statistics_over_its_own_set(name):
     np.testing.assert_allclose(result, expected, rtol=0, atol=2e-6)
 
 
-def test_logits_are_those_of_pytorchs_functions_on_the_cut_picture(data):
+def test_logits_equal_pytorchs_functions_on_the_cropped_image(data):
     settings = Settings(norm="layer", cut=5, padding="replicate", eps=0.3, channels=(4, 8, 4))
     network = Network(settings, 10, generator=torch.Generator().manual_seed(2)).double()
     x = torch.from_numpy(data.x_train[:3]).double()
@@ -61,7 +61,7 @@ def test_logits_are_those_of_pytorchs_functions_on_the_cut_picture(data):
     torch.testing.assert_close(network(x), expected, rtol=0, atol=1e-12)
 
 
-def test_border_and_inner_units_are_counted_apart(data):
+def test_border_and_interior_units_are_measured_separately(data):
     run = ConvnetRun(Settings(norm="none", maps=True, **SMALL), data)
     run.model.eval()
     with torch.no_grad():
@@ -80,7 +80,7 @@ def test_border_and_inner_units_are_counted_apart(data):
     assert "before_mean_2" not in result
 
 
-def test_maps_tell_what_goes_into_the_norm_and_what_comes_out_and_where_the_pictures_have_ink(data):
+def test_maps_contain_statistics_around_the_norm_and_ink(data):
     run = ConvnetRun(Settings(norm="layer", cut=3, maps=True, **SMALL), data)
     run.model.eval()
     with torch.no_grad():
@@ -100,7 +100,7 @@ def test_maps_tell_what_goes_into_the_norm_and_what_comes_out_and_where_the_pict
     np.testing.assert_array_equal(results["ink"], (255 * share).round())
 
 
-def test_validation_cases_are_the_last_of_training_and_none_of_those_trained_on(data):
+def test_validation_examples_are_the_last_training_examples_and_held_out(data):
     run = ConvnetRun(Settings(**SMALL), data)
     run.model.eval()
     with torch.no_grad():

@@ -28,7 +28,7 @@ AT = np.arange(17.0)
         (np.where(np.isin(AT, [0, 1, 2, 3, 11, 16]), np.exp(-AT), math.nan), ""),
     ],
 )
-def test_a_curve_has_leveled_off_if_its_last_eighths_differ_by_less_than_2_percent(values, reason):
+def test_curves_plateau_if_the_last_eighths_differ_by_less_than_2_percent(values, reason):
     assert _curves.no_plateau(AT, np.asarray(values, float)) == reason
     assert _curves.no_plateau(AT, 5 - 3 * (5 - np.asarray(values, float))) == reason  # any unit
 
@@ -42,7 +42,7 @@ def test_steps_to_a_target_are_interpolated_on_the_smoothed_curve():
     assert _curves.steps_to_target(at, spike, 4) == math.inf
 
 
-def test_the_ratio_tells_who_never_was_there():
+def test_ratios_are_infinite_if_a_target_was_never_reached():
     ratio = _curves.steps_to_target_ratio
     assert (ratio(30, 40), ratio(math.inf, 40), ratio(40, math.inf)) == (0.75, math.inf, -math.inf)
     assert math.isnan(ratio(math.inf, math.inf))

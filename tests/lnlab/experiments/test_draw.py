@@ -49,7 +49,7 @@ def numbers(*shape, seed=0):
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
-def test_a_window_far_from_the_image_has_filters_still():
+def test_windows_far_outside_the_image_have_finite_filters():
     where = painting.window(torch.tensor([[50.0, -50.0, -3.0, 0.0, 0.0]]), 3)
     for along in painting.filters(where, 3):
         torch.testing.assert_close(along.sum(-1), torch.ones(1, 3))
@@ -193,7 +193,7 @@ ARMS = {
 
 @pytest.mark.parametrize("arm", ARMS.values(), ids=ARMS)
 @pytest.mark.usefixtures("double")
-def test_a_run_is_what_the_equations_say(arm, monkeypatch):
+def test_runs_follow_the_equations(arm, monkeypatch):
     assert set(NON_DEFAULT) == {field.name for field in dataclasses.fields(Settings)}
     monkeypatch.setattr(runs, "EVAL_BATCH_SIZE", 3)
     s = Settings(**NON_DEFAULT | arm)
@@ -223,7 +223,7 @@ def test_a_run_is_what_the_equations_say(arm, monkeypatch):
 
 
 @pytest.mark.usefixtures("double")
-def test_what_is_kept_is_how_the_canvas_came_about():
+def test_recorded_canvases_and_windows_reproduce_the_drawing():
     run = DrawRun(Settings(**NON_DEFAULT), DATA, seed=1)
     with torch.inference_mode():
         result = run.recorded_images()
@@ -245,7 +245,7 @@ def test_what_is_kept_is_how_the_canvas_came_about():
 
 
 @pytest.mark.usefixtures("double")
-def test_a_dream_is_painted_from_the_noise_alone():
+def test_samples_only_depend_on_the_noise():
     run = DrawRun(Settings(**NON_DEFAULT), DATA, seed=1)
     noise = numbers(3, 2, 3)
     for part in (run.model.code.weight, run.model.code.bias):
@@ -265,7 +265,7 @@ def loaded(monkeypatch):
     monkeypatch.setattr(datasets, "load", {DATA.name: DATA}.__getitem__)
 
 
-def test_a_run_that_explodes_is_recorded_to_its_end(loaded, tmp_path):
+def test_diverged_runs_are_recorded_to_the_end(loaded, tmp_path):
     chosen = Settings(**NON_DEFAULT | {"learning_rate": 1e6, "clip": None})
     (path,) = record_runs(EXPERIMENT, [chosen], [0], out=tmp_path, device="cpu")
     curves = records.read(path)["curves"]

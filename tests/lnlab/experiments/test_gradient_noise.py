@@ -33,7 +33,7 @@ def measured(replay):
 
 
 @pytest.mark.parametrize("variance", ["biased", "unbiased"])
-def test_batch_norms_statistics_are_those_of_a_loop(digits, variance):
+def test_batch_norm_statistics_equal_a_loop(digits, variance):
     replay = trained(digits, "batch", variance=variance, statistics_cases=402)
     result = measured(replay)
     first = replay.model[0].weight.detach().double().numpy()
@@ -79,7 +79,7 @@ def with_statistics(replay, kind):
 
 
 @pytest.mark.parametrize("kind", ["batches", "averages", "true"])
-def test_the_error_with_other_statistics_is_that_of_modules_that_have_them(digits, kind):
+def test_errors_with_other_statistics_equal_modules_with_them(digits, kind):
     replay = trained(digits, "batch")
     result = measured(replay)
     nll, error = with_statistics(replay, kind)
@@ -88,7 +88,7 @@ def test_the_error_with_other_statistics_is_that_of_modules_that_have_them(digit
     assert result[f"{kind}_error"] == pytest.approx(error, abs=0.003)
 
 
-def test_layer_norms_statistics_are_those_of_each_case(digits):
+def test_layer_norm_statistics_are_per_example(digits):
     replay = trained(digits, "layer")
     result = measured(replay)
     first = replay.model[0].weight.detach().double().numpy()
@@ -109,12 +109,12 @@ def test_layer_norms_statistics_are_those_of_each_case(digits):
         ({"batch_size": 800, "norm": "none"}, "at most 718 .half of the training cases., .* 800"),
     ],
 )
-def test_a_batch_too_large_for_a_measurement_is_refused(digits, wrong, message):
+def test_too_large_batches_raise_an_error(digits, wrong, message):
     with pytest.raises(ValueError, match=message):
         GradientNoiseRun(Settings(**SMALL | {"hidden": (8, 8)} | wrong), digits)
 
 
-def test_an_array_that_is_not_finite_stops_the_run(digits, monkeypatch):
+def test_non_finite_arrays_stop_the_run(digits, monkeypatch):
     measure = GradientNoiseRun.measure
 
     def broken(self):
@@ -127,7 +127,7 @@ def test_an_array_that_is_not_finite_stops_the_run(digits, monkeypatch):
         list(train(GradientNoiseRun(Settings(norm="batch", **SMALL), digits), epochs=1))
 
 
-def test_a_checkpoint_with_an_array_of_another_shape_is_refused(digits, tmp_path):
+def test_checkpoints_with_other_array_shapes_are_rejected(digits, tmp_path):
     file, chosen = tmp_path / "run.pt", Settings(norm="batch", **SMALL)
     list(train(GradientNoiseRun(chosen, digits), epochs=1, first_epoch_points=1, checkpoint=file))
     state = checkpoint.read(file)

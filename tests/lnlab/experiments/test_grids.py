@@ -12,7 +12,7 @@ NAMES = experiments.names()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_book_has_the_runs_of_the_grids_and_no_other_but_some_that_are_planned(name):
+def test_the_book_contains_the_runs_of_its_grids(name):
     experiment = experiments.find(name)
 
     def asked_for(grids):
@@ -44,7 +44,7 @@ def test_the_folders_of_the_book_are_those_of_experiments():
     assert sorted(p.name for p in records.folder().iterdir() if p.is_dir()) == recorded
 
 
-def test_another_name_is_refused():
+def test_unknown_names_raise_an_error():
     with pytest.raises(ValueError, match=r"name must be one of .*, mnist, .*, got 'pong'"):
         experiments.find("pong")
 
@@ -61,7 +61,7 @@ def recorded(monkeypatch):
     return calls
 
 
-def test_the_book_is_recorded_a_grid_at_a_time(recorded, tmp_path):
+def test_the_book_is_recorded_grid_by_grid(recorded, tmp_path):
     assert main(["replay", BOOK, "--device", "cpu", "--out", str(tmp_path), "--again"]) == 0
     how = {"out": tmp_path, "device": "cpu", "again": True}
     grids = [(e.name, runs, list(seeds)) for e in map(experiments.find, NAMES)

@@ -70,7 +70,7 @@ def window_by_loop(module, x, text):
 
 
 @pytest.mark.parametrize("norm", ["none", "layer"])
-def test_the_window_and_its_gradient_are_those_of_a_loop_over_numbers(norm, double):
+def test_the_window_and_its_gradient_equal_a_scalar_loop(norm, double):
     cell = nn.LSTMCell(4 + 3, 6) if norm == "none" else LayerNormLSTMCell(4 + 3, 6, eps=0.2)
     module = perturb(WindowLSTM(cell, 2))
     x, text = random(4, 2, 4).requires_grad_(), random(2, 5, 3, seed=2).abs()
@@ -99,7 +99,7 @@ def test_the_window_and_its_gradient_are_those_of_a_loop_over_numbers(norm, doub
 @pytest.mark.parametrize(
     "overrides", [{"norm": "none"}, {"constant": False}, {"layers": 2, "eps": 0.3}], ids=str
 )
-def test_every_layer_sees_pen_window_and_the_layer_below_and_the_output_all(overrides, double):
+def test_layers_receive_pen_window_and_the_layer_below(overrides, double):
     made = perturb(models.HandwritingNetwork(Settings(**SMALL | overrides), 3))
     points, text = random(7, 2, 3), random(2, 4, 3, seed=3).abs()
     pen = (
@@ -130,7 +130,7 @@ def start(**settings):
     return models.model(Settings(**SMALL | settings), 3, 0.04, generator=generator)
 
 
-def test_all_norms_start_from_the_same_weights():
+def test_initial_weights_do_not_depend_on_the_norm():
     plain, normalized = start(norm="none"), start(norm="layer")
     shared = dict(normalized.named_parameters())
     for name, parameter in plain.named_parameters():
@@ -140,7 +140,7 @@ def test_all_norms_start_from_the_same_weights():
     assert all(not p.any() for name, p in plain.named_parameters() if "bias_" in name)
 
 
-def test_the_window_starts_at_the_pace_of_the_lines_with_heights_that_sum_to_1():
+def test_the_initial_window_moves_at_the_average_pace():
     made = start()
     height, sharp, step = made.first.bells.bias.exp().chunk(3)
     torch.testing.assert_close(height.sum(), torch.tensor(1.0))
@@ -148,7 +148,7 @@ def test_the_window_starts_at_the_pace_of_the_lines_with_heights_that_sum_to_1()
     torch.testing.assert_close(step, torch.full((2,), 0.04))
 
 
-def test_a_chosen_start_has_larger_weights_of_inputs_and_orthogonal_recurrent_ones():
+def test_tuned_initialization_scales_input_weights_and_is_orthogonal():
     default, chosen = start(norm="none"), start(norm="none", start="chosen", input_scale=3.0)
     inputs = dict(default.named_parameters())
     for name, parameter in chosen.named_parameters():
@@ -164,7 +164,7 @@ def test_a_chosen_start_has_larger_weights_of_inputs_and_orthogonal_recurrent_on
 # The likelihood.
 
 
-def test_the_likelihood_is_that_of_a_mixture_of_bivariate_gaussians_and_a_bernoulli(double):
+def test_the_likelihood_is_a_mixture_of_gaussians_and_a_bernoulli(double):
     text, points = random(5, 1 + 6 * 4), random(5, 3, seed=2)
     points[:, 2] = torch.tensor([0.0, 1, 0, 1, 1])
     lift, weight, mean_x, mean_y, log_x, log_y, rho = text.split([1, 4, 4, 4, 4, 4, 4], 1)
@@ -179,14 +179,14 @@ def test_the_likelihood_is_that_of_a_mixture_of_bivariate_gaussians_and_a_bernou
     torch.testing.assert_close(models.nll(text, points), -mixture.log_prob(points[:, :2]) - lifted)
 
 
-def test_no_deviation_is_so_small_or_large_that_the_loss_is_no_number():
+def test_extreme_stds_give_a_finite_loss():
     text = torch.full((2, 7), 300.0)
     text[1] *= -1
     assert models.nll(text, torch.zeros(2, 3)).isfinite().all()
 
 
 @pytest.mark.parametrize("before", [-1.2, 0.9])
-def test_points_drawn_from_one_gaussian_have_its_deviations_and_correlation(before, double):
+def test_sampled_points_have_the_std_and_correlation_of_the_gaussian(before, double):
     text = torch.tensor([[0.0, 0.0, 2.0, -3.0, 0.4, -0.3, before]]).expand(40_000, -1)
     x, y = models.draw(text, torch.Generator().manual_seed(3)).T[:2]
     # Five standard errors: 1 / sqrt(2 n) of a deviation, at most 1 / sqrt(n) of the correlation.
@@ -196,7 +196,7 @@ def test_points_drawn_from_one_gaussian_have_its_deviations_and_correlation(befo
     assert result == pytest.approx(0.999 * math.tanh(before), abs=0.025)
 
 
-def test_what_is_written_is_drawn_from_what_was_said_of_the_points_before(double):
+def test_generated_points_are_sampled_from_predictions_of_earlier_points(double):
     made = perturb(start(norm="layer"))
     text = random(2, 4, 3, seed=3).abs()
     points, window = made.write(text, 6, torch.Generator().manual_seed(1))
@@ -210,7 +210,7 @@ def test_what_is_written_is_drawn_from_what_was_said_of_the_points_before(double
 # Batches and updates.
 
 
-def test_points_are_in_units_of_their_deviation_with_noise_of_their_resolution():
+def test_points_are_standardized_with_noise_of_their_resolution():
     wide = np.float32([4, 4, 1])  # so that a unit is no number near 1
     splits = {
         split: tuple(dataclasses.replace(line, strokes=line.strokes * wide) for line in lines)
@@ -233,7 +233,7 @@ def test_points_are_in_units_of_their_deviation_with_noise_of_their_resolution()
     assert run.encode(["a?"])[0].sum(1).tolist() == [1, 0]
 
 
-def test_batches_are_of_the_seed_and_the_epoch_alone_and_of_about_one_length():
+def test_batches_depend_on_seed_and_epoch_and_have_similar_lengths():
     def batches(seed, epoch, **settings):
         return list(HandwritingRun(Settings(**SMALL | settings), LINES, seed=seed).batches(epoch))
 
@@ -254,7 +254,7 @@ def test_batches_are_of_the_seed_and_the_epoch_alone_and_of_about_one_length():
     assert {b.points.shape[1] for b in many} == {2}
 
 
-def test_an_update_is_adams_along_the_shortened_gradient(double):
+def test_updates_are_adam_steps_with_clipped_gradients(double):
     overrides = {"clip": 0.02, "learning_rate": 0.03, "adam_betas": (0.3, 0.6), "adam_eps": 0.3}
     run = HandwritingRun(Settings(**SMALL | overrides, norm="none"), LINES, seed=1)
     points, text, mask = next(run.batches(0))
@@ -277,7 +277,7 @@ def test_an_update_is_adams_along_the_shortened_gradient(double):
 # What is measured.
 
 
-def test_loss_and_distance_of_the_window_are_means_over_the_points_of_all_lines(monkeypatch):
+def test_loss_and_window_distance_are_means_over_all_points(monkeypatch):
     monkeypatch.setattr("lnlab.experiments.handwriting.run.EVAL_BATCH_SIZE", 3)
     run = HandwritingRun(Settings(**SMALL | {"length": 40}), LINES)
     perturb(run.model, 0.3, seed=1)
@@ -299,7 +299,7 @@ def test_loss_and_distance_of_the_window_are_means_over_the_points_of_all_lines(
 
 
 @pytest.mark.parametrize("unknown", [0, -1], ids=["in the first part", "in the last part"])
-def test_the_window_is_not_measured_where_one_line_has_no_known_characters(unknown, monkeypatch):
+def test_the_window_is_not_measured_if_characters_are_unknown(unknown, monkeypatch):
     monkeypatch.setattr("lnlab.experiments.handwriting.run.EVAL_BATCH_SIZE", 2)
     lines = sorted(LINES.splits["val_new"], key=lambda line: len(line.strokes))
     lines[unknown] = dataclasses.replace(lines[unknown], characters=None)
@@ -312,7 +312,7 @@ def test_the_window_is_not_measured_where_one_line_has_no_known_characters(unkno
         assert set(run.measure()) == {"train_nll", "train_window_distance", "val_new_nll"}
 
 
-def test_what_was_written_is_kept_as_small_numbers():
+def test_generated_points_are_recorded_in_small_dtypes():
     run = HandwritingRun(Settings(**SMALL, keep=9), LINES, seed=2)
     with torch.inference_mode():
         measured, again = run.measure(), run.measure()
@@ -327,7 +327,7 @@ def test_what_was_written_is_kept_as_small_numbers():
         assert torch.equal(measured[name], again[name])
 
 
-def test_a_run_that_exploded_is_measured_to_its_end():
+def test_diverged_runs_are_measured_to_the_end():
     run = HandwritingRun(Settings(**SMALL, keep=9), LINES)
     with torch.inference_mode():
         run.model.output.weight.fill_(math.nan)

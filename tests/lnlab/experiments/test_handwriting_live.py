@@ -34,7 +34,7 @@ def recorded(tmp_path_factory):
     return records.read(path)
 
 
-def test_a_run_keeps_the_weights_it_has_in_the_end_and_no_other(recorded):
+def test_only_final_weights_are_recorded(recorded):
     run = HandwritingRun(CHOSEN, LINES, seed=1)
     *_, last = train(run, epochs=2, first_epoch_points=1)
     pen = HandwritingSampler.of(recorded)
@@ -48,7 +48,7 @@ def test_a_run_keeps_the_weights_it_has_in_the_end_and_no_other(recorded):
         assert recorded["arrays"][name][-1].any()
 
 
-def test_a_text_is_written_as_the_run_would(recorded):
+def test_texts_are_written_as_in_the_run(recorded):
     pen, run = HandwritingSampler.of(recorded), HandwritingRun(CHOSEN, LINES, seed=1)
     run.model.load_state_dict(pen.model.state_dict())
     with torch.no_grad():
@@ -64,12 +64,12 @@ def test_a_text_is_written_as_the_run_would(recorded):
     [("", "1 to 40 characters, got 0"), ("a" * (MAX_CHARACTERS + 1), "1 to 40 characters, got 41"),
      ("aXb!", r"training had, got '!' 'X'; use only ' abc'")],
 )  # fmt: skip
-def test_a_text_that_cannot_be_written_is_refused(text, message, recorded):
+def test_invalid_texts_raise_an_error(text, message, recorded):
     with pytest.raises(ValueError, match=f"write: text must .*{message}"):
         HandwritingSampler.of(recorded).write(text, 3)
 
 
-def test_a_record_without_weights_or_of_a_diverged_run_is_refused(recorded):
+def test_records_without_weights_or_of_diverged_runs_raise_an_error(recorded):
     bare = {k: v for k, v in recorded["arrays"].items() if k != "matrices"}
     with pytest.raises(ValueError, match="record must be of a run with keep, this one has no"):
         HandwritingSampler.of(recorded | {"arrays": bare})
@@ -84,7 +84,7 @@ def test_without_keep_there_are_no_weights():
         assert not {"matrices", "strokes", "characters"} & run.measure().keys()
 
 
-def test_a_line_for_the_page_is_what_the_network_wrote_in_small_numbers(recorded):
+def test_lines_for_the_page_are_quantized_outputs(recorded):
     text = "cab" * 3
     line = write(recorded, text, seed=2, bias=0.5)
     points, window = HandwritingSampler.of(recorded).write(
@@ -106,7 +106,7 @@ def test_a_line_for_the_page_is_what_the_network_wrote_in_small_numbers(recorded
         write(recorded, "a!")
 
 
-def test_a_line_ends_soon_after_its_window_has_passed_the_text(recorded, monkeypatch):
+def test_lines_end_soon_after_the_window_has_passed_the_text(recorded, monkeypatch):
     pen = HandwritingSampler.of(recorded)
     points = pen.write("a" * 12, 100).points
     early = torch.tensor([1.0, 6.0, 2.0])  # that a window goes back in the midst says nothing
@@ -116,7 +116,7 @@ def test_a_line_ends_soon_after_its_window_has_passed_the_text(recorded, monkeyp
     assert len(write(recorded, "a" * 12).window) == 60 + POINTS_AFTER_END
 
 
-def test_a_steadier_hand_draws_nearer_the_middle_of_the_likelier_gaussians():
+def test_a_bias_reduces_the_variation_of_samples():
     # Two Gaussians at -3 and 3, of deviation 1, the second with 1/4 of the odds.
     text = torch.zeros(4000, 1 + 6 * 2)
     text[:, 1], text[:, 3], text[:, 4], text[:, 5:7] = math.log(4), -3, 3, torch.tensor([-3.0, 3.0])

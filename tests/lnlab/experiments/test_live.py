@@ -15,7 +15,7 @@ def small(monkeypatch):
     monkeypatch.setattr(live, "SMALL", SMALL)
 
 
-def test_a_race_is_the_runs_of_its_norms_and_seeds(small, digits):
+def test_live_runs_equal_the_runs_of_their_norms_and_seeds(small, digits):
     given = {"learning_rate": 0.02}
     results = list(live.train_norms(("layer", "batch"), 2, 32, "cpu", epochs=2, **given))
     for norm in ("layer", "batch"):
@@ -28,7 +28,7 @@ def test_a_race_is_the_runs_of_its_norms_and_seeds(small, digits):
             assert without_time(r[norm][seed] for r in results) == without_time(expected)
 
 
-def test_each_way_of_a_step_is_timed_beside_the_floor():
+def test_every_implementation_is_timed_with_the_floor():
     results = list(live.time_steps("batch", 4, "cpu", rounds=3, updates=1, hidden=(8,)))
     assert len(results) == 3
     for ms in results:

@@ -41,7 +41,7 @@ def logits(norm, parameters, x, eps):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_loss_and_gradient_at_other_weights_are_those_of_pytorchs_functions(norm, data):
+def test_loss_and_gradient_at_other_weights_equal_pytorchs(norm, data):
     run = LandscapeRun(Settings(norm=norm, **SMALL), data, seed=1)
     x, y = run.x[:20], run.y[:20]
     landscape = LossLandscape(run.model, x, y)
@@ -69,7 +69,7 @@ def test_each_layer_has_its_weights_and_those_of_its_norm(norm, data):
 
 
 @pytest.mark.parametrize("norm", ["batch", "layer"])
-def test_a_run_measures_the_change_of_upper_gradients_and_leaves_the_model_as_it_is(norm, data):
+def test_measurements_do_not_change_the_model(norm, data):
     run = LandscapeRun(Settings(norm=norm, **SMALL), data, seed=2)
     before = {k: v.clone() for k, v in run.model.state_dict().items()}
     run.model.eval()
@@ -89,7 +89,7 @@ def test_a_run_measures_the_change_of_upper_gradients_and_leaves_the_model_as_it
     assert result["smoothness"] == pytest.approx(max(ratios))
 
 
-def test_moments_are_those_of_what_goes_into_a_layer(data):
+def test_moments_are_those_of_layer_inputs(data):
     run = LandscapeRun(Settings(norm="none", **SMALL), data, seed=3)
     result = run._landscape()
     landscape = LossLandscape(run.model, run.x[:20], run.y[:20])
@@ -107,7 +107,7 @@ def test_moments_are_those_of_what_goes_into_a_layer(data):
     assert result["moments_1"] == pytest.approx(np.sqrt((moved**2).mean()))
 
 
-def test_a_run_that_explodes_measures_nothing_and_goes_on(data):
+def test_diverged_runs_continue_without_measurements(data):
     settings = Settings(norm="none", **SMALL | {"learning_rate": 1e38})
     points = list(train(LandscapeRun(settings, data), epochs=2, first_epoch_points=1))
     assert len(points) == 3

@@ -18,11 +18,11 @@ from lnlab.experiments.mnist.run import HIDDEN, MNISTRun, Settings
         *(("unbiased", 4, True), ("unbiased", 128, True)),
     ],
 )
-def test_the_variance_is_that_asked_for_or_the_papers(variance, batch_size, unbiased):
+def test_the_variance_is_as_requested_or_as_in_the_paper(variance, batch_size, unbiased):
     assert Settings(norm="batch", variance=variance, batch_size=batch_size).unbiased is unbiased
 
 
-def test_a_step_is_tried_before_anything_else_is_asked_for(monkeypatch):
+def test_implementations_are_checked_first(monkeypatch):
     called = []
     monkeypatch.setattr(mnist, "resolve_device", "resolved {}".format)
     monkeypatch.setattr(steps, "choose", lambda *given: called.append(given))
@@ -32,7 +32,7 @@ def test_a_step_is_tried_before_anything_else_is_asked_for(monkeypatch):
     assert len(called) == 1  # to choose would start a compiler, even where all is recorded
 
 
-def test_replay_trains_on_the_first_55000_cases_and_pairs_labels_with_their_cases():
+def test_replay_trains_on_the_first_55000_examples_with_their_labels():
     x = np.linspace(0, 1, 56_000, dtype=np.float32)[:, None]
     y = (np.arange(56_000) % 10).astype(np.int64)
     fake = datasets.Dataset("fake", x, y, x[:10], y[:10], "0" * 64)
@@ -44,11 +44,11 @@ def test_replay_trains_on_the_first_55000_cases_and_pairs_labels_with_their_case
     assert torch.equal(cases % 10, labels)
 
 
-def test_replay_refuses_a_negative_seed(digits):
+def test_negative_seeds_raise_an_error(digits):
     with pytest.raises(ValueError, match="seed must be a whole number from 0, got -1"):
         MNISTRun(Settings(), digits, seed=-1)
 
 
-def test_the_widths_that_are_not_given_are_those_of_the_data_set():
+def test_default_widths_depend_on_the_data_set():
     assert Settings(data="digits").hidden == HIDDEN["digits"] != Settings().hidden
     assert Settings().hidden == HIDDEN["mnist"] == (1000, 1000)

@@ -41,7 +41,7 @@ def places(penalties):
 
 
 @pytest.mark.parametrize("levels", [1, 3, 1000], ids=["all equal", "many ties", "hardly a tie"])
-def test_ranks_are_those_of_sorting_with_the_right_one_last_among_equals(levels):
+def test_ranks_count_ties_as_worse(levels):
     penalties = torch.from_numpy(np.random.default_rng(levels).integers(0, levels, (35, 7)) / 8)
     of_image, of_caption = places(penalties.numpy())
     result = orders.ranks(penalties)
@@ -227,7 +227,7 @@ def test_every_setting_has_a_non_default_value_here():
 
 
 @pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
-def test_a_setting_that_is_not_the_default_acts_as_defined(
+def test_settings_with_non_default_values_act_as_defined(
     changes, few, default_points, double, monkeypatch
 ):
     monkeypatch.setattr(orders, "EVAL_BATCH_SIZE", 4)  # of 10 captions
@@ -243,7 +243,7 @@ def test_a_setting_that_is_not_the_default_acts_as_defined(
 # What is kept.
 
 
-def test_what_is_kept_ranks_captions_as_the_network_does_and_changes_no_run(layouts):
+def test_recorded_vectors_rank_captions_as_the_network_does(layouts):
     default = Settings(**SMALL)
     made = OrderEmbeddingsRun(dataclasses.replace(default, keep=7), layouts, seed=3)
     points = list(train(made, epochs=1, first_epoch_points=2))

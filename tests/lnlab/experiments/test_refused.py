@@ -76,22 +76,20 @@ def each(table):
 
 
 @pytest.mark.parametrize(("name", "wrong", "message"), each(SETTINGS), ids=str)
-def test_settings_that_cannot_be_run_are_refused(name, wrong, message):
+def test_invalid_settings_raise_an_error(name, wrong, message):
     with pytest.raises(ValueError, match=message):
         experiments.find(name).settings(**wrong)
 
 
 @pytest.mark.parametrize(("name", "wrong", "message"), each(DATA), ids=str)
-def test_settings_that_need_more_data_than_there_are_are_refused(
-    name, wrong, message, layouts, cloze
-):
+def test_settings_that_need_more_data_raise_an_error(name, wrong, message, layouts, cloze):
     settings, data = made_up_data(name, layouts, cloze)
     of = experiments.find(name)
     with pytest.raises(ValueError, match=message):
         of.run_class(of.settings(**settings | wrong), data)
 
 
-def test_lines_of_one_point_are_refused():
+def test_lines_of_one_point_raise_an_error():
     dots = tuple(Line("a", np.zeros((1, 3), np.float32), "x") for _ in range(3))
     lines = Lines("omniglot_lines", {"train": dots, "val_new": dots}, 1.0, "0" * 64)
     of = experiments.find("handwriting")

@@ -51,7 +51,7 @@ def value(experiment, measure):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("experiment", toy_records.ARMS)
-def test_measures_are_those_of_the_pairs(experiment, case):
+def test_measures_use_paired_runs(experiment, case):
     task = experiments.module_of(experiment, "results").TASK
     runs = [*toy_records.of_arms(case, experiment)]
     if experiment == "landscape":  # without the runs at the rate of another comparison

@@ -72,7 +72,7 @@ def start(layouts, cloze):
 
 
 @pytest.mark.parametrize(("name", "settings"), [*RUNS.items(), *OTHERS])
-def test_interrupted_after_each_update_it_is_the_unbroken_run_bit_for_bit(
+def test_runs_interrupted_after_each_update_equal_uninterrupted_ones_bit_for_bit(
     name, settings, layouts, cloze, tmp_path, monkeypatch, interrupted_at_each_update
 ):
     of, (_, data) = experiments.find(name), made_up_data(name, layouts, cloze)
@@ -96,7 +96,7 @@ def test_interrupted_after_each_update_it_is_the_unbroken_run_bit_for_bit(
     assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken")) == whole
 
 
-def test_a_checkpoint_within_an_epoch_is_saved_by_the_clock(start, tmp_path, monkeypatch):
+def test_checkpoints_within_an_epoch_are_saved_at_time_intervals(start, tmp_path, monkeypatch):
     now, saved = [0.0], []
     monkeypatch.setattr("lnlab.training.time.monotonic", lambda: now[0])
     run = start("mnist", batch_size=40, first_epoch_points=1)

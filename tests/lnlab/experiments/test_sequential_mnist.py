@@ -25,7 +25,7 @@ def build(cell="lstm", norm="none", seed=0, features=64, **settings):
 @pytest.mark.parametrize(
     ("cell", "form"), [(cell, form) for cell in CELLS for form in sequence.FORMS[cell]]
 )
-def test_a_drawn_bias_is_one_for_both_norms_and_has_a_place_in_every_form(cell, form):
+def test_random_biases_are_the_same_for_both_norms_in_every_form(cell, form):
     def first_output(model):
         return model.recurrent(torch.zeros(1, 1, 8))[0]
 
@@ -40,12 +40,12 @@ def test_a_drawn_bias_is_one_for_both_norms_and_has_a_place_in_every_form(cell, 
         torch.testing.assert_close(first_output(plain), first_output(normalized))
 
 
-def test_a_row_a_step_needs_a_square_image():
+def test_rows_as_steps_require_square_images():
     with pytest.raises(ValueError, match="needs square images, got 60 features"):
         build(features=60)
 
 
-def test_race_trains_both_norms_side_by_side(digits):
+def test_train_norms_trains_both_norms_in_lockstep(digits):
     given = {"cell": "gru", "epochs": 1, "hidden": 12, "batch_size": 48, "first_epoch_points": 2}
     results = list(sequence.train_norms(("layer", "none"), digits, device="cpu", **given))
     for norm in ("layer", "none"):
@@ -55,7 +55,7 @@ def test_race_trains_both_norms_side_by_side(digits):
 
 
 @pytest.mark.parametrize("kind", sorted(TUNED), ids="-".join)
-def test_no_learning_rate_of_the_sweep_does_clearly_better_than_the_tuned_one(kind):
+def test_tuned_learning_rates_are_the_best_of_the_sweep(kind):
     cell, norm, step = kind
     nll = {}
     selected = {"data": "digits", "held_out": True, "cell": cell, "norm": norm, "step": step}

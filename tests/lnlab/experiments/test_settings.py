@@ -350,7 +350,7 @@ BASE = {
 
 
 @pytest.mark.parametrize("optimizer", weights.OPTIMIZERS)
-def test_each_optimizer_has_a_rate_of_its_own(optimizer):
+def test_each_optimizer_has_its_own_default_rate(optimizer):
     assert weights.Settings(optimizer=optimizer).learning_rate == weights.RATES[optimizer]
     assert weights.Settings(optimizer=optimizer, learning_rate=0.5).learning_rate == 0.5
 
@@ -366,7 +366,7 @@ def test_every_setting_has_a_non_default_value_here(experiment):
     [(experiment, *pair) for experiment, pairs in NON_DEFAULT.items() for pair in pairs],
     ids=str,
 )
-def test_a_setting_that_is_not_the_default_acts_as_defined(experiment, needs, changes):
+def test_settings_with_non_default_values_act_as_defined(experiment, needs, changes):
     kind = EXPERIMENTS[experiment].Settings
     chosen, default = kind(**BASE[experiment] | needs | changes), kind(**BASE[experiment] | needs)
     assert chosen != default
@@ -382,7 +382,7 @@ def by_hand(experiment, default):
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_the_data_set_is_the_one_that_is_named(experiment, tmp_path, monkeypatch):
+def test_the_named_data_set_is_loaded(experiment, tmp_path, monkeypatch):
     both = {"digits": TINY, "mnist": cases("mnist", 2)}
     monkeypatch.setattr(datasets, "load", both.get)
     expected = {}

@@ -206,7 +206,7 @@ def default_points():
 
 
 @pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
-def test_a_setting_that_is_not_the_default_acts_as_defined(changes, material, double, monkeypatch):
+def test_settings_with_non_default_values_act_as_defined(changes, material, double, monkeypatch):
     monkeypatch.setattr(skip, "EVAL_BATCH_SIZE", 2)  # the last part is smaller
     chosen = dataclasses.replace(Settings(**SMALL), **changes)
     result = run(chosen, material)
@@ -218,7 +218,7 @@ def test_a_setting_that_is_not_the_default_acts_as_defined(changes, material, do
 
 
 @pytest.mark.parametrize("auc", [False, True], ids=["accuracy", "AUC"])
-def test_a_fold_is_told_by_what_its_training_part_alone_has_chosen(auc, monkeypatch):
+def test_folds_are_scored_with_regularization_from_their_training_part(auc, monkeypatch):
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1], [50, 30])
     x = rng.standard_normal((80, 4)) * [1, 30, 1e-3, 1] + y[:, None] * [1, 20, 0, 0]
@@ -246,7 +246,7 @@ def test_a_fold_is_told_by_what_its_training_part_alone_has_chosen(auc, monkeypa
     assert tasks.cross_validate(x, y, auc=auc) == pytest.approx(np.mean(fits), abs=1e-9)
 
 
-def test_a_vector_does_not_depend_on_which_sentences_it_is_read_with(material):
+def test_sentence_vectors_do_not_depend_on_the_batch(material):
     made = SkipThoughtsRun(Settings(**SMALL), material, seed=0)
     texts = [row[1] for row in material.tasks.mr]
     with torch.inference_mode():
@@ -259,7 +259,7 @@ def test_a_vector_does_not_depend_on_which_sentences_it_is_read_with(material):
     assert not np.allclose(long, cut)  # more words than `length` are read
 
 
-def test_vectors_are_judged_before_training_and_at_every_so_many_epochs(material, monkeypatch):
+def test_vectors_are_evaluated_before_training_and_at_intervals(material, monkeypatch):
     chosen = Settings(**SMALL | {"judge_every": 2, "epochs": 4, "first_epoch_points": 1})
     calls = []
     monkeypatch.setattr(
@@ -276,7 +276,7 @@ def test_vectors_are_judged_before_training_and_at_every_so_many_epochs(material
     assert all(p["update_ms"] > 0 for p in points[1:])
 
 
-def test_the_map_keeps_what_the_first_directions_say_and_who_is_nearest(material, monkeypatch):
+def test_the_map_contains_principal_components_and_nearest_neighbors(material, monkeypatch):
     monkeypatch.setattr(skip, "SHOWN", 6)
     monkeypatch.setattr(skip, "NEAREST", 3)
     made = SkipThoughtsRun(Settings(**SMALL), material, seed=0)

@@ -72,7 +72,9 @@ CASES = [
 
 @pytest.mark.parametrize(("norm", "size", "variance", "hidden"), CASES)
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_step_is_the_plain_one(monkeypatch, digits, built, count, norm, size, variance, hidden):
+def test_fast_updates_equal_plain_ones(
+    monkeypatch, digits, built, count, norm, size, variance, hidden
+):
     torch.set_num_threads(count)
     monkeypatch.setattr(compiled, "WORK", 1)  # as many threads as are allowed, however small
     settings = {"norm": norm, "batch_size": size, "variance": variance, "hidden": hidden}
@@ -91,7 +93,7 @@ def test_a_step_is_the_plain_one(monkeypatch, digits, built, count, norm, size, 
     ("step", "norm"),
     [("compiled", "none"), ("compiled", "layer"), ("compiled", "batch"), ("plain", "layer")],
 )
-def test_losses_stay_with_double_precision_at_the_size_of_the_paper(images, built, step, norm):
+def test_losses_stay_close_to_double_precision_at_the_paper_size(images, built, step, norm):
     settings = {"norm": norm, "batch_size": 4, "data": "mnist", "hidden": (1000, 1000)}
     exact, _ = pair(images, **settings)
     ours = MNISTRun(Settings(**settings), images, step=step)
@@ -105,7 +107,7 @@ def test_losses_stay_with_double_precision_at_the_size_of_the_paper(images, buil
         assert abs(float(ours.update((x.float(), y)) - exact.update((x, y)))) < 1e-4
 
 
-def test_the_step_learns_as_the_rate_is_now(digits, built):
+def test_updates_use_the_current_learning_rate(digits, built):
     plain, ours = pair(digits, norm="layer", batch_size=4)
     for rate, batch in zip((0.01, 0.001, 0.1), plain.batches(0), strict=False):
         for replay in (plain, ours):
@@ -115,7 +117,7 @@ def test_the_step_learns_as_the_rate_is_now(digits, built):
         assert_close(ours.model.state_dict()[name], value)
 
 
-def test_a_run_that_stopped_goes_on_bit_for_bit(digits, built, tmp_path):
+def test_resumed_runs_are_identical_bit_for_bit(digits, built, tmp_path):
     settings = Settings(norm="batch", batch_size=32, epochs=2, first_epoch_points=2, **SMALL)
 
     def run(epochs, checkpoint=None):
@@ -127,7 +129,7 @@ def test_a_run_that_stopped_goes_on_bit_for_bit(digits, built, tmp_path):
     assert run(2, tmp_path / "half.pt") == run(2)
 
 
-def test_tiny_moments_become_zero_and_others_still_compute_with_theirs(images, built):
+def test_only_tiny_moments_are_set_to_zero(images, built):
     replay = MNISTRun(Settings(batch_size=4, data="mnist"), images, step="compiled")
     batch = next(replay.batches(0))
     replay.update(batch)
@@ -155,7 +157,7 @@ def test_sweep_sets_denormal_moments_to_zero_every_100_updates(digits):
         assert torch.all((state["exp_avg_sq"][:64] == 0) == swept)
 
 
-def test_auto_is_the_fastest_on_a_cpu(monkeypatch):
+def test_auto_selects_the_fastest_implementation_on_a_cpu(monkeypatch):
     cpu = torch.device("cpu")
     monkeypatch.setattr(compiled, "available", lambda: True)
     assert steps.choose("auto", 4, cpu) == "compiled"
@@ -173,14 +175,14 @@ def test_auto_is_the_fastest_on_a_cpu(monkeypatch):
         ("compiled", "cpu", "step 'compiled' is not available: no compiler; use step='plain'"),
     ],
 )
-def test_a_step_that_cannot_run_here_is_refused(monkeypatch, name, device, why):
+def test_unavailable_implementations_raise_an_error(monkeypatch, name, device, why):
     monkeypatch.setattr(compiled, "available", lambda: False)
     monkeypatch.setattr(compiled, "reason", lambda: "no compiler")
     with pytest.raises(ValueError, match=why.replace("'", ".")):
         steps.choose(name, 4, torch.device(device))
 
 
-def test_without_the_library_the_step_says_so(monkeypatch, digits):
+def test_a_missing_library_raises_an_error(monkeypatch, digits):
     gone = compiled.Library(compiled.SOURCE, compiled._check)
     monkeypatch.setattr(compiled, "_library", gone)
     monkeypatch.setenv("LNLIB_COMPILED", "0")
@@ -190,7 +192,7 @@ def test_without_the_library_the_step_says_so(monkeypatch, digits):
 
 
 @pytest.mark.slow
-def test_a_library_with_wrong_numbers_is_not_used(monkeypatch, tmp_path, built):
+def test_libraries_with_wrong_results_are_not_used(monkeypatch, tmp_path, built):
     source = compiled.SOURCE.read_text()
     assert "keep1 * (g - m)" in source
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

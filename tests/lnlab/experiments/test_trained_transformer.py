@@ -50,7 +50,7 @@ def by_hand(switch, x, gain, bias, constant, eps):
 
 
 @pytest.mark.parametrize("shift", range(4))
-def test_each_norm_does_what_its_own_switch_says(reader, shift):
+def test_switches_only_affect_their_own_norm(reader, shift):
     kinds = itertools.islice(itertools.cycle(ablation.SWITCHES), shift, shift + 5)
     switched = reader.switch(*kinds)
     for (name, norm), switch, constant, (x, y) in zip(
@@ -74,14 +74,14 @@ def test_each_norm_does_what_its_own_switch_says(reader, shift):
     ],
 )  # fmt: skip
 @torch.no_grad()
-def test_a_setting_that_was_recorded_is_the_recorded_ablation(reader, switches, name):
+def test_recorded_settings_reproduce_recorded_ablations(reader, switches, name):
     model = ablation.ablated(reader.model, name, reader.deviations)
     expected = model(reader.tokens(TEXT)[None])[0]
     torch.testing.assert_close(reader.switch(*switches).logits(TEXT), expected, rtol=0, atol=1e-12)
     assert not torch.allclose(expected, reader.logits(TEXT)), "the model itself is not touched"
 
 
-def test_loss_surprise_entropy_and_next_characters_are_those_of_the_probabilities(reader):
+def test_loss_surprise_entropy_and_next_characters_follow_from_the_probabilities(reader):
     p = np.exp(reader.logits(TEXT).numpy())
     p /= p.sum(1, keepdims=True)
     at = [reader.characters.index(c) for c in TEXT]
@@ -95,14 +95,14 @@ def test_loss_surprise_entropy_and_next_characters_are_those_of_the_probabilitie
     assert [*result.values()] == pytest.approx(p[-1, best].tolist(), abs=1e-12)
 
 
-def test_what_is_written_is_read_again_five_characters_at_a_time(reader):
+def test_generated_text_is_read_again_in_windows(reader):
     text = TEXT
     for c in reader.write(TEXT, 8):
         assert c == next(iter(reader.next_characters(text[-5:], 1)))
         text += c
 
 
-def test_at_a_high_temperature_all_are_drawn_alike_and_a_seed_repeats_itself(reader):
+def test_high_temperatures_are_uniform_and_seeds_reproducible(reader):
     drawn = reader.write(TEXT, 400, temperature=1e6, seed=7)
     counts = [drawn.count(c) for c in reader.characters]
     each = 400 / len(counts)
@@ -121,12 +121,12 @@ def test_at_a_high_temperature_all_are_drawn_alike_and_a_seed_repeats_itself(rea
         ("a7b!", "made of the 8 characters that the model knows, got '!' '7'; leave them out"),
     ],
 )
-def test_a_text_that_cannot_be_read_says_why(reader, text, message):
+def test_invalid_texts_raise_an_error_with_the_reason(reader, text, message):
     with pytest.raises(ValueError, match=message):
         reader.logits(text)
 
 
 @pytest.mark.parametrize("switches", [(), ("on",) * 4, ("on",) * 4 + ("of",)])
-def test_switches_that_are_none_are_refused(reader, switches):
+def test_invalid_switches_raise_an_error(reader, switches):
     with pytest.raises(ValueError, match="switches must be 5 of on, rms, frozen, off, one for"):
         reader.switch(*switches)

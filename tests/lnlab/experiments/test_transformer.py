@@ -184,7 +184,7 @@ def test_every_setting_has_a_non_default_value_here():
 
 
 @pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
-def test_a_setting_that_is_not_the_default_acts_as_defined(changes, text, double):
+def test_settings_with_non_default_values_act_as_defined(changes, text, double):
     default = Settings(**SMALL)
     chosen = dataclasses.replace(default, **changes)
     result = run(chosen, text)
@@ -195,7 +195,7 @@ def test_a_setting_that_is_not_the_default_acts_as_defined(changes, text, double
     assert len(result) != len(base) or result[-1] != pytest.approx(base[-1], nan_ok=True)
 
 
-def test_of_one_seed_and_depth_all_start_from_one_W_and_read_one_order(text):
+def test_weights_and_batches_only_depend_on_seed_and_depth(text):
     kinds = [{"place": p, "norm": n, "qk_norm": q} for p, n, q in itertools.product(
         ("pre", "post", "sandwich"), ("none", "layer", "rms", "tanh"), ("none", "layer")
     )]  # fmt: skip
@@ -252,7 +252,7 @@ def changed_by_hand(name, p, s, frozen):
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
-def test_an_ablation_changes_the_norms_as_it_says(name, trained, double):
+def test_ablations_change_the_norms_as_described(name, trained, double):
     p = {k: v.detach() for k, v in trained.model.state_dict().items()}
     # What comes into each norm, on text to train on: its deviation, over all characters.
     deviations = {}
@@ -278,7 +278,7 @@ def test_an_ablation_changes_the_norms_as_it_says(name, trained, double):
 
 
 @torch.no_grad()
-def test_sums_in_float16_overflow_where_those_of_the_layer_do_not(trained):
+def test_float16_sums_overflow_earlier_than_those_of_the_layer(trained):
     large = ablation.ablated(trained.model, "eps_thousandth", trained.frozen)
     with torch.no_grad():
         large.token.weight *= 2000
@@ -292,7 +292,7 @@ def test_sums_in_float16_overflow_where_those_of_the_layer_do_not(trained):
 # Weights that are kept.
 
 
-def test_a_matrix_is_kept_in_8_bits_to_half_of_its_rows_step(trained):
+def test_quantized_matrices_are_within_half_a_step(trained):
     made = model(trained.settings, len(trained.characters), seed=9).double()
     packed = pack(trained.model)
     assert packed["matrices"].dtype == torch.int8
@@ -310,13 +310,13 @@ def test_a_matrix_is_kept_in_8_bits_to_half_of_its_rows_step(trained):
     ("depth", "message"),
     [(3, r"scales must have more numbers for this model"), (1, r"some of matrices, scales, vec")],
 )
-def test_weights_of_another_model_are_refused(depth, message, trained):
+def test_weights_of_another_model_raise_an_error(depth, message, trained):
     other = model(dataclasses.replace(trained.settings, depth=depth), len(trained.characters))
     with pytest.raises(ValueError, match=rf"unpack: .*{message}"):
         unpack(pack(trained.model), other)
 
 
-def test_the_model_of_a_record_is_the_one_that_was_measured(text, made_up, tmp_path):
+def test_models_from_records_reproduce_measurements(text, made_up, tmp_path):
     chosen = Settings(**SMALL | {"ablate": True, "adam_betas": (0.5, 0.9)})
     (path,) = record_runs(EXPERIMENT, [chosen], [4], out=tmp_path, device="cpu")
     record = records.read(path)

@@ -24,7 +24,7 @@ def text():
 # Lines to compare with.
 
 
-def test_the_lines_are_those_of_counting(text):
+def test_unigram_and_bigram_entropies_equal_plain_counts(text):
     V = len({*text.train, *text.val})
     alone = collections.Counter(text.train)
     pairs = collections.Counter(itertools.pairwise(text.train))
@@ -41,7 +41,7 @@ def test_the_lines_are_those_of_counting(text):
 # What is refused, and what is said.
 
 
-def test_without_a_norm_there_is_one_place():
+def test_without_a_norm_there_is_one_placement():
     result = EXPERIMENT.settings_of({"norm": ("none", "layer"), "warm_up": (0,)})
     assert [(s.place, s.norm) for s in result] == [
         ("pre", "none"), ("pre", "layer"), ("post", "layer"),
@@ -60,7 +60,7 @@ def recorded(out, chosen):
     return record
 
 
-def test_a_run_that_explodes_is_recorded_to_its_end(made_up, tmp_path):
+def test_diverged_runs_are_recorded_to_the_end(made_up, tmp_path):
     diverging = {"norm": "none", "learning_rate": 1e30, "epochs": 3, "first_epoch_points": 1}
     chosen = Settings(**SMALL | diverging)
     record = recorded(tmp_path, chosen)

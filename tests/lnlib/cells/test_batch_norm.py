@@ -21,7 +21,7 @@ def run(xs, params, statistics, training):
 
 @pytest.mark.parametrize("cell", list(FORMS))
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_backward_step_moves_no_average_of_any_norm(cell, shared):
+def test_backward_steps_do_not_change_running_averages(cell, shared):
     params, x, h, c = make(cell, "batch")
     statistics = RecurrentBatchNorm(shared=shared, momentum=0.3)
     for t in range(2):
@@ -42,7 +42,7 @@ def test_a_backward_step_moves_no_average_of_any_norm(cell, shared):
 
 @pytest.mark.parametrize("cell", list(FORMS))
 @pytest.mark.parametrize("momentum", [0.3, 1])
-def test_averages_of_every_norm_are_those_of_the_formula(cell, momentum):
+def test_running_averages_follow_the_formula(cell, momentum):
     params, x, h, c = make(cell, "batch")
     statistics = RecurrentBatchNorm(momentum=momentum)
     for scale in (1, 3):
@@ -62,7 +62,7 @@ def VAR(z):
     return z.var(0, ddof=1)
 
 
-def test_each_step_has_statistics_of_its_own_unless_they_are_shared():
+def test_statistics_are_per_step_unless_shared():
     p, *_ = make("rnn", "batch")
     xs = sequence(4)
     own, shared = RecurrentBatchNorm(), RecurrentBatchNorm(shared=True)
@@ -73,7 +73,7 @@ def test_each_step_has_statistics_of_its_own_unless_they_are_shared():
     np.testing.assert_array_equal(shared.mean("i", 0), shared.mean("i", 3))
 
 
-def test_at_test_time_a_sequence_stands_alone_and_the_last_statistics_stand_in_beyond_training():
+def test_test_time_outputs_use_running_statistics_and_the_last_step_beyond_training():
     p, *_ = make("rnn", "batch")
     statistics = RecurrentBatchNorm()
     run(sequence(4), p, statistics, True)
@@ -85,7 +85,7 @@ def test_at_test_time_a_sequence_stands_alone_and_the_last_statistics_stand_in_b
     np.testing.assert_allclose(run(xs[:, :1], p, statistics, False)[-1], hs[-1][:1], rtol=EXACT)
 
 
-def test_a_batch_of_one_has_no_variance_to_keep():
+def test_a_batch_of_one_raises_an_error():
     p, x, h, _ = make("rnn", "batch")
     with pytest.raises(ValueError, match="use a larger batch"):
         rnn_step(x[:1], h[:1], p, form="batch", batch_norm=RecurrentBatchNorm().at(0))

@@ -49,7 +49,7 @@ def trained(params, x, h):
 
 
 @pytest.mark.parametrize(("wrong", "match"), MISTAKES.values(), ids=MISTAKES)
-def test_a_wrong_value_is_named(wrong, match):
+def test_invalid_values_are_named_in_the_error(wrong, match):
     params, x, h, _ = make("rnn", "paper")
     with pytest.raises(ValueError, match=match):
         wrong(params, x, h)
@@ -67,7 +67,7 @@ def test_a_wrong_value_is_named(wrong, match):
     ],
     ids=["list", "ints", "no pair", "a triple", "no dict", "a list as state"],
 )
-def test_a_wrong_type_is_named(wrong, match):
+def test_invalid_types_are_named_in_the_error(wrong, match):
     params, x, h, _ = make("rnn", "paper")
     with pytest.raises(TypeError, match=match):
         wrong(params, x, h)
@@ -82,7 +82,7 @@ def test_a_wrong_type_is_named(wrong, match):
         if n[-1] != "c" or cell == "lstm"
     ],
 )
-def test_a_backward_step_checks_each_argument_in_its_own_name(cell, name):
+def test_errors_of_backward_steps_name_their_arguments(cell, name):
     params, x, h, c = make(cell, "paper")
     given = {"x": x, "h": h, "c": c, "dh": h, "dc": c}
     given[name] = given[name][:, :2]

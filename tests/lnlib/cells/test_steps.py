@@ -22,7 +22,7 @@ from tests.cases.cells import (
 
 
 @each
-def test_missing_gains_are_1_and_missing_biases_0_and_get_no_gradient(cell, form):
+def test_missing_gains_and_biases_are_1_and_0_without_gradients(cell, form):
     params, x, h, c = make(cell, form)
     bare = {name: params[name] for name in ("W_ih", "W_hh")}
     full = {n: bare.get(n, np.full_like(a, n.startswith("gain"))) for n, a in params.items()}
@@ -82,7 +82,7 @@ NON_DEFAULT = [(cell, form, {}) for cell, form in EACH] + [
     ids=lambda v: v if isinstance(v, str) else "-".join(v.values()),
 )
 @pytest.mark.parametrize("at_test", [False, True], ids=["", "given statistics"])
-def test_every_setting_matters_and_is_right(cell, form, options, at_test):
+def test_every_setting_acts_as_in_pytorch(cell, form, options, at_test):
     params, x, h, c = make(cell, form)
     given, saved = None, {"eps": 0.3}
     if at_test:
@@ -118,7 +118,7 @@ def test_every_setting_matters_and_is_right(cell, form, options, at_test):
 
 @pytest.mark.parametrize("b", [True, False], ids=["b", "no b"])
 @each
-def test_float32_stays_float32_and_arguments_stay_as_they_are(cell, form, b):
+def test_float32_is_preserved_and_arguments_are_not_modified(cell, form, b):
     params, *arrays = make(cell, form)
     params = {name: a.astype(np.float32) for name, a in params.items() if b or name != "b"}
     x, h, c = (a.astype(np.float32) for a in arrays)

@@ -58,14 +58,14 @@ each = pytest.mark.parametrize(("family", "s"), CASES, ids=str)
 
 @each
 @pytest.mark.parametrize("kind", ["exact", "paper"])
-def test_the_information_of_a_certain_label_has_all_its_digits(family, s, kind):
+def test_fisher_information_is_accurate_for_certain_labels(family, s, kind):
     model, X = model_of(s, family)
     F = model.fisher(X, kind=kind)[1::2, 1::2]
     np.testing.assert_allclose(F, floats(covariance(family, s)), **close)
 
 
 @each
-def test_a_product_with_it_has_all_its_digits(family, s):
+def test_fisher_products_are_accurate_for_certain_labels(family, s):
     model, X = model_of(s, family)
     v = np.random.default_rng(0).normal(size=len(s)) + 1
     cov = covariance(family, s)
@@ -77,7 +77,7 @@ def test_a_product_with_it_has_all_its_digits(family, s):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_a_network_has_the_product_of_its_last_layer(row):
+def test_products_of_a_network_are_accurate_for_certain_labels(row):
     s, v = np.array(row, float), np.arange(1.0, 1 + len(row))
     model = MLP([Dense(np.zeros((len(s), 1)), s)])
     step = np.concatenate([0 * v, v])
@@ -88,7 +88,7 @@ def test_a_network_has_the_product_of_its_last_layer(row):
 
 
 @pytest.mark.parametrize(("family", "s"), [x for x in CASES if x[0] != "poisson"], ids=str)
-def test_the_score_of_the_likely_label_has_all_its_digits(family, s):
+def test_the_score_of_the_likely_label_is_accurate(family, s):
     p = probabilities(family, s)
     likely = [a == max(p) for a in p] if family == "categorical" else [a > 0.5 for a in p]
     if family == "categorical":  # one of those that share the most
@@ -104,7 +104,7 @@ STEPS = [-1000, -30, -2, -1, -0.5, -1e-3, 1e-3, 0.5, 1, 2, 30, 1000]
 
 @each
 @pytest.mark.parametrize("size", STEPS)
-def test_the_divergence_from_a_certain_label_has_all_its_digits(family, s, size):
+def test_the_divergence_from_a_certain_label_is_accurate(family, s, size):
     if family == "poisson" and size > 2 and max(s) > 100:
         pytest.skip("past the largest number")
     d = size * np.linspace(0.4, 1.2, len(s))
@@ -124,7 +124,7 @@ def test_the_divergence_from_a_certain_label_has_all_its_digits(family, s, size)
 
 @pytest.mark.parametrize("unit", range(len(LOGITS)))
 @pytest.mark.parametrize("size", [1e-6, 3])
-def test_a_unit_beside_others_keeps_its_divergence(unit, size):
+def test_the_divergence_of_one_unit_is_accurate_next_to_others(unit, size):
     """Its step is small, or its label certain, while others move far."""
     s, d = np.zeros(2), np.array([size, 1e-3 / size])
     s[0] = LOGITS[unit]
@@ -137,12 +137,12 @@ def test_a_unit_beside_others_keeps_its_divergence(unit, size):
     assert both == pytest.approx(alone, rel=1e-12)
 
 
-def test_a_step_of_a_gaussian_far_from_0_has_its_digits():
+def test_the_divergence_of_a_gaussian_far_from_0_is_accurate():
     model, X = model_of([1e8, -1e8], "gaussian")
     assert model.kl(X, np.array([0.0, 1, 0, 3])) == 5
 
 
-def test_a_gain_that_all_classes_share_moves_nothing_in_eq_33():
+def test_a_common_gain_of_all_classes_has_no_effect_in_eq_33():
     s = np.array([38.0, 0])
     model = GLM(np.eye(2), s, norm="none", family="categorical")
     same = model.gain_metric(np.ones((1, 2)), np.ones(2), "paper")
@@ -174,7 +174,7 @@ def equal(ours, right):
 
 
 @pytest.mark.parametrize("a", SQUASHED)
-def test_the_slope_of_a_saturated_tanh_has_all_its_digits(a):
+def test_the_slope_of_a_saturated_tanh_is_accurate(a):
     x, one = np.array([[float(a)]]), np.ones((1, 1))
     params = {"W_ih": one, "W_hh": 0 * one}
     dx, *_ = cells.rnn_step_backward(one, x, 0 * one, params, form="plain")
@@ -183,7 +183,7 @@ def test_the_slope_of_a_saturated_tanh_has_all_its_digits(a):
 
 
 @pytest.mark.parametrize("shift", range(len(SQUASHED)))
-def test_saturated_gates_of_an_lstm_keep_all_their_digits(shift):
+def test_gradients_of_saturated_lstm_gates_are_accurate(shift):
     gates = np.roll(SQUASHED, shift)[:4]
     i, f, g, o = (mpf(float(a)) for a in gates)
     state, x, one = (np.zeros((1, 1)), np.full((1, 1), 3.0)), np.zeros((1, 1)), np.ones((1, 1))
@@ -201,7 +201,7 @@ def test_saturated_gates_of_an_lstm_keep_all_their_digits(shift):
 
 
 @pytest.mark.parametrize("shift", range(len(SQUASHED)))
-def test_saturated_gates_of_a_gru_keep_all_their_digits(shift):
+def test_gradients_of_saturated_gru_gates_are_accurate(shift):
     gates = np.roll(SQUASHED, shift)[:3]
     _, z, n = (mpf(float(a)) for a in gates)
     x, one, h = np.zeros((1, 1)), np.ones((1, 1)), np.full((1, 1), 3.0)
@@ -213,7 +213,7 @@ def test_saturated_gates_of_a_gru_keep_all_their_digits(shift):
 
 
 @pytest.mark.parametrize("gap", [0.5, 20, 38, 100])
-def test_a_certain_attention_passes_back_all_its_digits(gap):
+def test_gradients_of_saturated_attention_are_accurate(gap):
     # One feature: scores of the second token are gap * key, values are the tokens.
     one = np.ones((1, 1))
     params = {"W_q": one, "W_k": one, "W_v": one, "W_o": one}

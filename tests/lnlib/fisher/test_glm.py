@@ -70,7 +70,7 @@ def covariance(model, X):
 
 
 @each_case
-def test_matrices_and_the_divergence_are_those_of_automatic_differentiation(norm, family, options):
+def test_matrices_and_divergences_equal_autodiff(norm, family, options):
     """Eqs. 8, 9 and 11; and 12 and 13, which are exact without layer norm."""
     model, X = make_glm(norm, family, **options), cases()
     assert (model.eps, model.phi) == (options.get("eps", 0), options.get("phi", 1))
@@ -102,7 +102,7 @@ def test_matrices_and_the_divergence_are_those_of_automatic_differentiation(norm
 
 
 @pytest.mark.parametrize(("norm", "family", "options"), CASES, ids=str)
-def test_drawn_labels_give_the_matrix_within_five_standard_errors(norm, family, options):
+def test_sampled_matrices_are_within_five_standard_errors(norm, family, options):
     model, X = make_glm(norm, family, **options), cases()
     F, error = model.sampled_fisher(X, samples=400, rng=np.random.default_rng(3))
     off = np.abs(F - model.fisher(X)) / np.maximum(error, 1e-12)
@@ -110,7 +110,7 @@ def test_drawn_labels_give_the_matrix_within_five_standard_errors(norm, family, 
     assert np.median(off) > 0.2  # the standard error is not too large either
 
 
-def test_the_standard_error_is_that_of_the_samples():
+def test_standard_errors_equal_those_of_the_samples():
     model, X = make_glm("none", "bernoulli"), cases()
     one = [
         model.fisher(X, "sampled", rng=rng) for rng in [np.random.default_rng(3)] for _ in "1234"
@@ -127,7 +127,7 @@ def test_the_standard_error_is_that_of_the_samples():
 
 
 @each_case
-def test_the_metric_along_the_gains_is_the_printed_one_but_for_eq_32(norm, family, options):
+def test_the_metric_of_the_gains_equals_the_printed_one_except_for_eq_32(norm, family, options):
     model, X = make_glm(norm, family, **options), cases()
     step = np.array([0.3, -0.2, 0.5])
     exact, paper = (model.gain_metric(X, step, kind) for kind in ("exact", "paper"))
@@ -176,7 +176,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("wrong", "match"), MISTAKES.values(), ids=MISTAKES)
-def test_a_wrong_value_is_named(wrong, match):
+def test_invalid_values_are_named_in_the_error(wrong, match):
     with pytest.raises(ValueError, match=match):
         wrong()
 
@@ -193,7 +193,7 @@ def test_a_wrong_value_is_named(wrong, match):
         ("categorical", [0, 0.5, 0.5], "rows of 0 and 1 with sum 1"),
     ],
 )
-def test_labels_that_the_family_never_gives_are_refused(family, row, message):
+def test_impossible_labels_raise_an_error(family, row, message):
     y = np.eye(H)[np.arange(N) % H]
     make_glm(family=family).fisher(cases(), "empirical", y=y)
     y[7] = row

@@ -49,7 +49,7 @@ def matrix(model, X):
 
 @pytest.mark.parametrize("eps", [None, 0.3])
 @pytest.mark.parametrize("normalized", [True, False], ids=["layer norm", "plain"])
-def test_a_product_is_that_of_the_matrix_from_automatic_differentiation(normalized, eps):
+def test_products_equal_those_with_the_autodiff_matrix(normalized, eps):
     model, rng = make(normalized), np.random.default_rng(1)
     model = model if eps is None else MLP(model.layers, eps=eps)
     assert eps is None or model.eps == eps
@@ -59,7 +59,7 @@ def test_a_product_is_that_of_the_matrix_from_automatic_differentiation(normaliz
     )
 
 
-def test_trace_and_eigenvalues_take_their_settings():
+def test_trace_and_eigenvalues_use_their_settings():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(30, 30))
     A = A @ A.T
@@ -86,7 +86,7 @@ def test_trace_and_eigenvalues_take_their_settings():
 
 
 @pytest.mark.parametrize("cases", [501, 1000, 1234])  # the last chunk: one case, full, a part
-def test_more_cases_than_a_chunk_are_averaged(cases):
+def test_examples_are_averaged_over_chunks(cases):
     model, rng = make(), np.random.default_rng(1)
     X, v = rng.normal(size=(cases, 7)), rng.normal(size=model.size)
     ends = (0, 300, 600, cases) if cases > 600 else (0, 300, cases)
@@ -94,7 +94,7 @@ def test_more_cases_than_a_chunk_are_averaged(cases):
     np.testing.assert_allclose(model.fisher_product(X, v), sum(parts) / cases, rtol=1e-10)
 
 
-def test_memory_does_not_grow_with_the_number_of_cases():
+def test_memory_does_not_grow_with_the_number_of_examples():
     model, rng = make(sizes=(20, 64, 64, 10)), np.random.default_rng(1)
     v, peaks = rng.normal(size=model.size), []
     for N in (1000, 10_000):
@@ -136,6 +136,6 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("wrong", "match"), MISTAKES.values(), ids=MISTAKES)
-def test_a_wrong_value_is_named(wrong, match):
+def test_invalid_values_are_named_in_the_error(wrong, match):
     with pytest.raises(ValueError, match=match):
         wrong()

@@ -28,7 +28,7 @@ IMPLEMENTATIONS = ["plain", "function", "fused", "compiled"]
 
 
 @each_kind
-def test_positional_arguments_are_those_of_torch(kind):
+def test_positional_arguments_equal_those_of_pytorch(kind):
     args = [IN, H, 2, True, True, 0.5, True, 0, "cpu", torch.float64]
     if kind == "rnn":
         args.insert(3, "relu")
@@ -44,13 +44,13 @@ def test_positional_arguments_are_those_of_torch(kind):
 
 @each_kind
 @pytest.mark.parametrize("size", [1, -1, 0.0, True, "0"], ids=repr)
-def test_a_projection_is_refused(kind, size):
+def test_projections_raise_an_error(kind, size):
     with pytest.raises(ValueError, match=rf"proj_size must be 0, got {size!r}; .*Linear"):
         KINDS[kind](IN, H, proj_size=size)
 
 
 @each_form
-def test_weights_come_in_a_list_for_each_layer_and_direction(kind, form):
+def test_all_weights_are_listed_per_layer_and_direction(kind, form):
     module = make(kind, form=form, num_layers=11, bidirectional=True)
     assert module.flatten_parameters() is None
     lists, theirs = module.all_weights, TORCH[kind](IN, H, num_layers=11, bidirectional=True)
@@ -67,7 +67,7 @@ def test_weights_come_in_a_list_for_each_layer_and_direction(kind, form):
 @pytest.mark.parametrize("kind", [LayerNorm, RMSNorm])
 @pytest.mark.parametrize("shape", [(5,), (4, 5), (3, 4, 5)], ids=str)
 @pytest.mark.parametrize("depth", [(), (6,)], ids=["images", "volumes"])
-def test_channels_stay_last(kind, implementation, shape, depth):
+def test_memory_format_channels_last_is_preserved(kind, implementation, shape, depth):
     format = torch.channels_last_3d if depth else torch.channels_last
     x = torch.randn(2, 3, *depth, 4, 5)
     if depth and len(shape) == 3:
@@ -125,14 +125,14 @@ COMPLEX = dict(complex_calls())
 
 
 @pytest.mark.parametrize("call", COMPLEX.values(), ids=COMPLEX)
-def test_complex_tensors_are_refused_by_every_implementation_alike(call):
+def test_complex_tensors_raise_the_same_error_in_every_implementation(call):
     with pytest.raises(NotImplementedError, match=r": \w+ must be real, got torch.complex64; take"):
         call()
 
 
 @each_kind
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.int64], ids=str)
-def test_a_state_that_autocast_cannot_cast_is_refused(kind, dtype):
+def test_states_that_autocast_cannot_cast_raise_an_error(kind, dtype):
     for module, x, shape in (
         (KINDS[kind](IN, H), torch.ones(T, B, IN), (1, B, H)),
         (CELLS[kind](IN, H), torch.ones(B, IN), (B, H)),
@@ -146,7 +146,7 @@ def test_a_state_that_autocast_cannot_cast_is_refused(kind, dtype):
 
 
 @pytest.mark.parametrize("eps", [-1.0, float("nan"), float("inf"), 10**400, True, "1e-5", 1j])
-def test_a_wrong_eps_is_refused_by_every_module(eps):
+def test_invalid_eps_raises_an_error_in_every_module(eps):
     for build in (
         lambda: LayerNorm(5, eps),
         lambda: RMSNorm(5, eps),
@@ -162,7 +162,7 @@ def test_a_wrong_eps_is_refused_by_every_module(eps):
 
 
 @pytest.mark.parametrize("momentum", [-0.1, 1.5, float("nan"), None, "0.1"])
-def test_a_wrong_momentum_is_refused(momentum):
+def test_invalid_momentum_raises_an_error(momentum):
     with pytest.raises(ValueError, match="BatchNorm: momentum must be between 0 and 1, got"):
         BatchNorm(5, momentum=momentum)
 
@@ -171,7 +171,7 @@ def test_a_wrong_momentum_is_refused(momentum):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::FutureWarning")
 @each_form
-def test_what_the_older_onnx_exporter_writes_runs_and_is_right(kind, form):
+def test_models_of_the_older_onnx_exporter_run_correctly(kind, form):
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     module = make(kind, form=form, num_layers=2, bidirectional=True).float().eval()
     x, file = torch.randn(T, B, IN), io.BytesIO()

@@ -21,7 +21,7 @@ def randomized(module):
 
 @pytest.mark.parametrize("kind", [nn.LayerNorm, nn.RMSNorm, LayerNorm, RMSNorm])
 @pytest.mark.parametrize(("dtype", "close"), [(torch.float64, 1e-12), (torch.float32, 1e-4)])
-def test_all_readers_compute_the_same_and_the_norm_has_no_parameters(kind, dtype, close):
+def test_folded_layers_give_the_same_outputs(kind, dtype, close):
     torch.manual_seed(0)
     norm = randomized(kind(8, eps=0.1, dtype=dtype))
     q, k, v = (nn.Linear(8, n, bias, dtype=dtype) for n, bias in ((3, True), (8, False), (5, True)))
@@ -40,7 +40,7 @@ def test_all_readers_compute_the_same_and_the_norm_has_no_parameters(kind, dtype
     torch.testing.assert_close(norm(x), x_hat)
 
 
-def test_a_network_computes_the_same_with_all_of_its_norms_folded():
+def test_networks_give_the_same_outputs_with_folded_norms():
     torch.manual_seed(0)
     model = randomized(Transformer(11, depth=2, width=16, heads=2, length=8)).double()
     tokens = torch.randint(11, (3, 8))
@@ -54,7 +54,7 @@ def test_a_network_computes_the_same_with_all_of_its_norms_folded():
 
 
 @pytest.mark.parametrize("options", [{"bias": False}, {"elementwise_affine": False}, {}])
-def test_what_a_norm_lacks_is_not_added_to_the_layer(options):
+def test_missing_parameters_are_not_added_to_the_layer(options):
     norm, layer = nn.LayerNorm(4, **options), nn.Linear(4, 3, bias=False).requires_grad_(False)
     W = layer.weight.clone()
     fold_norm(norm, layer)
@@ -62,7 +62,7 @@ def test_what_a_norm_lacks_is_not_added_to_the_layer(options):
     assert torch.equal(layer.weight, W)
 
 
-def test_frozen_layers_stay_frozen_and_narrow_ones_narrow():
+def test_requires_grad_and_dtypes_are_preserved():
     norm, layer = randomized(nn.LayerNorm(4)), nn.Linear(4, 3, bias=False).requires_grad_(False)
     fold_norm(norm, layer.bfloat16())
     assert (layer.bias.requires_grad, layer.bias.dtype) == (False, torch.bfloat16)
@@ -105,7 +105,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("norm", "layers", "model", "error", "match"), MISTAKES.values(),
                          ids=MISTAKES)  # fmt: skip
-def test_a_mistake_is_refused_before_anything_is_changed(norm, layers, model, error, match):
+def test_invalid_calls_raise_an_error_before_any_change(norm, layers, model, error, match):
     first = nn.Linear(4, 4)
     original = copy.deepcopy(first)
     with pytest.raises(error, match=re.escape(match)):
@@ -115,6 +115,6 @@ def test_a_mistake_is_refused_before_anything_is_changed(norm, layers, model, er
     assert norm.weight is not None
 
 
-def test_a_call_without_layers_is_refused():
+def test_calls_without_layers_raise_an_error():
     with pytest.raises(ValueError, match="fold_norm: there must be a layer"):
         fold_norm(nn.LayerNorm(4))

@@ -56,7 +56,7 @@ def test_parameters_can_be_left_out(kind, implementation, options):
 @each_implementation
 @each_weight_dtype
 @each_dtype
-def test_dtypes_mix_as_in_torch_with_and_without_autocast(
+def test_mixed_dtypes_behave_as_in_pytorch_with_and_without_autocast(
     kind, implementation, dtype, weight_dtype
 ):
     ours, theirs = make_pair(kind, 8, implementation, dtype=weight_dtype)
@@ -78,7 +78,7 @@ def test_dtypes_mix_as_in_torch_with_and_without_autocast(
 @each_kind
 @pytest.mark.parametrize("implementation", ["plain", "function"])
 @pytest.mark.parametrize("dtype", FLOATS[:2], ids=str)
-def test_sixteen_bits_are_summed_in_float32(kind, implementation, dtype):
+def test_16_bit_inputs_are_summed_in_float32(kind, implementation, dtype):
     # 4096 numbers near 100 add up to six times the largest float16.
     ours, _ = make_pair(kind, 4096, implementation, dtype=dtype)
     x, dy = (draw(3, 4096, seed=k, dtype=dtype) for k in range(2))
@@ -94,7 +94,7 @@ def test_sixteen_bits_are_summed_in_float32(kind, implementation, dtype):
 @each_implementation
 @pytest.mark.parametrize("dtype", FLOATS[:3], ids=str)
 @each_weight_dtype
-def test_autocast_on_cuda_returns_float32_as_torch_does(implementation, dtype, weight_dtype):
+def test_autocast_on_cuda_returns_float32_as_in_pytorch(implementation, dtype, weight_dtype):
     ours, theirs = make_pair("layer", 8, implementation, dtype=weight_dtype, device="cuda")
     x, dy = draw(2, 5, 8, dtype=torch.float32).cuda()
     both = []
@@ -111,7 +111,7 @@ def test_autocast_on_cuda_returns_float32_as_torch_does(implementation, dtype, w
 @each_implementation
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
-def test_an_eps_of_none_is_torchs_in_every_dtype(kind, implementation, affine, dtype):
+def test_eps_of_none_equals_pytorchs_in_every_dtype(kind, implementation, affine, dtype):
     """Of inputs so small that an eps of another dtype gives another output and gradient."""
     if kind == "layer":
         with pytest.raises(ValueError, match="LayerNorm: eps must be finite and >= 0, got None"):
@@ -135,7 +135,7 @@ def test_an_eps_of_none_is_torchs_in_every_dtype(kind, implementation, affine, d
 
 
 @each_kind
-def test_arguments_have_torchs_order(kind):
+def test_arguments_have_the_order_of_pytorch(kind):
     arguments = [(3, 4), 1e-3, True, *[False] * (kind == "layer"), "cpu", torch.float64]
     ours, theirs = (module(*arguments) for module in KINDS[kind])
     assert isinstance(ours, KINDS[kind][1])
@@ -172,7 +172,7 @@ MISTAKES = {
 @each_kind
 @each_implementation
 @pytest.mark.parametrize(("options", "given", "match"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_raises_what_torch_raises(kind, implementation, options, given, match):
+def test_errors_equal_those_of_pytorch(kind, implementation, options, given, match):
     options = {"normalized_shape": 4, **options}
     ours, theirs = KINDS[kind]
     expected = call(theirs(**options), given)
@@ -191,13 +191,13 @@ def test_a_mistake_raises_what_torch_raises(kind, implementation, options, given
     ],
     ids=["shape", "list"],
 )
-def test_a_wrong_residual_is_refused(kind, implementation, residual, error, match):
+def test_invalid_residuals_raise_an_error(kind, implementation, residual, error, match):
     with pytest.raises(error, match=match):
         KINDS[kind][0](4, implementation=implementation)(torch.ones(3, 4), residual)
 
 
 @each_kind
-def test_a_wrong_constructor_argument_is_refused(kind):
+def test_invalid_constructor_arguments_raise_an_error(kind):
     ours, theirs = KINDS[kind]
     for shape in (0, (3, 0)):
         with pytest.raises(ValueError, match=r"Norm: .*at least one feature .* the width"):
@@ -209,7 +209,7 @@ def test_a_wrong_constructor_argument_is_refused(kind):
         ours(4, implementation="f")
 
 
-def test_a_missing_torch_gives_one_clear_sentence():
+def test_missing_pytorch_gives_one_clear_sentence():
     code = "import sys; sys.modules['torch'] = None; import lnlib.nn"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stderr.splitlines()[-1] == (
@@ -226,7 +226,7 @@ compiles = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @compiles
 @each_kind
 @each_implementation
-def test_torch_export_takes_it(kind, implementation):
+def test_torch_export_works(kind, implementation):
     module, x = make_pair(kind, 4, implementation)[0], draw(3, 4, dtype=torch.float32)
     assert_close(torch.export.export(module, (x,)).module()(x), module(x))
 
@@ -237,7 +237,7 @@ def test_torch_export_takes_it(kind, implementation):
 @pytest.mark.parametrize(
     ("kind", "implementation", "added"), [("layer", "function", False), ("rms", "fused", True)]
 )
-def test_inductor_compiles_it(device, kind, implementation, added):
+def test_inductor_compiles_the_module(device, kind, implementation, added):
     if device == "cpu" and shutil.which("c++") is None:
         pytest.skip("inductor needs a C++ compiler")
     torch.compiler.reset()

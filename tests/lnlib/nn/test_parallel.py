@@ -95,9 +95,7 @@ def ranks(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("norm", "count", "dtype", "offset"), CASES)
-def test_split_features_have_the_outputs_and_gradients_of_the_whole_norm(
-    ranks, norm, count, dtype, offset
-):
+def test_split_features_give_the_same_outputs_and_gradients(ranks, norm, count, dtype, offset):
     slices = zip(*(r[norm, count, dtype, offset] for r in ranks[:count]), strict=True)
     results = [torch.cat(parts, -1) for parts in slices]
     x, dy, gain, bias = (t.double() for t in given(dtype, offset))
@@ -121,13 +119,13 @@ def test_split_features_have_the_outputs_and_gradients_of_the_whole_norm(
         )
 
 
-def test_a_pass_needs_one_message_and_the_statistics_of_each_example_alone(ranks):
+def test_a_pass_needs_one_message_with_per_example_statistics(ranks):
     # 7 examples; in the forward pass one number more, the features of the rank.
     for result in ranks:
         assert result["messages"] == {"layer": [15, 14], "rms": [8, 7]}
 
 
-def test_a_batch_without_examples_passes(ranks):
+def test_empty_batches_work(ranks):
     assert [result["empty"] for result in ranks] == [(0, 1), (0, 2), (0, 3)]
 
 
@@ -173,6 +171,6 @@ def test_options_choose_the_parameters_and_eps():
         (lambda kind: kind(4)(torch.ones(4).long()), NotImplementedError, "must hold floats"),
     ],
 )
-def test_mistakes_are_refused(kind, call, error, match):
+def test_invalid_arguments_raise_an_error(kind, call, error, match):
     with pytest.raises(error, match=f"{kind.__name__}: .*{match}"):
         call(kind)

@@ -102,7 +102,7 @@ def test_a_norm_that_two_names_share_gets_both():
         ({"0.gamma": np.ones(4), "0/gamma:0": np.ones(4)}, ValueError, "two spellings"),
     ],
 )
-def test_what_cannot_be_converted_is_refused(state, error, message):
+def test_unconvertible_names_raise_an_error(state, error, message):
     with pytest.raises(error, match=message):
         to_torch_names(state, nn.Sequential(nn.LayerNorm(4)))
 
@@ -121,7 +121,7 @@ def decayed(model, **options):
     return smaller
 
 
-def test_weights_decay_and_gains_and_biases_do_not():
+def test_weight_decay_excludes_gains_and_biases():
     model = nn.ModuleDict(
         {
             "conv": nn.Conv2d(3, 4, 3),
@@ -157,6 +157,6 @@ def test_every_parameter_is_in_one_group_once_and_a_shared_one_too():
 
 
 @pytest.mark.parametrize("weight_decay", [-0.1, float("nan")])
-def test_a_negative_weight_decay_is_refused(weight_decay):
+def test_negative_weight_decay_raises_an_error(weight_decay):
     with pytest.raises(ValueError, match="no_decay_groups: weight_decay must be >= 0"):
         no_decay_groups(nn.Linear(2, 2), weight_decay)

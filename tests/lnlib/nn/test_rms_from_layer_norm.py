@@ -95,7 +95,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("norm", "before", "after", "error", "match"), MISTAKES.values(),
                          ids=MISTAKES)  # fmt: skip
-def test_a_mistake_is_refused_before_anything_is_changed(norm, before, after, error, match):
+def test_invalid_calls_raise_an_error_before_any_change(norm, before, after, error, match):
     first = nn.Linear(3, 4)
     original = copy.deepcopy(first)
     with pytest.raises(error, match=re.escape(match)):

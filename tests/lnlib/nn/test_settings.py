@@ -208,7 +208,7 @@ def hold(results, leaves, compute):
 @each_bias
 @pytest.mark.parametrize("training", [True, False], ids=["training", "eval"])
 @pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
-def test_a_network_with_no_default_setting_is_that_of_the_equations(
+def test_networks_with_non_default_settings_follow_the_equations(
     implementation, kind, form, bias, training, nonlinearity
 ):
     chosen = {"nonlinearity": nonlinearity} if kind == "rnn" else {}
@@ -238,7 +238,7 @@ def test_a_network_with_no_default_setting_is_that_of_the_equations(
 @each_form
 @each_bias
 @pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
-def test_a_cell_with_no_default_setting_is_that_of_the_equations(kind, form, bias, nonlinearity):
+def test_cells_with_non_default_settings_follow_the_equations(kind, form, bias, nonlinearity):
     chosen = {"nonlinearity": nonlinearity} if kind == "rnn" else {}
     if nonlinearity == "relu" and not chosen:
         pytest.skip("has no such choice")
@@ -300,7 +300,7 @@ def has_started(layer, kind, settings):
 @pytest.mark.parametrize(
     ("bias_init", "recurrent_init"), [("uniform", "uniform"), ("zeros", "orthogonal")]
 )
-def test_every_layer_and_direction_starts_as_it_is_told(
+def test_every_layer_and_direction_uses_its_initial_state(
     layers, kind, form, bias, bias_init, recurrent_init
 ):
     chosen = {"bias": bias, "bias_init": bias_init, "recurrent_init": recurrent_init}
@@ -362,7 +362,7 @@ def test_forward_mode_goes_along_any_one_of_the_leaves(kind, form, name):
 
 
 @pytest.mark.parametrize("unbiased", [True, False])
-def test_batch_norm_with_no_default_setting_is_that_of_the_equation(unbiased):
+def test_batch_norm_with_non_default_settings_follows_the_equation(unbiased):
     eps, momentum = 0.3, 0.7
     norm = BatchNorm(5, eps=eps, momentum=momentum, unbiased=unbiased).double()
     assert [tuple(p.shape) for p in norm.parameters()] == [(5,), (5,)]
@@ -391,7 +391,7 @@ def test_batch_norm_with_no_default_setting_is_that_of_the_equation(unbiased):
     assert_close(norm.running_mean.numpy(), mean, rtol=EXACT, atol=EXACT)
 
 
-def test_weight_norm_is_that_of_the_equation():
+def test_weight_norm_follows_the_equation():
     layer = WeightNormLinear(3, 5).double()
     assert (tuple(layer.gain.shape), tuple(layer.bias.shape)) == ((5,), (5,))
     assert_close(layer.gain.detach().numpy(), np.ones(5))

@@ -94,7 +94,7 @@ def in_numpy(p, tokens, norm, placement, qk_norm, last_norm, depth, heads, eps):
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: "-".join(map(str, s.values())))
-def test_logits_are_those_of_plain_numpy(settings):
+def test_logits_equal_a_numpy_implementation(settings):
     model = drawn(**settings)
     tokens = np.random.default_rng(1).integers(11, size=(2, 6))
     p = {name: a.detach().numpy() for name, a in model.state_dict().items()}
@@ -104,7 +104,7 @@ def test_logits_are_those_of_plain_numpy(settings):
 
 
 @pytest.mark.parametrize("initialization", INITIALIZATIONS)
-def test_matrices_start_as_the_setting_says(initialization):
+def test_matrices_are_initialized_as_set(initialization):
     torch.manual_seed(3)
     model = Transformer(400, depth=2, width=96, initialization=initialization)
     expand, token = model.blocks[1].expand, model.token.weight
@@ -124,7 +124,7 @@ def test_matrices_start_as_the_setting_says(initialization):
 
 
 @pytest.mark.parametrize("initialization", INITIALIZATIONS)
-def test_residual_scaling_divides_what_writes_into_the_residual_stream_alone(initialization):
+def test_residual_scaling_only_affects_output_matrices(initialization):
     models = []
     for scaled in (False, True):
         torch.manual_seed(3)
@@ -137,7 +137,7 @@ def test_residual_scaling_divides_what_writes_into_the_residual_stream_alone(ini
         torch.testing.assert_close(scaled[name], p / divisor)
 
 
-def test_deepnorm_starts_with_smaller_matrices_but_for_queries_and_keys():
+def test_deepnorm_initializes_matrices_smaller_except_queries_and_keys():
     models = []
     for placement in ("post", "deepnorm"):
         torch.manual_seed(3)
@@ -154,7 +154,7 @@ def test_deepnorm_starts_with_smaller_matrices_but_for_queries_and_keys():
 
 
 @pytest.mark.parametrize(("depth", "start"), [(18, 0.1), (19, 1e-5), (25, 1e-6)])
-def test_layer_scale_starts_by_the_depth_and_rezero_at_nothing(depth, start):
+def test_layer_scale_and_rezero_have_their_initial_factors(depth, start):
     sizes = {"width": 4, "heads": 1, "length": 3}
     scaled = Transformer(5, depth=depth, placement="layer_scale", **sizes)
     torch.testing.assert_close(scaled.blocks[-1].gain_f.detach(), torch.full((4,), start))
@@ -164,7 +164,7 @@ def test_layer_scale_starts_by_the_depth_and_rezero_at_nothing(depth, start):
     assert torch.equal(results[0], results[-1])
 
 
-def test_the_stream_is_what_the_blocks_hand_on():
+def test_residual_stream_returns_block_outputs():
     model, tokens = drawn(), torch.tensor([[1, 2, 3]])
     results = list(model.stream(tokens))
     assert len(results) == 1 + SMALL["depth"]
@@ -194,6 +194,6 @@ def test_the_stream_is_what_the_blocks_hand_on():
         ),
     ],
 )
-def test_a_mistake_is_told_with_what_came_and_what_to_do(call, message):
+def test_errors_contain_the_value_and_the_fix(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -255,7 +255,7 @@ def first_output(y):
 
 @each_module
 @pytest.mark.parametrize(("reduction", "frozen"), [("sum", False), ("mean", True)])
-def test_gradients_of_each_example_are_those_of_a_loop(make_module, shape, reduction, frozen):
+def test_per_example_gradients_equal_a_loop(make_module, shape, reduction, frozen):
     model = randomize(Model(make_module())).double()
     first = next(model.inner.parameters()).requires_grad_(not frozen)
     x = draw(*shape)

@@ -43,7 +43,7 @@ def held(ours, backward, theirs, *arrays):
 
 
 @pytest.mark.parametrize(("shape", "given"), SHAPES, ids=str)
-def test_adaptive_layer_norm_and_its_gradient_are_autograds(shape, given):
+def test_adaptive_layer_norm_and_its_gradient_equal_autograd(shape, given):
     eps = 1e-2
     held(
         lambda *a: lnlib.adaptive_layer_norm(*a, eps=eps),
@@ -55,7 +55,7 @@ def test_adaptive_layer_norm_and_its_gradient_are_autograds(shape, given):
 
 @pytest.mark.parametrize("one", [(), (1,)], ids=str)
 @pytest.mark.parametrize("shape", [(4, H), (2, 3, H), (H,)], ids=str)
-def test_dynamic_tanh_and_its_gradient_are_autograds(shape, one):
+def test_dynamic_tanh_and_its_gradient_equal_autograd(shape, one):
     x, alpha, gain, bias = drawn(shape, one, (H,), (H,))
 
     def backward(dy, x, alpha, gain, bias):
@@ -67,7 +67,7 @@ def test_dynamic_tanh_and_its_gradient_are_autograds(shape, one):
 @pytest.mark.parametrize(
     ("shape", "given"), [*SHAPES[:3], ((2, 7, H), (2, C)), ((2, 3, 4, H), (2, C))], ids=str
 )
-def test_the_module_is_the_numpy_function(shape, given):
+def test_the_module_equals_the_numpy_function(shape, given):
     module = AdaptiveLayerNorm(H, C, eps=1e-2, dtype=torch.float64)
     x, condition, weight, bias = drawn(shape, given, (2 * H, C), (2 * H,))
     with torch.no_grad():
@@ -81,7 +81,7 @@ def test_the_module_is_the_numpy_function(shape, given):
 
 
 @pytest.mark.parametrize("width", [2, 768])
-def test_a_large_mean_costs_the_module_no_digits(width):
+def test_the_module_is_accurate_for_large_means(width):
     if not layer_norm.available():
         pytest.skip(f"no compiled library here: {layer_norm.reason()}")
     exact = AdaptiveLayerNorm(width, C, dtype=torch.float64)
@@ -148,7 +148,7 @@ def test_dynamic_tanh_as_a_module():
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_modules_keep_16_bits(dtype):
+def test_modules_preserve_16_bit_dtypes(dtype):
     x, condition = torch.randn(4, H, dtype=dtype), torch.randn(4, C, dtype=dtype)
     assert AdaptiveLayerNorm(H, C, dtype=dtype)(x, condition).dtype == dtype
     assert DynamicTanh(H, dtype=dtype)(x).dtype == dtype
@@ -176,12 +176,12 @@ GATED = AdaptiveLayerNorm(H, C, dtype=torch.float64, gate=True)
         (lambda: GATED(TX, TC[:, :2]), RuntimeError, r"condition must be .*got \[4, 2\]"),
     ],
 )
-def test_a_mistake_is_told_with_what_came_and_what_to_do(call, error, match):
+def test_errors_contain_the_value_and_the_fix(call, error, match):
     with pytest.raises(error, match=match):
         call()
 
 
-def test_gradients_of_adaptive_layer_norm_and_dynamic_tanh_are_added_up_in_float64():
+def test_parameter_gradients_are_summed_in_float64():
     # In float32, 2**24 + 1 is 2**24: added up there, nothing is left of the ones.
     numbers = np.array([2.0**24] + [1.0] * 64 + [-(2.0**24)], np.float32)
     x = np.tile(np.array([1, -1], np.float32), (66, 1))  # normalized, it stays as it is

@@ -39,7 +39,7 @@ each_function = pytest.mark.parametrize(("forward", "backward"), FUNCTIONS.value
 
 
 @each_function
-def test_dtypes_are_kept_and_promoted_as_numpy_does(forward, backward):
+def test_dtypes_are_preserved_and_promoted_as_in_numpy(forward, backward):
     for of_x, of_gain in ("ee", "ff", "dd", "fd"):
         x, gain = np.ones((5, 4, 4), of_x), np.ones(4, of_gain)
         for a in (forward(x, gain), *backward(x, x, gain)):
@@ -47,7 +47,7 @@ def test_dtypes_are_kept_and_promoted_as_numpy_does(forward, backward):
 
 
 @each_function
-def test_float16_is_as_close_as_float16_can_be(forward, backward):
+def test_float16_results_are_correctly_rounded(forward, backward):
     # Sums of a thousand numbers near 200, and of four squares, overflow float16: 65504 at most.
     rng = np.random.default_rng(0)
     x, gain = rng.normal(200, 16, (6, 4, 4)), np.ones(4)
@@ -68,7 +68,7 @@ SIGNS = np.array([1, -1] * 33, np.float32)  # normalized, they stay as they are
 
 
 @pytest.mark.parametrize("name", ["layer", "rms", "group", "instance", "batch", "weight"])
-def test_gradients_of_the_parameters_are_added_up_in_float64(name):
+def test_gradients_of_parameters_are_summed_in_float64(name):
     ones = np.ones((66, 2), np.float32)
     if name == "batch":
         x_hat = np.stack([SIGNS, SIGNS], 1)
@@ -100,7 +100,7 @@ def test_gradients_of_the_parameters_are_added_up_in_float64(name):
 
 
 @pytest.mark.parametrize("layout", ["two axes", "images"])
-def test_statistics_are_added_up_in_float64(layout):
+def test_statistics_are_summed_in_float64(layout):
     x = np.stack([LARGE_THEN_ONES, LARGE_THEN_ONES[::-1]], 1)
     x = x if layout == "two axes" else x.reshape(11, 6, 2).transpose(0, 2, 1).copy()
     assert_allclose(lnlib.batch_statistics(x)[0], [64 / 66] * 2, rtol=1e-7)
@@ -135,14 +135,14 @@ def test_given_statistics_of_float16_are_used_in_float32(eps):
 
 
 @pytest.mark.parametrize("momentum", [0, 0.3, 1])
-def test_momentum_runs_from_0_to_1_with_both_ends(momentum):
+def test_momentum_can_be_from_0_to_1_inclusive(momentum):
     running, batch = np.array([1.0, -2.0]), np.array([5.0, 7.0])
     expected = [(1 - momentum) * 1 + momentum * 5, (1 - momentum) * -2 + momentum * 7]
     assert_allclose(lnlib.update_running(running, batch, momentum), expected, rtol=1e-15)
 
 
 @each_function
-def test_memory_layout_does_not_matter_and_arguments_stay_as_they_are(forward, backward):
+def test_memory_layout_does_not_matter_and_arguments_are_not_modified(forward, backward):
     dy, x = np.random.default_rng(0).standard_normal((2, 5, 4, 4))
     gain = np.arange(1.0, 5.0)
     views = [np.asfortranarray(a) for a in (dy, x)]
@@ -189,7 +189,7 @@ TYPES = {"list", "integers", "masked", "groups forgotten"}
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_says_what_was_expected_and_how_to_fix_it(name):
+def test_errors_state_the_expected_value_and_the_fix(name):
     mistake, match = MISTAKES[name]
     with pytest.raises(TypeError if name in TYPES else ValueError, match=match) as raised:
         mistake()

@@ -33,7 +33,7 @@ def test_running_statistics_follow_torch_batch_norm(shape):
     + [(np.float64, v) for v in (1e-310, 1.5e308, -1.5e308)],  # the sum would be infinite
 )
 @pytest.mark.parametrize("n", [1, 7, 4099])
-def test_equal_numbers_of_any_size_are_exactly_0_with_a_finite_gradient(norm, dtype, value, n):
+def test_equal_numbers_give_exactly_0_and_finite_gradients(norm, dtype, value, n):
     x = np.full((n, 2, 3) if norm.axis == 1 else (2, n), value, dtype)
     if norm in (NORMS["group"], NORMS["instance"]):
         x = np.ascontiguousarray(x.swapaxes(0, 2))
@@ -48,7 +48,7 @@ SHARED |= {"instance": np.s_[1, 1], "group": np.s_[1, :2]}
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", SHARED)
-def test_a_bad_number_stays_among_those_that_share_its_statistics(name, bad):
+def test_nan_and_infinity_only_affect_their_normalization_set(name, bad):
     good, dy = np.random.default_rng(0).standard_normal((2, 3, 4, 5))
     x, others = good.copy(), np.ones(good.shape, bool)
     x[1, 1, 2], others[SHARED[name]] = bad, False

@@ -57,7 +57,7 @@ def test_equations_2_to_4_hold_for_numbers_whose_squares_vanish(name, dtype, sca
 
 
 @pytest.mark.parametrize(("dtype", "scale"), [*SCALES, (np.float32, 1e20), (float, 1e200)])
-def test_weight_norm_is_that_of_weights_of_size_1_at_any_size(dtype, scale):
+def test_weight_norm_is_scale_invariant_for_extreme_weights(dtype, scale):
     rng = np.random.default_rng(0)
     dy, x, W = (rng.normal(size=n).astype(dtype) for n in ((6, 3), (6, 5), (3, 5)))
     W[1:] *= dtype(scale)
@@ -84,7 +84,7 @@ def test_table_1_holds_at_any_strength(name, transformation, strength):
     assert measure(name, transformation, strength=strength) < 1e-12
 
 
-def test_equal_numbers_and_none_stay_undefined_at_eps_0_beside_tiny_ones():
+def test_equal_and_empty_sets_stay_undefined_with_eps_0():
     x = np.array([[1e-24, 3e-24], [1e30, 1e30], [0, 0], [1e30, -1e30]], np.float32)
     with np.errstate(invalid="ignore"):
         y = lnlib.layer_norm(x, eps=0.0)

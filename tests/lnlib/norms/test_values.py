@@ -36,7 +36,7 @@ def test_output_and_gradients_match_torch(norm, shape, mean, scale):
 
 @each_shift_invariant
 @pytest.mark.parametrize("scale", [1.0, -3.0, 3e-3])
-def test_mean_1e4_costs_float64_no_digits(norm, scale):
+def test_a_mean_of_1e4_costs_no_accuracy_in_float64(norm, scale):
     dy, x, gain, bias = draw(norm, (6, 4, 32), 1e4, scale)
     if norm.axis == -1:
         dy, x, gain, bias = draw(norm, (6, 128), 1e4, scale)

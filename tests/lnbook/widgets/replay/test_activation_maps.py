@@ -36,7 +36,7 @@ def three():
     return [made(norm) for norm in ("layer", "none", "batch")]
 
 
-def test_what_is_packed_comes_back_as_the_records_have_it(three):
+def test_packed_data_can_be_decoded_to_the_records(three):
     header, ink, arms = unpacked(packed(three))
     assert (header["pictures"], header["cut"], header["passes"]) == ("MNIST", 0, PASSES)
     assert [arm["name"] for arm in header["arms"]] == ["No norm", "Batch norm", "Layer norm"]
@@ -53,7 +53,7 @@ def test_what_is_packed_comes_back_as_the_records_have_it(three):
                 )  # and 4 digits
 
 
-def test_what_is_told_of_a_border_is_its_mean_and_the_interval_of_compare(three):
+def test_border_readouts_are_means_and_intervals_of_comparison(three):
     header, *_ = unpacked(packed(three))
     maps = three[0]["arrays"]["before_mean_2"][1].astype(float)
     at = [(i, j) for i in range(14) for j in range(14) if {i, j} & {0, 13}]
@@ -64,7 +64,7 @@ def test_what_is_told_of_a_border_is_its_mean_and_the_interval_of_compare(three)
     np.testing.assert_allclose(result, expected, rtol=1e-3)
 
 
-def test_the_page_gets_a_file_for_each_kind_of_pictures():
+def test_there_is_a_file_for_each_kind_of_image():
     assert list(WEB.data) == [f"{name}.js" for name in FILES]
     content = WEB.data["mnist-4.js"]()
     start, end = 'lnPlaced["mnist-4"]("', '");\n'

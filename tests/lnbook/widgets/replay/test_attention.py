@@ -57,7 +57,7 @@ def book():
     return runs
 
 
-def test_a_question_is_read_and_its_place_is_written_as_a_person_would():
+def test_questions_are_read_with_formatted_references():
     first, second = questions(made())
     assert (first.passage[1], first.query[0], first.answer) == ("@e3", "@blank", "@e3")
     assert (first.right, first.verse) == (3, "1 Samuel 17:32")
@@ -65,14 +65,14 @@ def test_a_question_is_read_and_its_place_is_written_as_a_person_would():
     assert attention._verse("genesis 31:13") == "Genesis 31:13"
 
 
-def test_what_is_on_the_right_name_is_counted_at_each_of_its_places():
+def test_attention_to_the_right_name_is_summed_over_its_occurrences():
     run = made()
     saved = run["arrays"]["attention"].astype(float)
     expected = np.stack([saved[:, 0, 1] + saved[:, 0, 6], saved[:, 1, 4]], 1)
     np.testing.assert_allclose(attends(run), expected)
 
 
-def test_what_is_packed_comes_back_as_the_records_have_it():
+def test_packed_data_can_be_decoded_to_the_records():
     header, chances, weights = unpacked(packed(six()))
     assert [arm["name"] for arm in header["arms"]] == [
         "No norm", "No norm (tuned initialization)", "Batch norm in the LSTM",
@@ -94,7 +94,7 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
         np.testing.assert_allclose(np.sqrt(weights[k]), np.sqrt(own), atol=0.51 / 255)
 
 
-def test_the_first_question_is_the_one_whose_name_attracts_most_attention():
+def test_the_first_question_has_the_largest_increase_of_attention():
     runs = six()
     for run in runs:
         saved = run["arrays"]["attention"]
@@ -109,12 +109,12 @@ def test_the_first_question_is_the_one_whose_name_attracts_most_attention():
     assert unpacked(packed(runs))[0]["first"] == 0
 
 
-def test_a_page_and_a_notebook_are_handed_the_same(handed):
+def test_page_and_notebook_get_the_same_data(handed):
     handed(AttentionReplay(), AttentionReplay(six()), (
         "AttentionReplay: 2 questions, at 4 of 20 updates, by 6 networks"
     ))  # fmt: skip
 
 
-def test_the_book_s_file_has_the_first_seed_in_less_than_100_kilobytes(book):
+def test_the_file_of_the_book_has_the_first_seed_and_less_than_100_kb(book):
     assert AttentionReplay().packed == packed([run for run in book if run["seed"] == 0])
     assert len(WEB.data["packed.js"]()) < 100_000

@@ -15,14 +15,14 @@ from lnbook.widgets.replay import base
         ({"batch_size": 32}, {"train_questions": 6400 + 31}, [0, 50, 200, 600]),
     ],
 )
-def test_an_epoch_is_so_many_updates_or_the_whole_set(settings, cases, wanted):
+def test_epochs_are_numbers_of_updates_or_passes(settings, cases, wanted):
     run = {"settings": settings, "data": {"cases": cases}, "curves": {"epoch": [0, 0.25, 1, 3]}}
     assert base.updates(run) == wanted
 
 
 @pytest.mark.parametrize("updates", [[0, 10, 1000], [0, 50, *range(100, 3100, 100)],
                                      [0, 1, 2, 4, 8, 16], [0, 1, 25, 30, 10**10]])  # fmt: skip
-def test_points_are_the_measured_ones_nearest_to_even_steps_of_the_logarithm(updates):
+def test_points_are_evenly_spaced_in_the_logarithm_of_updates(updates):
     result = base.points(updates)
     first, last = math.log(updates[1]), math.log(updates[-1])
     aims = [first + (last - first) * k / 10 for k in range(11)]
@@ -38,7 +38,7 @@ def record(arm, seed=0, array=True, epochs=(0, 1), size=3):
             "curves": {"epoch": list(epochs)}, "arrays": arrays}  # fmt: skip
 
 
-def test_the_first_run_of_each_arm_that_kept_the_array_is_taken():
+def test_the_first_run_with_the_array_is_selected_for_each_arm():
     runs = [
         record("none", 0, array=False),
         record("layer", 1),

@@ -29,7 +29,7 @@ def three():
     return [made(), made("none"), made("none", "chosen")]
 
 
-def test_what_is_packed_comes_back_as_the_records_have_it():
+def test_packed_data_can_be_decoded_to_the_records():
     header, shades, windows = unpacked(packed(three()))
     layer, plain, chosen = three()
     assert [arm["name"] for arm in header["arms"]] == [
@@ -47,7 +47,7 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
             np.testing.assert_allclose(windows[k, :, kind], expected, atol=0.51 / 64)
 
 
-def test_a_page_and_a_notebook_are_handed_the_same(handed):
+def test_page_and_notebook_get_the_same_data(handed):
     handed(DrawReplay(), DrawReplay(three()), (
         "DrawReplay: 6 digits and 6 samples in 3 glimpses, at 5 of 300 updates, by 3 networks"
     ))  # fmt: skip

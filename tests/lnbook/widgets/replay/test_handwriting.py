@@ -41,7 +41,7 @@ def write(run, text, bias):
     return SimpleNamespace(strokes=strokes, lifts=np.zeros(count, "u1"), window=window)
 
 
-def test_what_is_packed_comes_back_as_the_records_have_it():
+def test_packed_data_can_be_decoded_to_the_records():
     header, strokes, windows, lifts = unpacked(packed(three()))
     assert [arm["name"] for arm in header["arms"]] == [
         "No norm", "No norm (tuned initialization)", "Layer norm",
@@ -59,13 +59,13 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
         assert (windows[k][0, 3], windows[k][1, 4]) == (0, 15)
 
 
-def test_a_page_and_a_notebook_are_handed_the_same(handed):
+def test_page_and_notebook_get_the_same_data(handed):
     handed(HandwritingReplay(), HandwritingReplay(three()), (
         "HandwritingReplay: 'the pen moves on' in 30 points, at 4 of 200 updates, by 3 networks"
     ))  # fmt: skip
 
 
-def test_a_text_is_written_by_each_network_as_it_was_in_the_end():
+def test_texts_are_written_by_each_trained_network():
     shown = HandwritingReplay(three(), text="abc", write=write)
     header, strokes, windows, lifts = unpacked(shown.packed)
     assert (header["text"], header["points"], header["updates"]) == ("abc", 15, [200])
@@ -81,7 +81,7 @@ def test_a_text_is_written_by_each_network_as_it_was_in_the_end():
     assert repr(shown) == "HandwritingReplay: 'abc', by 3 networks after 200 updates"
 
 
-def test_the_field_shows_the_new_line_and_says_what_is_wrong_with_a_text():
+def test_the_field_shows_the_new_line_or_an_error_message():
     shown = HandwritingReplay(three(), text="abc", write=write)
     row, texts, place = shown.widget().children
     text, bias, button = row.children

@@ -49,7 +49,7 @@ def book():
     return results
 
 
-def test_a_sentence_loses_the_marks_around_it_and_keeps_those_within_as_a_pair():
+def test_quotation_marks_around_a_sentence_are_removed():
     assert sentences(made()) == [
         "‘Come in!’ said Holmes.", "I am – here, sir.", "“She said”", "Who? Me?", "Is that it?",
         "He said that it was not so bad at all.",
@@ -58,12 +58,12 @@ def test_a_sentence_loses_the_marks_around_it_and_keeps_those_within_as_a_pair()
     assert sentence_neighbors._tidy("He said:--") == "He said: –"
 
 
-def test_words_are_those_that_the_networks_read(book):
+def test_sentences_are_split_as_for_the_networks(book):
     for text in [*TEXTS, *sentences(book[0])]:
         assert sentence_neighbors.words(text) == read(text)
 
 
-def test_what_is_packed_comes_back_as_the_records_have_it():
+def test_packed_data_can_be_decoded_to_the_records():
     header, places, nearest = unpacked(packed(three()))
     layer, plain, chosen = three()
     assert [arm["name"] for arm in header["arms"]] == [
@@ -87,7 +87,7 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
             np.testing.assert_allclose(shown, far * shown.max() / far.max(), atol=2.5)
 
 
-def test_each_map_is_turned_onto_the_next_and_the_last_onto_layer_norm_s():
+def test_maps_are_aligned_with_the_next_and_with_layer_norm():
     rng = np.random.default_rng(0)
     still = np.pad(rng.normal(size=(30, 2)) * [5, 2], ((0, 0), (0, 2)))
     angle = 0.7
@@ -113,7 +113,7 @@ def test_neighbors_of_the_same_category_are_counted_next_to_their_chance_level()
     assert chance == pytest.approx(1 / 5)
 
 
-def test_a_page_and_a_notebook_are_handed_the_same(handed):
+def test_page_and_notebook_get_the_same_data(handed):
     handed(SentenceNeighbors(), SentenceNeighbors(three()), (
         "SentenceNeighbors: 6 sentences and the 3 nearest to each, at 4 of 200 updates, "
         "by 3 networks"

@@ -29,7 +29,7 @@ def path(request):
     ],
     ids=["one", "three", "seventeen", "long", "ending", "ending, reverse"],
 )
-def test_results_and_gradients_are_those_of_the_plain_loop(
+def test_results_and_gradients_equal_those_of_the_reference(
     path, monkeypatch, kind, options, H, sizes, reverse, missing
 ):
     monkeypatch.setattr(autograd_norms, "CHUNK", 20)  # several chunks in every case but one
@@ -43,7 +43,7 @@ def test_results_and_gradients_are_those_of_the_plain_loop(
 
 @each_kind
 @pytest.mark.parametrize("sizes", [SIZES["three"], ENDING], ids=["equal", "ending"])
-def test_without_a_gradient_the_results_are_the_same_numbers(path, kind, options, sizes):
+def test_results_without_gradients_are_the_same(path, kind, options, sizes):
     case = Case(kind, options, sizes, 33)
     recorded = case.run(path)
     with torch.no_grad():
@@ -53,7 +53,7 @@ def test_without_a_gradient_the_results_are_the_same_numbers(path, kind, options
 
 
 @each_kind
-def test_each_gradient_can_be_wanted_alone(path, kind, options):
+def test_each_gradient_can_be_requested_separately(path, kind, options):
     case = Case(kind, options, ENDING, 5)
     both = (case.run(module) for module in (path, reference))
     ours, theirs = (sum(y.square().sum() for y in outputs) for outputs in both)
@@ -78,7 +78,7 @@ def a_transpose(y):
 
 @each_kind
 @pytest.mark.parametrize("dy", [one_number, a_transpose])
-def test_gradients_that_come_in_may_lie_as_they_like_and_stay_as_they_are(
+def test_incoming_gradients_can_have_any_layout_and_are_not_modified(
     path, monkeypatch, kind, options, dy
 ):
     monkeypatch.setattr(autograd_norms, "CHUNK", 20)
@@ -94,7 +94,7 @@ def test_gradients_that_come_in_may_lie_as_they_like_and_stay_as_they_are(
 
 @each_kind
 @pytest.mark.parametrize("sizes", [[3] * 4, ENDING], ids=["equal", "ending"])
-def test_last_states_can_be_changed_and_the_outputs_stay(path, kind, options, sizes):
+def test_changing_the_last_states_does_not_change_the_outputs(path, kind, options, sizes):
     case = Case(kind, options, sizes, 6)
     outputs, *last = case.run(path)
     before = outputs.detach().clone()
@@ -104,7 +104,7 @@ def test_last_states_can_be_changed_and_the_outputs_stay(path, kind, options, si
 
 
 @each_kind
-def test_a_graph_may_be_walked_twice_and_the_arguments_stay(path, kind, options):
+def test_backward_can_run_twice_without_modifying_arguments(path, kind, options):
     case = Case(kind, options, [3] * 4, 5)
     before = [t.detach().clone() for t in case.leaves]
     y = case.run(path)[0].square().sum()
@@ -118,7 +118,7 @@ def test_a_graph_may_be_walked_twice_and_the_arguments_stay(path, kind, options)
 # PyTorch's own decorator is silent behind a sum.
 @each_kind
 @pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
-def test_a_second_derivative_is_refused(path, kind, options, loss):
+def test_second_derivatives_raise_an_error(path, kind, options, loss):
     case = Case(kind, options, [3] * 4, 5)
     y = sum(map(loss, case.run(path)))
     for slope in torch.autograd.grad(y, case.leaves, create_graph=True):
@@ -137,7 +137,7 @@ def test_tensors_need_not_be_contiguous(path, kind, options):
 
 
 @each_kind
-def test_inputs_of_fewer_bits_than_the_weights_are_taken_to_theirs(kind, options):
+def test_inputs_are_cast_to_the_dtype_of_the_weights(kind, options):
     case = Case(kind, options, ENDING, 5, torch.float32)
     case.inputs = case.inputs.half()
     mixed = case.run(autograd)
@@ -146,7 +146,7 @@ def test_inputs_of_fewer_bits_than_the_weights_are_taken_to_theirs(kind, options
 
 
 @each_kind
-def test_results_that_were_written_over_are_not_differentiated(kind, options):
+def test_modified_results_raise_an_error_in_backward(kind, options):
     case = Case(kind, options, [3] * 4, 5)
     outputs, *_ = case.run(autograd)
     outputs.mul_(2)
@@ -156,7 +156,7 @@ def test_results_that_were_written_over_are_not_differentiated(kind, options):
 
 @each_kind
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_half_precision_is_rounded_at_the_ends_alone(kind, options, dtype):
+def test_half_precision_is_only_rounded_at_inputs_and_outputs(kind, options, dtype):
     case = Case(kind, options, ENDING, 5, dtype)
     exact = case.map(torch.Tensor.double)
     dys = [randn(sum(ENDING), 5, seed=9).to(dtype)]
@@ -169,7 +169,7 @@ def test_half_precision_is_rounded_at_the_ends_alone(kind, options, dtype):
 
 
 @each_kind
-def test_autocast_leaves_the_results_alone(kind, options):
+def test_autocast_does_not_change_the_results(kind, options):
     case = Case(kind, options, ENDING, 5, torch.float32)
     outside = case.results_and_grads(autograd)
     with torch.autocast("cpu", torch.bfloat16):
@@ -178,7 +178,7 @@ def test_autocast_leaves_the_results_alone(kind, options):
 
 
 @each_kind
-def test_no_more_is_kept_for_the_gradient_than_by_the_plain_loop(kind, options):
+def test_no_more_memory_is_saved_than_by_the_reference(kind, options):
     sizes = [16] * 8
 
     def saved(module):

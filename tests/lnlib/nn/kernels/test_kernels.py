@@ -60,7 +60,7 @@ def unbuilt(monkeypatch, tmp_path):
     kernels._warn_fallback.cache_clear()
 
 
-def test_every_path_is_listed_and_two_are_always_there():
+def test_every_implementation_is_listed_and_two_are_always_available():
     available = kernels.available()
     assert set(available) == set(kernels.IMPLEMENTATIONS) - {"auto"}
     assert available["plain"] is available["function"] is True
@@ -68,13 +68,13 @@ def test_every_path_is_listed_and_two_are_always_there():
 
 
 @pytest.mark.parametrize("implementation", ["plain", "function", "compiled"])
-def test_the_name_chooses_who_computes(built, calls, implementation):
+def test_the_name_selects_the_implementation(built, calls, implementation):
     make(implementation=implementation)(x(4, 2, 3))
     assert calls == [implementation]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_whoever_just_calls_it_gets_the_compiled_path(built, calls, dtype):
+def test_the_default_is_the_compiled_implementation(built, calls, dtype):
     module = make().to(dtype)
     module(x(4, 2, 3).to(dtype))[0].sum().backward()
     module.eval()
@@ -84,19 +84,19 @@ def test_whoever_just_calls_it_gets_the_compiled_path(built, calls, dtype):
 
 
 @pytest.mark.parametrize("implementation", ["auto", "compiled"])
-def test_sixteen_bits_give_way_without_a_word(unbuilt, calls, capfd, implementation):
+def test_16_bit_tensors_fall_back_silently(unbuilt, calls, capfd, implementation):
     make(implementation=implementation).bfloat16()(x(4, 2, 3).bfloat16())
     assert calls == ["function"]
     assert capfd.readouterr() == ("", "")
 
 
-def test_cuda_gives_way_for_tensors_on_a_cpu(calls):
+def test_cuda_falls_back_for_tensors_on_a_cpu(calls):
     make(implementation="cuda")(x(4, 2, 3))
     assert calls == ["function"]
 
 
 @pytest.mark.parametrize("implementation", ["auto", "compiled"])
-def test_what_cannot_be_built_gives_way_with_one_line(unbuilt, calls, capfd, implementation):
+def test_failed_builds_fall_back_with_one_line(unbuilt, calls, capfd, implementation):
     for _ in range(2):
         y = make(implementation=implementation)(x(4, 2, 3))[0]
         y.sum().backward()
@@ -110,7 +110,7 @@ def test_what_cannot_be_built_gives_way_with_one_line(unbuilt, calls, capfd, imp
 
 
 @pytest.mark.parametrize("implementation", ["auto", "compiled"])
-def test_what_is_switched_off_gives_way_without_a_word(unbuilt, calls, capfd, implementation):
+def test_disabled_implementations_fall_back_silently(unbuilt, calls, capfd, implementation):
     unbuilt.setenv("LNLIB_COMPILED", "0")
     make(implementation=implementation)(x(4, 2, 3))
     assert calls == ["function"]
@@ -119,7 +119,7 @@ def test_what_is_switched_off_gives_way_without_a_word(unbuilt, calls, capfd, im
 
 
 @pytest.mark.slow
-def test_importing_and_making_builds_nothing_and_the_first_call_does_with_one_line(built, tmp_path):
+def test_the_library_is_built_at_the_first_call(built, tmp_path):
     (cache := tmp_path / "cache").mkdir()
     code = (
         "import os, sys, torch; from lnlib.nn import LayerNormLSTM;"
@@ -140,7 +140,7 @@ def test_importing_and_making_builds_nothing_and_the_first_call_does_with_one_li
 
 
 @pytest.mark.parametrize("compiler", ["works", "fails"])
-def test_the_module_can_be_run_to_build_beforehand(request, capfd, compiler):
+def test_the_library_can_be_built_in_advance(request, capfd, compiler):
     layer_norm.operator_reason()  # built by now, or never: what it says is not looked at
     capfd.readouterr()
     request.getfixturevalue({"works": "built", "fails": "unbuilt"}[compiler])
@@ -156,7 +156,7 @@ def test_the_module_can_be_run_to_build_beforehand(request, capfd, compiler):
 # Whatever looks at the operations, and not at the numbers alone, has to see them.
 
 
-def test_a_trace_holds_the_operations(built, calls):
+def test_traces_contain_the_operations(built, calls):
     module = make().requires_grad_(False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's own, of its way to trace
@@ -166,7 +166,7 @@ def test_a_trace_holds_the_operations(built, calls):
     assert_close(traced(other), module(other)[0])
 
 
-def test_a_mode_sees_the_operations(built, calls):
+def test_dispatch_modes_see_the_operations(built, calls):
     counter = FlopCounterMode(display=False)
     with counter:
         make()(x(4, 2, 3))
@@ -190,14 +190,14 @@ def test_torch_compile_takes_a_module_as_one_graph(built):
     [{}, pytest.param({"num_layers": 2, "bidirectional": True}, marks=pytest.mark.slow)],
     ids=str,
 )
-def test_an_exported_module_takes_batches_of_any_size(built, kind, options):
+def test_exported_modules_accept_any_batch_size(built, kind, options):
     module = make(kind, **options)
     sizes = ({1: torch.export.Dim("batch")},)
     exported = torch.export.export(module, (x(4, 3, 3),), dynamic_shapes=sizes).module()
     assert_close(exported(x(4, 7, 3)), module(x(4, 7, 3)))
 
 
-def test_tensors_without_numbers_give_shapes(built, calls):
+def test_meta_tensors_give_shapes(built, calls):
     mode = FakeTensorMode()
     fake = mode.from_tensor(x(4, 2, 3))
     module = make(implementation="compiled")
@@ -214,7 +214,7 @@ def run(inputs, h, weight, gain, weight_x=None):
 
 
 @pytest.mark.parametrize("which", range(5), ids=["inputs", "state", "weight", "gain", "product"])
-def test_numbers_that_are_negated_on_reading_are_right(built, which):
+def test_lazily_negated_tensors_are_handled(built, which):
     given = [x(8, 5), x(2, 5), x(5, 5), x(5), x(5, 5)]
     lazy = list(given)
     lazy[which] = torch._neg_view(-given[which])
@@ -223,7 +223,7 @@ def test_numbers_that_are_negated_on_reading_are_right(built, which):
 
 
 @pytest.mark.parametrize("which", range(1, 4), ids=["state", "weight", "gain"])
-def test_one_tensor_of_another_dtype_gives_way_to_a_path_that_takes_it(built, monkeypatch, which):
+def test_mixed_dtypes_fall_back_to_a_supporting_implementation(built, monkeypatch, which):
     monkeypatch.setattr(recurrent, "run", lambda *a, **k: pytest.fail("not for these"))
     given = [x(8, 5), x(2, 5), x(5, 5), x(5)]
     mixed = list(given)

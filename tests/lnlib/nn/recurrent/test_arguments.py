@@ -35,7 +35,7 @@ PACKED = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
-def test_the_same_mistake_raises_the_same_error(pair, mistake):
+def test_errors_are_the_same_as_in_pytorch(pair, mistake):
     ours, theirs = (error_of(lambda kind=kind: mistake(kind(IN, H))) for kind in pair)
     assert theirs is not None
     assert type(ours) is type(theirs)
@@ -44,7 +44,7 @@ def test_the_same_mistake_raises_the_same_error(pair, mistake):
 
 @each_kind
 @pytest.mark.parametrize("mistake", PACKED.values(), ids=PACKED)
-def test_a_packed_sequence_is_checked_too(kind, mistake):
+def test_packed_sequences_are_checked(kind, mistake):
     with pytest.raises(RuntimeError, match=r"must be.*got"):
         mistake(KINDS[kind](IN, H))
 
@@ -61,14 +61,14 @@ SIZES = {
 
 @each_kind
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
-def test_sizes_of_a_packed_sequence_fit_its_rows(kind, sizes):
+def test_sizes_of_packed_sequences_are_checked(kind, sizes):
     packed = PackedSequence(torch.ones(7, IN), torch.tensor(sizes, dtype=int))
     with pytest.raises(RuntimeError, match=r"batch_sizes.* its 7 rows, got \[.*pack_sequence"):
         KINDS[kind](IN, H, implementation="plain")(packed)
 
 
 @each_kind
-def test_order_of_a_packed_sequence_is_of_its_sequences(kind):
+def test_the_order_of_packed_sequences_is_checked(kind):
     packed = PackedSequence(torch.ones(6, IN), torch.tensor([3, 2, 1]), torch.tensor([0]))
     module = KINDS[kind](IN, H, implementation="plain")
     with pytest.raises(RuntimeError, match=r"sorted_indices.* 3 .*got 1"):
@@ -83,7 +83,7 @@ def shapes(module):
 
 
 @each_form
-def test_a_parameter_of_another_shape_is_named(kind, form):
+def test_wrong_parameter_shapes_are_named_in_the_error(kind, form):
     module = KINDS[kind](IN, H, form=form, bidirectional=True, implementation="plain")
     for name, shape in shapes(module):
         wrong = {name: torch.zeros(shape)}
@@ -104,7 +104,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("args", "options"), WRONG.values(), ids=WRONG)
-def test_what_torch_refuses_to_build_is_refused(pair, args, options):
+def test_invalid_modules_raise_errors_as_in_pytorch(pair, args, options):
     ours, theirs = (error_of(lambda kind=kind: kind(*args, **options)) for kind in pair)
     if (args, options) == WRONG["no inputs"] and theirs is None:
         theirs = ValueError()  # PyTorch builds it
@@ -124,7 +124,7 @@ OPTIONS = {
 
 @each_kind
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option[0])
-def test_a_wrong_option_is_named(kind, option):
+def test_invalid_options_are_named_in_the_error(kind, option):
     name, (error, match) = option[0], OPTIONS[option]
     if name == "nonlinearity" and kind != "rnn":
         pytest.skip("has no such choice")
@@ -135,7 +135,7 @@ def test_a_wrong_option_is_named(kind, option):
 
 
 @each_kind
-def test_what_is_no_tensor_is_named(kind):
+def test_arguments_that_are_not_tensors_are_named_in_the_error(kind):
     module = KINDS[kind](IN, H)
     with pytest.raises(TypeError, match="input must be a Tensor or a PackedSequence, got list"):
         module([1.0])
@@ -155,7 +155,7 @@ CELL_MISTAKES = {
 
 @each_kind
 @pytest.mark.parametrize("mistake", CELL_MISTAKES.values(), ids=CELL_MISTAKES)
-def test_a_cell_raises_the_error_that_torchs_does(kind, mistake):
+def test_cells_raise_the_same_errors_as_pytorchs(kind, mistake):
     theirs = {"rnn": nn.RNNCell, "lstm": nn.LSTMCell, "gru": nn.GRUCell}[kind]
     ours, theirs = (error_of(lambda m=m: mistake(m(IN, H))) for m in (CELLS[kind], theirs))
     assert theirs is not None

@@ -95,7 +95,7 @@ def test_hooks_of_an_inner_norm_are_called_with_what_it_normalizes(kind, form):
 
 
 @each_form
-def test_what_hooks_return_is_what_is_computed_with(kind, form):
+def test_values_returned_by_hooks_are_used(kind, form):
     for module, run in networks(kind, form):
         for name in norms(module):
             hooked, moved = copy.deepcopy(module), copy.deepcopy(module)
@@ -109,7 +109,7 @@ def test_what_hooks_return_is_what_is_computed_with(kind, form):
 
 
 @each_form
-def test_backward_hooks_of_an_inner_norm_see_and_change_the_gradient(kind, form):
+def test_backward_hooks_of_inner_norms_can_change_the_gradient(kind, form):
     for module, run in networks(kind, form):
         for name in filter(of_inputs, norms(module)):
             weight = f"weight_ih{name.removeprefix('layernorm_in').removeprefix('layernorm_i')}"
@@ -142,7 +142,7 @@ def normalized(groups, eps):
 
 
 @each_form
-def test_each_inner_norm_has_an_eps_of_its_own(kind, form):
+def test_each_inner_norm_has_its_own_eps(kind, form):
     for module, run in networks(kind, form):
         for name in norms(module):
             ours, expected = copy.deepcopy(module), copy.deepcopy(module)
@@ -156,7 +156,7 @@ def test_each_inner_norm_has_an_eps_of_its_own(kind, form):
 
 
 @each_form
-def test_an_eps_that_all_inner_norms_share_is_that_of_the_module(kind, form):
+def test_a_common_eps_of_inner_norms_is_that_of_the_module(kind, form):
     built = make(kind, form=form, eps=0.7, **BOTH)
     one_by_one, at_once = (make(kind, form=form, **BOTH) for _ in range(2))
     for norm in norms(one_by_one).values():
@@ -172,7 +172,7 @@ def test_an_eps_that_all_inner_norms_share_is_that_of_the_module(kind, form):
 
 @pytest.mark.parametrize("layers", [{}, BOTH], ids=["one layer", "two layers, both directions"])
 @each_form
-def test_without_its_norms_a_network_is_that_of_torch(kind, form, layers):
+def test_networks_without_norms_equal_pytorchs(kind, form, layers):
     ours = make(kind, form=form, **layers)
     theirs = TORCH[kind](IN, H, dtype=torch.float64, **layers)
     for name in norms(ours):
@@ -215,7 +215,7 @@ def becomes_a_subclass(norm):
 
 @pytest.mark.parametrize("change", [patches, becomes_a_subclass], ids=lambda f: f.__name__)
 @each_kind
-def test_a_changed_norm_computes_what_it_says(kind, change):
+def test_changed_norms_are_used(kind, change):
     x, hx = draw(T, B, IN), start(kind)
     for name in norms(make(kind)):
         ours, expected = make(kind), make(kind)
@@ -224,7 +224,7 @@ def test_a_changed_norm_computes_what_it_says(kind, change):
 
 
 @each_kind
-def test_hooks_of_all_modules_are_called_for_inner_norms_too(kind):
+def test_global_hooks_are_called_for_inner_norms(kind):
     module, called = make(kind), []
     with register_module_forward_hook(lambda m, x, y: called.append(m)):
         module(draw(T, B, IN))
@@ -232,7 +232,7 @@ def test_hooks_of_all_modules_are_called_for_inner_norms_too(kind):
 
 
 @each_kind
-def test_the_fast_path_is_left_only_while_a_norm_is_changed(kind, paths):
+def test_the_fast_path_is_only_left_while_a_norm_is_changed(kind, paths):
     if not recurrent.available():
         pytest.skip(f"no compiled library here: {recurrent.reason()}")
     paths.clear()  # of the check before its first use
@@ -260,7 +260,7 @@ def test_a_replaced_norm_runs_under_autocast(kind):
 
 
 @each_kind
-def test_what_cannot_stand_in_a_norms_place_is_named(kind):
+def test_invalid_replacements_of_norms_are_named_in_the_error(kind):
     x = draw(T, B, IN)
     for name in norms(make(kind)):
         module = make(kind)

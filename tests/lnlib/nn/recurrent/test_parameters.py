@@ -48,7 +48,7 @@ def test_state_dict_copies_and_pickles_compute_the_same(kind, form):
         assert torch.equal(twin(x)[0], module(x)[0])
 
 
-def test_repr_is_that_of_torch_and_what_differs_beyond():
+def test_repr_extends_that_of_pytorch():
     first = repr(LayerNormLSTM(3, 4, num_layers=2, batch_first=True)).splitlines()
     assert repr(nn.LSTM(3, 4, num_layers=2, batch_first=True)) == f"LSTM({first[1].strip()})"
     assert "3, 4, form='draw', eps=0.001" in repr(LayerNormLSTM(3, 4, form="draw", eps=1e-3))
@@ -59,7 +59,7 @@ def test_repr_is_that_of_torch_and_what_differs_beyond():
 
 @each_kind
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=str)
-def test_a_dtype_is_kept_and_as_close_to_float64_as_it_allows(kind, dtype):
+def test_dtypes_are_preserved_and_accurate(kind, dtype):
     module = make(kind)
     x = draw(T, B, IN).to(dtype)
     low = copy.deepcopy(module).to(dtype)
@@ -120,7 +120,7 @@ def run_public(cell, x, state):
 
 
 @pytest.mark.parametrize("prefix", ["", "layers.0.cell."], ids=["a cell", "a stack"])
-def test_weights_of_the_public_layout_compute_what_they_did_there(prefix):
+def test_weights_of_the_public_layout_give_the_same_outputs(prefix):
     theirs = randomize(PublicCell(IN, H).double())
     ours = from_fastrnns({prefix + n: p for n, p in theirs.state_dict().items()})
     x, (h_0, c_0) = draw(T, B, IN), start("lstm")
@@ -132,7 +132,7 @@ def test_weights_of_the_public_layout_compute_what_they_did_there(prefix):
     assert (other(x, (h_0, c_0))[0] - expected).abs().max() > 0.1
 
 
-def test_another_layout_is_refused():
+def test_other_layouts_raise_an_error():
     with pytest.raises(ValueError, match="got 'weight_ih_l0'; is it another cell"):
         from_fastrnns(nn.LSTM(IN, H).state_dict())
     with pytest.raises(ValueError, match="must hold weight_ih, got weight_hh"):

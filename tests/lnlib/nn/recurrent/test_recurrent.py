@@ -26,7 +26,7 @@ from tests.cases.modules import (
 
 
 @each_form
-def test_a_cell_takes_a_batch_of_none(kind, form):
+def test_cells_accept_empty_batches(kind, form):
     cell = randomize(CELLS[kind](IN, H, dtype=torch.float64, form=form))
     x, hx = draw(B, IN), tuple(draw(2, B, H, seed=2)[: 1 + (kind == "lstm")])
     batch = states(kind, cell(x, hx if kind == "lstm" else hx[0]))
@@ -72,7 +72,7 @@ def test_an_empty_batch_has_gradients_of_zero(kind, implementation):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("shape", [(T, B, IN), (T, IN), (1, 1, IN), (T, 0, IN)], ids=str)
-def test_shapes_are_those_of_torch(pair, options, shape):
+def test_shapes_equal_those_of_pytorch(pair, options, shape):
     ours, theirs = (kind(IN, H, **options) for kind in pair)
     x = torch.ones(shape)
     if options.get("batch_first") and 0 in shape:  # no time step
@@ -85,7 +85,7 @@ def test_shapes_are_those_of_torch(pair, options, shape):
 
 @each_path
 @each_kind
-def test_a_packed_sequence_is_each_of_its_sequences_alone(kind, implementation):
+def test_packed_sequences_equal_separate_sequences(kind, implementation):
     module = make(kind, num_layers=2, bidirectional=True, implementation=implementation)
     lengths, hx = [3, 7, 1, 5], start(kind, 4)
     sequences = [draw(n, IN, seed=n) for n in lengths]
@@ -100,7 +100,7 @@ def test_a_packed_sequence_is_each_of_its_sequences_alone(kind, implementation):
 
 
 @each_kind
-def test_dropout_acts_between_layers_in_training_alone(kind):
+def test_dropout_only_acts_between_layers_in_training(kind):
     module = make(kind, num_layers=2, dropout=1.0)
     x = draw(T, B, IN)
     assert_close(module(x)[0], module(2 * x)[0])  # nothing passes
@@ -110,7 +110,7 @@ def test_dropout_acts_between_layers_in_training_alone(kind):
 
 
 @pytest.mark.parametrize("one", [False, True], ids=["a batch", "one sequence"])
-def test_states_of_an_lstm_may_come_as_a_list(one):
+def test_lstm_states_can_be_lists(one):
     module, cell = make("lstm"), randomize(CELLS["lstm"](3, H).double())
     x, (h, c) = draw(T, B, 3), start("lstm")
     if one:

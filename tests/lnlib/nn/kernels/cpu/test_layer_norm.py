@@ -41,7 +41,7 @@ SHAPES = [
 @each_implementation
 @ALONE_OR_ADDED
 @pytest.mark.parametrize(("normalized_shape", "shape"), SHAPES, ids=str)
-def test_outputs_and_gradients_are_those_of_torch(
+def test_outputs_and_gradients_equal_those_of_pytorch(
     kind, implementation, added, normalized_shape, shape
 ):
     options = {"dtype": torch.float64, "eps": 0.3}
@@ -84,7 +84,7 @@ def test_errors_against_float64_are_no_larger_than_those_of_torch(built, kind, a
 @pytest.mark.filterwarnings("ignore:Mismatch dtype")
 @each_kind
 @pytest.mark.parametrize("dtype", FLOATS[:2], ids=str)
-def test_sixteen_bits_may_meet_float32_parameters(built, kind, dtype):
+def test_16_bit_inputs_work_with_float32_parameters(built, kind, dtype):
     ours, theirs = make_pair(kind, 24, "compiled", dtype=torch.float32)
     actual, expected = (run(m, True, (9, 24), dtype) for m in (ours, theirs))
     assert actual[-1].dtype == torch.float32
@@ -96,7 +96,7 @@ def test_sixteen_bits_may_meet_float32_parameters(built, kind, dtype):
 
 @each_dtype
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.0, 1e-40, 6e4], ids=str)
-def test_special_numbers_are_added_and_normalized_as_in_torch(built, dtype, value):
+def test_special_numbers_are_handled_as_in_pytorch(built, dtype, value):
     x, residual = draw(2, 5, 20, dtype=dtype)
     x[1, 3], residual[1, 3] = value, 0
     ours, theirs = make_pair("rms", 20, "compiled", dtype=dtype)
@@ -106,7 +106,7 @@ def test_special_numbers_are_added_and_normalized_as_in_torch(built, dtype, valu
 
 
 @each_dtype
-def test_every_number_of_sixteen_bits_survives_a_sum_with_zero(built, dtype):
+def test_every_16_bit_number_survives_adding_zero(built, dtype):
     if dtype.itemsize != 2:
         pytest.skip("of 16 bits")
     x = torch.arange(-(2**15), 2**15, dtype=torch.int16).view(dtype).view(-1, 64)
@@ -120,7 +120,7 @@ def test_every_number_of_sixteen_bits_survives_a_sum_with_zero(built, dtype):
 @each_kind
 @ALONE_OR_ADDED
 @pytest.mark.parametrize("count", [1, 3])
-def test_every_thread_does_its_part(built, monkeypatch, kind, added, count):
+def test_every_thread_processes_its_part(built, monkeypatch, kind, added, count):
     monkeypatch.setattr(layer_norm, "WORK", 8)
     torch.set_num_threads(count)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(count), raising=False)
@@ -131,7 +131,7 @@ def test_every_thread_does_its_part(built, monkeypatch, kind, added, count):
 
 
 @each_kind
-def test_tensors_may_lie_in_memory_as_they_like(built, kind):
+def test_tensors_can_have_any_memory_layout(built, kind):
     ours, theirs = make_pair(kind, 6, "compiled", dtype=torch.float64)
     strided = draw(6, 2).t()
     for module in (ours, theirs):
@@ -146,7 +146,7 @@ def test_tensors_may_lie_in_memory_as_they_like(built, kind):
 
 @each_kind
 @pytest.mark.parametrize("frozen", ["input", "residual", "weight", "parameters"])
-def test_what_is_frozen_gets_no_gradient_and_the_rest_its_own(built, kind, frozen):
+def test_only_trainable_tensors_get_gradients(built, kind, frozen):
     both = []
     for module in make_pair(kind, 7, "compiled", dtype=torch.float64):
         x, residual, dy, dsum = (draw(5, 7, seed=k) for k in range(4))
@@ -163,7 +163,7 @@ def test_what_is_frozen_gets_no_gradient_and_the_rest_its_own(built, kind, froze
 
 @each_kind
 @pytest.mark.parametrize("used", [0, 1], ids=["the norm", "the sum"])
-def test_one_output_may_go_unused(built, kind, used):
+def test_one_output_can_be_unused(built, kind, used):
     ours, theirs = make_pair(kind, 7, "compiled", dtype=torch.float64)
     x, residual, dy = (draw(5, 7, seed=k).requires_grad_() for k in range(3))
     total = x + residual
@@ -192,7 +192,7 @@ def test_gradients_match_central_differences_twice(kind, implementation, added):
 
 @each_kind
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64], ids=str)
-def test_gradients_that_can_be_differentiated_again_are_the_same(built, kind, dtype):
+def test_differentiable_gradients_are_the_same(built, kind, dtype):
     module, _ = make_pair(kind, 6, "compiled", dtype=dtype)
     x, residual, dy, dsum = (draw(5, 6, seed=k, dtype=dtype).requires_grad_() for k in range(4))
     outputs, leaves = module(x, residual), (x, residual, *module.parameters())
@@ -204,7 +204,7 @@ def test_gradients_that_can_be_differentiated_again_are_the_same(built, kind, dt
     assert_close(*both, rtol=near, atol=near)
 
 
-def test_without_a_gradient_nothing_is_kept(built):
+def test_without_gradients_nothing_is_saved(built):
     module = RMSNorm(8)
     x = draw(3, 8, dtype=torch.float32)
     with torch.no_grad():
@@ -244,7 +244,7 @@ def test_forward_mode_gives_the_derivative_along_a_direction(kind, added):
 @compiles
 @each_kind
 @ALONE_OR_ADDED
-def test_torch_compile_takes_it_as_one_graph(kind, added):
+def test_torch_compile_gives_one_graph(kind, added):
     torch.compiler.reset()
     module, _ = make_pair(kind, 4, "fused", dtype=torch.float64)
     compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
@@ -273,7 +273,7 @@ def test_torch_compile_takes_it_as_one_graph(kind, added):
         ("layer", "plain", "Add"),
     ],
 )
-def test_the_name_chooses_who_computes_the_gradient(built, kind, implementation, node):
+def test_the_name_selects_the_implementation_of_the_gradient(built, kind, implementation, node):
     module = KINDS[kind][0](4, implementation=implementation)
     y, _ = module(torch.ones(3, 4), torch.ones(3, 4))
     assert node in y.grad_fn.name()
@@ -283,7 +283,7 @@ def test_the_name_chooses_who_computes_the_gradient(built, kind, implementation,
 
 
 @pytest.mark.slow
-def test_where_it_cannot_be_built_torch_takes_its_place_and_one_line_says_so(tmp_path):
+def test_failed_builds_fall_back_to_pytorch_with_one_line(tmp_path):
     code = """
 import torch
 from lnlib.nn import LayerNorm, RMSNorm
@@ -301,7 +301,7 @@ torch.testing.assert_close(y, torch.nn.LayerNorm(4)(x + x))
     assert "no-such-compiler" in texts[0]
 
 
-def test_wrong_numbers_are_found_before_the_first_use(built):
+def test_the_self_check_detects_wrong_numbers(built):
     class Off(layer_norm._Compiled):
         def backward(self, *args):
             super().backward(*args)
@@ -339,7 +339,7 @@ def test_numbers_whose_squares_overflow_are_normalized_as_others_are(
 
 
 @each_kind
-def test_a_row_alone_has_the_digits_that_it_has_in_a_batch(built, kind):
+def test_rows_give_the_same_bits_alone_and_in_a_batch(built, kind):
     ours, _ = make_pair(kind, 40, "compiled", dtype=torch.float32)
     x, dy = (draw(90, 40, dtype=torch.float32) for _ in range(2))
 
@@ -377,7 +377,7 @@ def test_gradients_of_parameters_are_summed_over_rows_in_double(built, kind, cou
 @pytest.mark.parametrize(
     ("H", "mean"), [(1, 3.0), (1, 1e4), (2, 1e4), (3, -1e4), (768, 1e4), (768, 1e6)]
 )
-def test_the_default_layer_norm_keeps_its_digits_whatever_the_mean(built, H, mean, dtype, added):
+def test_the_default_layer_norm_is_accurate_for_any_mean(built, H, mean, dtype, added):
     # A weight of 2 and a bias of 3: of one feature, or of equal ones, 3 is the output.
     norm = LayerNorm(H, dtype=dtype)
     with torch.no_grad():

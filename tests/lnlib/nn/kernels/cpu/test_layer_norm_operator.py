@@ -38,7 +38,7 @@ def call(operator, module, input, residual=None):
 @pytest.mark.parametrize("affine", [True, False])
 @ALONE_OR_ADDED
 @each_kind
-def test_it_gives_the_same_bits_as_the_function_in_python(
+def test_the_operator_gives_the_same_bits_as_the_python_function(
     operator, monkeypatch, kind, added, affine, dtype, shape
 ):
     torch.set_num_threads(2)
@@ -52,7 +52,7 @@ def test_it_gives_the_same_bits_as_the_function_in_python(
         assert torch.equal(actual, expected)
 
 
-def test_the_last_axes_may_be_several(operator):
+def test_several_last_axes_can_be_normalized(operator):
     module, x = make_pair("layer", (3, 4))[0], draw32(2, 3, 4)
     expected = nn.functional.layer_norm(x, (3, 4), module.weight, module.bias)
     assert_close(call(operator, module, x), expected)
@@ -87,7 +87,7 @@ def dual(x):
         lambda x: x.tolist(),
     ],
 )
-def test_it_leaves_special_tensors_to_others(operator, special):
+def test_special_tensors_fall_back(operator, special):
     module, x = make_pair("layer", 5)[0], draw32(4, 5)
     with forward_ad.dual_level():
         assert call(operator, module, x) is not None
@@ -95,7 +95,7 @@ def test_it_leaves_special_tensors_to_others(operator, special):
         assert call(operator, module, x, special(x)) is None
 
 
-def test_it_leaves_special_parameters_to_others(operator):
+def test_special_parameters_fall_back(operator):
     x = draw32(4, 5)
     given = (x, None, (5,))
     assert operator(*given, torch.ones(5, dtype=torch.float64), None, 1e-5, True) is None
@@ -107,7 +107,7 @@ def test_it_leaves_special_parameters_to_others(operator):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.jit.trace
-def test_it_leaves_transforms_modes_and_tracers_to_others(operator):
+def test_transforms_modes_and_tracers_fall_back(operator):
     module, x, result = make_pair("rms", 5)[0], draw32(4, 5), []
 
     def keep(x):
@@ -125,7 +125,7 @@ def test_it_leaves_transforms_modes_and_tracers_to_others(operator):
 
 @ALONE_OR_ADDED
 @each_kind
-def test_its_node_frees_refuses_and_keeps_as_others_do(operator, kind, added):
+def test_the_autograd_node_behaves_like_pytorchs(operator, kind, added):
     module, x, residual = make_pair(kind, 5)[0], draw32(4, 5), draw32(4, 5, seed=1)
     given = (x.requires_grad_(), residual.requires_grad_() if added else None)
 
@@ -150,7 +150,7 @@ def test_its_node_frees_refuses_and_keeps_as_others_do(operator, kind, added):
     assert len(packed) >= 3
 
 
-def test_gradients_of_several_threads_at_once(operator):
+def test_gradients_can_be_computed_in_several_threads(operator):
     code = """
 import threading, torch
 from lnlib.nn import LayerNorm
@@ -167,7 +167,7 @@ workers = [threading.Thread(target=work) for _ in range(4)]
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
-def test_without_pythons_headers_one_sentence_says_why(operator, monkeypatch, tmp_path):
+def test_missing_python_headers_are_reported_in_one_sentence(operator, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(build, "_torch_flags", lambda: [])
     library = build.Library(layer_norm_operator.SOURCE, lambda: None, is_extension=True)

@@ -26,13 +26,13 @@ from tests.cases.recurrences import EXACT, SIZES, Case, each_kind
 @pytest.mark.parametrize(
     "library", [recurrent, layer_norm, step], ids=["recurrences", "layer norm", "step"]
 )
-def test_where_there_is_a_compiler_there_is_the_library(library):
+def test_the_library_is_available_if_there_is_a_compiler(library):
     # Whatever else tests it skips where it is missing.
     assert library.available(), library.reason()
 
 
 @each_kind
-def test_float32_gradients_are_those_of_the_plain_loop(built, kind, options):
+def test_float32_gradients_equal_those_of_the_reference(built, kind, options):
     case = Case(kind, options, [6] * 5, 40, torch.float32)
     ours, theirs = (case.results_and_grads(module) for module in (recurrent, reference))
     # Sums over all steps: measured 1e-5 of the largest entry.
@@ -42,7 +42,7 @@ def test_float32_gradients_are_those_of_the_plain_loop(built, kind, options):
 
 @each_kind
 @pytest.mark.parametrize("count", [2, 3])
-def test_several_threads_give_what_one_does(built, monkeypatch, kind, options, count):
+def test_several_threads_give_the_same_results_as_one(built, monkeypatch, kind, options, count):
     monkeypatch.setattr(recurrent, "WORK", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(count), raising=False)
     case = Case(kind, options, SIZES["ending"], 70)
@@ -54,7 +54,7 @@ def test_several_threads_give_what_one_does(built, monkeypatch, kind, options, c
     assert_close(several, one, rtol=1e-11, atol=1e-11)  # the order of summation differs
 
 
-def test_no_more_threads_are_taken_than_there_is_work_for(monkeypatch):
+def test_the_number_of_threads_is_limited_by_the_work(monkeypatch):
     monkeypatch.setattr(recurrent, "WORK", 100)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
     torch.set_num_threads(3)
@@ -65,14 +65,14 @@ def test_no_more_threads_are_taken_than_there_is_work_for(monkeypatch):
 
 
 @pytest.mark.parametrize(("requested", "cores", "taken"), [(4, 2, 2), (2, 4, 2), (4, 1, 1)])
-def test_no_more_threads_are_taken_than_there_are_cores(monkeypatch, requested, cores, taken):
+def test_the_number_of_threads_is_limited_by_the_cores(monkeypatch, requested, cores, taken):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores), raising=False)
     torch.set_num_threads(requested)
     assert recurrent._threads(10**12) == taken
     assert layer_norm._threads(10**6, 10**3) == taken
 
 
-def test_the_threads_of_torch_are_found_behind_a_link(monkeypatch, tmp_path):
+def test_pytorchs_openmp_library_is_found_through_a_link(monkeypatch, tmp_path):
     if "libgomp" not in Path("/proc/self/maps").read_text():
         pytest.skip("PyTorch has another OpenMP here")
     (tmp_path / "torch").symlink_to(Path(torch.__file__).parent)
@@ -85,7 +85,7 @@ def test_the_threads_of_torch_are_found_behind_a_link(monkeypatch, tmp_path):
     assert team_size
 
 
-def test_several_callers_at_once_get_what_each_gets_alone(built, monkeypatch):
+def test_concurrent_calls_give_the_same_results(built, monkeypatch):
     monkeypatch.setattr(recurrent, "WORK", 1)
     torch.set_num_threads(2)
 
@@ -98,7 +98,7 @@ def test_several_callers_at_once_get_what_each_gets_alone(built, monkeypatch):
         assert_close(list(pool.map(run, range(8))), alone, rtol=1e-11, atol=1e-11)
 
 
-def test_one_large_shape_crosses_every_block_of_the_product(built):
+def test_large_shapes_use_every_block_of_the_product(built):
     # More columns, rows and terms than a block, and a rest of each.
     sizes = [19, 19]
     case = Case("lstm", {}, sizes, 307)
@@ -134,7 +134,7 @@ def test_gates_saturate_without_nan(built, dtype, extreme):
 
 @each_kind
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_nan_spoils_its_own_sequence_from_its_step_on_and_no_other(built, kind, options, dtype):
+def test_nan_only_affects_later_steps_of_its_sequence(built, kind, options, dtype):
     case = Case(kind, options, [3] * 4, 20, dtype)
     with torch.no_grad():
         case.inputs[2 * 3 + 1] = float("nan")  # step 2 of sequence 1
@@ -154,7 +154,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_the_check_before_the_first_use_finds_a_fault(monkeypatch, fault):
+def test_the_self_check_detects_a_fault(monkeypatch, fault):
     monkeypatch.setattr(recurrent, "run", reference.run)
     recurrent._check()
     monkeypatch.setattr(recurrent, "run", lambda *a: tuple(fault(y) for y in reference.run(*a)))
@@ -181,7 +181,7 @@ def python(code):
     )
 
 
-def test_a_forked_process_computes_the_same_and_does_not_hang(built):
+def test_forked_processes_compute_the_same_without_hanging(built):
     code = """
 import os, torch
 from lnlib.nn.kernels.cpu import recurrent

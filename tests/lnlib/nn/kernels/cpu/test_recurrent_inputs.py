@@ -55,7 +55,7 @@ def results_and_grads(module, case, product, **more):
     ("features", "missing"), [(2, ()), (2, (1,)), (37, (0,)), (37, (0, 1))], ids=str
 )
 @pytest.mark.parametrize("sizes", ["seventeen", "ending"])
-def test_inputs_made_in_the_loop_are_those_made_before_it(
+def test_inputs_computed_in_the_loop_equal_those_computed_before(
     built, monkeypatch, kind, options, reverse, features, missing, sizes
 ):
     monkeypatch.setattr(autograd_norms, "CHUNK", 20)
@@ -71,7 +71,7 @@ def test_inputs_made_in_the_loop_are_those_made_before_it(
 
 
 @each_kind
-def test_no_two_gradients_share_numbers(built, kind, options):
+def test_gradients_do_not_share_memory(built, kind, options):
     # b and the biases of two norms have equal gradients: clipping one must leave the others.
     case, product = with_product(kind, options, [3] * 4, 9, 9)
     result = results_and_grads(recurrent, case, product, eps=1e-3)
@@ -82,7 +82,7 @@ def test_no_two_gradients_share_numbers(built, kind, options):
         assert_close(gradients[k + 1 :], before[k + 1 :], rtol=0, atol=0)
 
 
-def test_float32_statistics_of_the_inputs_keep_their_digits_far_from_0(built):
+def test_float32_statistics_are_accurate_for_large_means(built):
     # E[x^2] - E[x]^2 would leave none of them.
     case, product = with_product("lstm", {}, [4], 24, 3)
     product.weight[:, 0] = 1e3  # one number for all gates, and so only their mean

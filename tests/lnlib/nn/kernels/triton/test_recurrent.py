@@ -29,7 +29,7 @@ LSTM = ("lstm", {"form": "paper"})
 @each_kind
 @each_direction
 @pytest.mark.parametrize("sizes", [SHORT, ENDING], ids=["equal", "ending"])
-def test_results_and_gradients_are_those_of_the_plain_loop(kind, options, reverse, sizes):
+def test_results_and_gradients_equal_those_of_the_reference(kind, options, reverse, sizes):
     check(Case(kind, options, sizes), reverse=reverse, eps=0.3)
 
 

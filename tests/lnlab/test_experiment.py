@@ -98,7 +98,7 @@ def test_a_type_decides_which_values_are_valid_and_normalizes_them(type_):
 
 @pytest.mark.parametrize("type_", [int, tuple[int, ...], int | str, list])
 def test_types_without_bounds_raise_an_error(type_):
-    with pytest.raises(TypeError, match=r"must be a Literal, bool, or one of .* such as Count"):
+    with pytest.raises(TypeError, match=r"must be a Literal, bool, or a type of .* such as Count"):
         field_spec(type_)
 
 

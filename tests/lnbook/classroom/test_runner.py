@@ -202,7 +202,7 @@ def test_the_copy_of_the_book_for_grading_contains_no_exercises(tmp_path):
     ("arguments", "message"),
     [
         (["nowhere"], "FOLDER must be a folder of submissions, got nowhere"),
-        (["."], "must be the folder that homework wrote"),
+        (["."], "must be a course folder written by homework"),
         ([".", "--course", "../made", "--name", "odd"], "--name must be one of first, second"),
         ([".", "--course", "../made"], "--name must be one of first, second, got None"),
     ],

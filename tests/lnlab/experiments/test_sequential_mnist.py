@@ -41,7 +41,7 @@ def test_random_biases_are_the_same_for_both_norms_in_every_form(cell, form):
 
 
 def test_rows_as_steps_require_square_images():
-    with pytest.raises(ValueError, match="needs square images, got 60 features"):
+    with pytest.raises(ValueError, match="requires square images, got 60 features"):
         build(features=60)
 
 

@@ -187,7 +187,8 @@ def board(name: str) -> Diagram:
 
     Example:
         >>> board("rows")
-        Who shares a mean. Batch norm takes a mean down each column, layer norm along each row.
+        Which numbers share a mean. Batch norm computes a mean down each column, layer norm along
+        each row.
     """
     if name not in boards.BOARDS:
         raise ValueError(f"board: name must be one of {', '.join(boards.BOARDS)}, got {name!r}")

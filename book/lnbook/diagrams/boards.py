@@ -181,7 +181,7 @@ BOARDS = {
         "Three lines of numbers: 1 and 5 with their mean μ; −2 and 2 around 0; −1 and 1 around 0.",
     ),
     "rows": (
-        "Which numbers share a mean?", rows,
+        "Which numbers share a mean", rows,
         "Batch norm computes a mean down each column, layer norm along each row.",
         "A table of four examples by six units; one column and one row are framed.",
     ),

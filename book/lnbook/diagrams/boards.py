@@ -186,7 +186,7 @@ BOARDS = {
         "A table of four examples by six units; one column and one row are framed.",
     ),
     "table-1": (
-        "Table 1, to fill in: which outputs do not change?", table_1,
+        "Table 1, to fill in: outputs that do not change", table_1,
         "Six changes of weights or data, and three norms. In which cells does no output change?",
         "An empty grid: a row for each of six changes; columns for batch, weight, and layer norm.",
     ),

@@ -16,7 +16,7 @@ class Chapter(NamedTuple):
     experiment: str
     curve: str
     factor: float
-    early: int  # updates before which no relative training time is drawn
+    early: int  # updates before which no relative number of updates is drawn
     sweep: dict  # a setting of the runs that chose the learning rates
 
 

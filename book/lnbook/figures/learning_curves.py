@@ -14,7 +14,6 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import band, label_ends, spread, suffix
 from lnbook.figures.run_groups import LAYER, MISSING, Runs
 
-AXES = {"updates": "updates", "seconds": "seconds"}
 UNIT = {"updates": "updates", "seconds": "seconds on one thread"}
 
 
@@ -54,34 +53,37 @@ class LearningCurves:
     def shown(self) -> dict[str, str]:
         """The quantities that can be drawn, by their labels."""
         return {self.word: "loss", f"difference in {self.word}": "lead",
-                "relative training time": "share"}  # fmt: skip
+                "relative number of updates": "share"}  # fmt: skip
 
     def controls(self, runs: Runs) -> dict[str, Control]:
-        """Return the controls: quantity, time, and the group of runs if there is more than one."""
+        """Return the controls: quantity, and the group of runs if there is more than one.
+
+        The time in seconds cannot be chosen: other jobs were running on the machine.
+        """
         kinds = runs.recorded()
         several = {"kind": choice("Runs", kinds)} if len(kinds) > 1 else {}
-        return several | {"shown": choice("Quantity", self.shown), "axis": choice("Time in", AXES)}
+        return several | {"shown": choice("Quantity", self.shown)}
 
     @property
     def curves(self) -> Picture:
-        """The curves during training, their differences, or the ratio of the training times."""
+        """The curves during training, their differences, or the ratio of the updates."""
         alt = (
-            f"Curves of the {self.word} of {self.of} in {self.unit} over updates or seconds: "
-            f"{self.lines}, with a band from the lowest seed to the highest; or the {self.word} "
-            "with layer norm minus that of each other network, with a line at zero; or the updates "
-            f"or seconds that layer norm needs to reach the {self.word} of another network, in "
-            "percent of that network's own, with lines at 100 and 50 percent."
+            f"Curves of the {self.word} of {self.of} in {self.unit} over updates: {self.lines}, "
+            f"with a band from the lowest seed to the highest; or the {self.word} with layer norm "
+            "minus that of each other network, with a line at zero; or the updates that layer norm "
+            f"needs to reach the {self.word} of another network, in percent of that network's own, "
+            "with lines at 100 and 50 percent."
         )
         return Picture(self.draw_curves, self.describe_curves, alt)
 
     def draw_curves(
-        self, runs: Runs, shown: str, axis: str, kind: str | None = None
+        self, runs: Runs, shown: str, axis: str = "updates", kind: str | None = None
     ) -> list[go.Figure]:
         """Draw the curves, the differences or the ratios over updates or seconds.
 
         Args:
             runs: The recorded runs.
-            shown: ``loss``, ``lead`` (the difference) or ``share`` (the relative training time).
+            shown: ``loss``, ``lead`` (the difference) or ``share`` (relative updates).
             axis: ``updates`` or ``seconds``.
             kind: The name of a group of the runs, the main one if ``None``.
         """
@@ -153,7 +155,9 @@ class LearningCurves:
         )
         return end
 
-    def describe_curves(self, runs: Runs, shown: str, axis: str, kind: str | None = None) -> str:
+    def describe_curves(
+        self, runs: Runs, shown: str, axis: str = "updates", kind: str | None = None
+    ) -> str:
         """Describe the final values, or the largest difference and the final one."""
         kind = kind or runs.GROUPS[0]
         arms = runs.groups[kind]

@@ -47,7 +47,7 @@ class Runs:
     EXPERIMENT: ClassVar[str]
     MEASURE: ClassVar[str]  # the curve that is drawn
     GROUPS: ClassVar[tuple[str, ...]]  # names of the groups, the main one first
-    EARLY: ClassVar[int] = 0  # updates before which no relative training time is shown
+    EARLY: ClassVar[int] = 0  # updates before which no relative number of updates is shown
     STYLES: ClassVar[Mapping[str, tuple[str, str, str]]] = STYLES  # of the arms, layer norm last
 
     def __init__(self, records: Sequence[Mapping[str, Any]], task: Any) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.chapters.handwriting import figures, speed
+from lnbook.chapters.handwriting import figures, speed, splits
+from tests.cases import learning_curve_chapters, oracle
 
 
 def test_normalized_sums_equal_pytorchs_layer_norm_of_the_product():
@@ -37,3 +38,27 @@ def test_the_figure_and_its_sentence_agree(extra):
     assert f"by {speed.distance(extra)[-1]:.2f}" in text
     assert ("the speed is lost" in text) == (extra == "nothing")
     assert "it is the same movement" in speed.describe_speed(1.0, extra)
+
+
+@pytest.mark.parametrize("case", ["better", "worse"])
+def test_the_table_of_splits_has_the_difference_of_each_loss_at_the_end(case):
+    known = learning_curve_chapters.read("handwriting", case)
+    records = learning_curve_chapters.records("handwriting", case)
+    rows = splits.splits(known).rows
+    names = {"loss on new writers": "val_new_nll", "loss on known writers": "val_seen_nll",
+             "training loss": "batch_nll"}  # fmt: skip
+    assert [row[0] for row in rows] == list(names)
+    for row in rows:
+        none, layer = (
+            oracle.arm(records, "handwriting", arm, "main",
+                       lambda run, name=names[row[0]]: oracle.numbers(run, name))
+            for arm in ("none", "layer")
+        )  # fmt: skip
+        ends = [
+            {s: np.mean(oracle.numbers(run, names[row[0]])[-3:]) for s, run in of.items()}
+            for of in (none, layer)
+        ]
+        d = [ends[1][s] - ends[0][s] for s in oracle.common(*ends)]
+        np.testing.assert_allclose(oracle.parsed(row[-1]), [np.mean(d), min(d), max(d)], atol=6e-4)
+        fewer = [cell.partition("(")[2].partition(" ")[0] for cell in row[1:4]]
+        assert set(fewer) == {str(len(d)) if case == "better" else "0"}

@@ -16,7 +16,6 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS as STYLES
 from lnbook.figures.plots import band, label_ends, spread
 
-AXES = {"updates": "updates", "seconds": "seconds"}
 ARMS = {
     "none": STYLES["none"],
     "none, tuned initialization": ("no norm (tuned initialization)", COLORS["none"], "dash"),
@@ -31,58 +30,55 @@ OTHERS = {style[0]: name for name, style in ARMS.items() if name not in ALWAYS}
 HIGHEST = 30  # percent; the first points are much higher
 
 
-def lines(runs: ConvnetRuns, task: Any, axis: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return the updates or seconds of each arm, mean over seeds, and its errors in percent."""
+def lines(runs: ConvnetRuns, task: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return the updates of each arm at its measuring points, and its errors in percent.
+
+    The time in seconds is not drawn: other jobs were running on the machine during the runs.
+    """
     results = {}
     for name, arm in compared_arms(runs, task).items():
-        arm_runs = arm.runs.values()
-        errors = np.array([100 * task.score(run) for run in arm_runs])
-        positions = {
-            "updates": [task.updates(run) for run in arm_runs],
-            "seconds": [run["curves"]["wall_s"] for run in arm_runs],
-        }[axis]
-        results[name] = np.mean(positions, 0), errors
+        errors = np.array([100 * task.score(run) for run in arm.runs.values()])
+        results[name] = task.updates(next(iter(arm.runs.values()))), errors
     return results
 
 
-def draw_curves(runs: ConvnetRuns, task: Any, other: str, axis: str) -> list[go.Figure]:
+def draw_curves(runs: ConvnetRuns, task: Any, other: str) -> list[go.Figure]:
     """Draw the validation error of no norm, batch norm and another arm, with bands over seeds."""
     figure = go.Figure()
     lowest, end = [], 0.0
-    for name, (where, errors) in lines(runs, task, axis).items():
+    for name, (where, errors) in lines(runs, task).items():
         if name not in (*ALWAYS, other):
             continue
-        hover = "after %{x:,.0f} " + axis + ": %{y:.1f}%"
+        hover = "after %{x:,.0f} updates: %{y:.1f}%"
         band(figure, where, spread(errors), ARMS[name], hover)
         lowest.append(np.nanmin(errors))
         end = max(end, where[-1])
     figure.update_layout(
         title="Validation error",
         height=420,
-        xaxis={"title": axis, "range": [0, end], "zeroline": False, "tickformat": ",d"},
+        xaxis={"title": "updates", "range": [0, end], "zeroline": False, "tickformat": ",d"},
         yaxis={"title": "%", "range": [min(lowest) - 1, HIGHEST], "zeroline": False},
     )
     return [label_ends(figure)]
 
 
-def describe_curves(runs: ConvnetRuns, task: Any, other: str, axis: str) -> str:
+def describe_curves(runs: ConvnetRuns, task: Any, other: str) -> str:
     """Describe the lowest error of each network, as the mean over seeds, and when it is reached."""
     texts = []
-    for name, (where, errors) in lines(runs, task, axis).items():
+    for name, (where, errors) in lines(runs, task).items():
         if name not in (*ALWAYS, other):
             continue
         mean = errors.mean(0)
         best = int(np.nanargmin(mean))
-        texts.append(f"{ARMS[name][0]} {mean[best]:.1f}% after {where[best]:,.0f} {axis}")
+        texts.append(f"{ARMS[name][0]} {mean[best]:.1f}% after {where[best]:,.0f} updates")
     return f"Lowest validation error, mean of the seeds: {'; '.join(texts)}."
 
 
 CURVES = Picture(
     draw_curves,
     describe_curves,
-    alt="Curves of the validation error over updates or seconds: no norm, batch norm, and one "
-    "other network, each at its own best learning rate, with a band from the lowest seed to the "
-    "highest.",
+    alt="Curves of the validation error over updates: no norm, batch norm, and one other network, "
+    "each at its own best learning rate, with a band from the lowest seed to the highest.",
 )
 
 
@@ -97,6 +93,5 @@ def curves(runs: ConvnetRuns, task: Any) -> Explorer | None:
         return None
     controls = {
         "other": choice("Compared with no norm and batch norm", OTHERS, start="layer norm"),
-        "axis": choice("Time in", AXES),
     }
     return Explorer(CURVES.of(runs, task), controls, title="Validation error during training")

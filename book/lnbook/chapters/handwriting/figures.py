@@ -10,6 +10,7 @@ from lnbook.chapters.handwriting.speed import (
     explained_variance,
     moves,
 )
+from lnbook.chapters.handwriting.splits import splits
 from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "explained_variance",
     "moves",
     "network",
+    "splits",
 ]

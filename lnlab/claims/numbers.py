@@ -5,17 +5,18 @@ Paper and book differ in data and scale. Compare only the two columns of the sam
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from lnlab.claims.finding import Record, Records
+from lnlab.claims.recurrent import sentence_tasks
 from lnlab.claims.trained import TASKS, RunGroup, at_best, end, run_groups
 from lnlab.comparison import NOT_RECORDED
-from lnlab.experiments._arms import Score
 from lnlab.experiments._curves import TARGETS
-from lnlab.experiments._task import LAYER, NO_NORM, curve
+from lnlab.experiments._task import LAYER, NO_NORM
 
 
 class Row(NamedTuple):
@@ -59,12 +60,12 @@ def _main_group(records: Records, experiment: str) -> RunGroup | None:
     return next(iter(run_groups(records, experiment)), None)
 
 
-def _at_end(what: str, group: RunGroup | None, score: Score | None = None) -> str:
+def _at_end(what: str, group: RunGroup | None) -> str:
     """Return the description of a final value, with the reason if it is not that of a plateau."""
     if group is None:
         return what
     arms = (group.arms[name] for name in (NO_NORM, LAYER))
-    reason = TASKS[group.experiment].no_plateau(*arms, score=score)
+    reason = TASKS[group.experiment].no_plateau(*arms)
     return f"{what} ({reason})" if reason else what
 
 
@@ -151,22 +152,26 @@ def _figure_3(records: Records) -> list[Row]:
 
 def _table_3(records: Records) -> list[Row]:
     group = _main_group(records, "skip_thoughts")
-    results = []
+    results, reasons = [], defaultdict(str, _reasons(records))
     for what, paper in PAPER_TABLE_3.items():
         task = what.partition(",")[0].lower()
         if task in ("mr", "cr", "subj"):
             here = _means(group, _percent(task), ".1f")
-            text = _at_end(what, group, _rising(task))
-            results.append(Row(text, paper, here, "skip_thoughts"))
+            results.append(Row(what + reasons[task.upper()], paper, here, "skip_thoughts"))
         else:
             results.append(Row(what, paper, ("", "not among the tasks"), "skip_thoughts"))
     pairs = _means(group, _percent("caption_pairs"), ".1f")
-    text = _at_end("pairs of captions, AUC, %", group, _rising("caption_pairs"))
+    text = f"pairs of captions, AUC, %{reasons['caption pairs']}"
     return [*results, Row(text, ("", ""), pairs, "skip_thoughts")]
 
 
-def _rising(name: str) -> Score:
-    return lambda run: -curve(run, name)
+def _reasons(records: Records) -> dict[str, str]:
+    """Return why each task is not testable, in parentheses, as in the claim about the tasks."""
+    reasons = {
+        finding.what.removesuffix(" at the end"): finding.untestable
+        for finding in sentence_tasks(records)
+    }
+    return {task: f" ({reason})" * bool(reason) for task, reason in reasons.items()}
 
 
 def _figure_4(records: Records) -> list[Row]:

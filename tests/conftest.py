@@ -12,14 +12,14 @@ from lnlab import datasets
 from lnlab.datasets.bible_cloze import Cloze, Question
 from lnlab.datasets.coco_val2017_layout import Layouts
 
-settings.register_profile("any machine", deadline=None)  # however slow it is
+settings.register_profile("any machine", deadline=None)  # independent of its speed
 settings.load_profile("any machine")
 
-_cases = Counter()  # cases of each test that is marked one_in, so far
+_cases = Counter()  # number of cases so far, of each test marked one_in
 
 
 def pytest_itemcollected(item):
-    """Mark all but every k-th case of a test with ``one_in(k)`` as slow, for `make test` alone."""
+    """Mark all but every k-th case of a test with ``one_in(k)`` as slow."""
     mark = item.get_closest_marker("one_in")
     if mark and not item.get_closest_marker("slow"):
         name = item.nodeid.partition("[")[0]
@@ -28,12 +28,12 @@ def pytest_itemcollected(item):
         _cases[name] += 1
 
 
-@pytest.hookimpl(trylast=True)  # after pytest has put together what shares a fixture
+@pytest.hookimpl(trylast=True)  # after pytest has grouped tests by fixtures
 def pytest_collection_modifyitems(items):
-    """Run tests that need the built book last: `make test` builds it in the meantime.
+    """Run tests that need the built book last, because `make test` builds it in the meantime.
 
-    Tests of one browser run together, and the second part begins with the browser of the first
-    part's end.
+    Tests of one browser run together, and the second part starts with the browser with which the
+    first part ended.
     """
 
     def order(item):
@@ -67,7 +67,7 @@ THINGS = ("dog", "cat", "cup", "car", "bed", "kite")
 
 @pytest.fixture(scope="session")
 def layouts():
-    """Synthetic images of one to three things, which the captions name among other words."""
+    """Synthetic images with one to three objects, which the captions mention among other words."""
     rng = np.random.default_rng(5)
 
     def image(number: int) -> dict:
@@ -89,7 +89,7 @@ def layouts():
 
 @pytest.fixture(scope="session")
 def cloze():
-    """Synthetic questions: who did what to whom, with one name left out of the query."""
+    """Synthetic questions with one name left out of the query."""
     rng = np.random.default_rng(8)
     deeds = ("saw", "met", "fed", "led", "hid")
 

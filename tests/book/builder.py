@@ -1,7 +1,6 @@
-"""Books of a few cells, built one after the other by a process that imports Sphinx and torch once.
+"""Build small books one after the other, in forks of a process that has imported Sphinx and torch.
 
-Each build is a fork of that process: it begins as the command does, with no module of ours, and
-leaves nothing behind.
+Each build starts like the command, without modules of this project, and leaves no state behind.
 """
 
 import gc
@@ -20,20 +19,20 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {"jupyter-book": "jupyter_book.cli.main", "sphinx-build": "sphinx.cmd.build"}
-# What a build imports on its way; torch is asked for what the chapters ran on.
+# Modules that a build imports; torch is needed to describe the machine.
 LATER = ("jupyter_book.sphinx", "myst_nb.sphinx_ext", "sphinx.builders.html", "IPython", "torch")
 
 
 @dataclass
 class Built:
-    """How a build ended, and what it said."""
+    """The exit code and the output of a build."""
 
     returncode: int
     stdout: str
 
 
 class Builder:
-    """The process, as tests see it."""
+    """The process that builds, with an interface for tests."""
 
     def __init__(self):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -50,14 +49,14 @@ class Builder:
             return Built(code, re.sub(r"\x1b\[[0-9;]*m", "", text.read()))  # without colors
 
     def close(self):
-        """End it."""
+        """End the process."""
         self.process.stdin.close()
         self.process.stdout.close()
         assert self.process.wait() == 0
 
 
 def prepare():
-    """Import the commands and, but for the book's own, the extensions of the book."""
+    """Import the commands and all extensions except those of this book."""
     settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]
     others = [e for e in settings["config"]["extensions"] if e not in settings["local_extensions"]]
     for name in (*COMMANDS.values(), *others, *LATER):
@@ -67,7 +66,7 @@ def prepare():
 
 
 def build(command, words, folder, said, env):
-    """Do what the command does, in this process, and end it."""
+    """Run a command in this process, and end it."""
     code = 1
     try:
         out = os.open(said, os.O_WRONLY)
@@ -92,9 +91,9 @@ def build(command, words, folder, said, env):
 
 
 def serve():
-    """Build what each line of the input asks for, and answer with the exit status."""
+    """Run the command in each line of the input, and return its exit status."""
     prepare()
-    gc.freeze()  # an extension looks at all objects that are collected; some of torch warn then
+    gc.freeze()  # an extension inspects all collected objects, and some of torch then warn
     for line in sys.stdin:
         child = os.fork()
         if not child:

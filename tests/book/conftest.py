@@ -1,4 +1,4 @@
-"""What the page tests share: the built book, a browser, a visit that notes every complaint."""
+"""Fixtures of the tests of pages: the built book, a browser, and visits that record errors."""
 
 import base64
 import gzip
@@ -31,7 +31,7 @@ TOC = "format: jb-book\nroot: introduction\nchapters:\n{chapters}"
 
 
 class Book:
-    """A book of a few cells under the configuration of ours."""
+    """A small book with the configuration of this one."""
 
     def __init__(self, folder, builder):
         self.folder = folder
@@ -54,7 +54,7 @@ class Book:
             cell["id"] = f"cell-{i}"
             cell.metadata.update(metadata or {})
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        # What has no code needs no kernel, which takes a second to start.
+        # Pages without code need no kernel, which takes a second to start.
         mode = {} if code and run else {"mystnb": {"execution_mode": "off"}}
         notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel} | mode)
         nbformat.write(notebook, self.folder / "book" / f"{name}.ipynb")
@@ -74,7 +74,7 @@ class Book:
 
 
 def pages(toc=ROOT / "_toc.yml"):
-    """Every page the table of contents names, in its order."""
+    """All pages in the table of contents, in order."""
 
     def files(entry):
         if isinstance(entry, list):
@@ -97,9 +97,9 @@ BROWSERS = {
 
 
 def in_browsers(metafunc):
-    """The browsers a test runs in: those of BROWSERS, else Chromium and, where marked, Firefox.
+    """Return the browsers of a test: BROWSERS, or else Chromium and, if marked, Firefox.
 
-    Nobody asked for Firefox then, so it is slow.
+    In the latter case, Firefox is slow, because it was not requested.
     """
     names = os.environ.get("BROWSERS", "").split()
     if wrong := set(names) - set(BROWSERS):
@@ -125,7 +125,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="session")
 def builder():
-    """What builds books of a few cells."""
+    """Builds small books."""
     builder = Builder()
     yield builder
     builder.close()
@@ -144,14 +144,14 @@ def built_book():
 
 @pytest.fixture(scope="session")
 def playwright():
-    """What drives the browsers."""
+    """A running Playwright."""
     with sync_playwright() as playwright:
         yield playwright
 
 
 @pytest.fixture(scope="session")
 def browser(request, playwright):
-    """A browser, driven by Playwright: `make test` has seen to it that there is a Chromium."""
+    """A browser, controlled by Playwright."""
     try:
         started = BROWSERS[request.param](playwright)
     except browsers.NoBrowserError as error:
@@ -164,25 +164,25 @@ def browser(request, playwright):
 
 @pytest.fixture(scope="session")
 def http(built_book):
-    """Where a local server serves the book."""
+    """The URL of a local server with the book."""
     with serve(built_book) as address:
         yield address
 
 
 @pytest.fixture(params=["file", "http"], scope="session")
 def site(request, built_book):
-    """Where the book is read from: a folder, or a server."""
+    """The location of the book: a folder or a server."""
     return built_book.as_uri() if request.param == "file" else request.getfixturevalue("http")
 
 
 @dataclass
 class Visit:
-    """An open page, and what went wrong on it."""
+    """An open page, and the errors that occurred."""
 
     page: object
     outside: list = field(default_factory=list)
     complaints: list = field(default_factory=list)
-    shift: float = 0  # of the layout, without the reader's doing, where it has been measured
+    shift: float = 0  # unexpected layout shift, if measured
 
     def explorers(self, which=".ln-explorer"):
         """Scroll to every explorer, or to those of a selector, and wait until it is drawn."""
@@ -195,10 +195,10 @@ class Visit:
 
 @pytest.fixture(scope="session")
 def visit(browser):
-    """``with visit(site, name, …) as v``: open a page and note what it asks and says.
+    """``with visit(site, name, …) as v``: open a page and record its requests and errors.
 
-    ``query`` follows the address, ``before`` sees the page before it is loaded, ``until`` is the
-    event that is waited for, and what else is named goes to the browser's context.
+    ``query`` is appended to the address, ``before`` is called with the page before it is loaded,
+    ``until`` is the event to wait for; other options are those of the browser context.
     """
 
     @contextmanager
@@ -234,7 +234,7 @@ def visit(browser):
 
 @pytest.fixture(scope="module")
 def browse(browser, tmp_path_factory):
-    """``browse(source, **options)``: a page of that source; its ``complaints`` are noted."""
+    """``browse(source, **options)``: open a page with this source and record its ``complaints``."""
     contexts = []
 
     def open_page(source, **options):
@@ -255,9 +255,9 @@ def browse(browser, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def scripts(request, browser):
-    """A page with the scripts of a widget and nothing else: the module's ``SCRIPTS`` names both.
+    """A page that contains only the scripts of a widget, named by ``SCRIPTS`` of the module.
 
-    Its ``MORE``, if there is any, is run after them.
+    ``MORE``, if defined, is run after them.
     """
     web, *names = request.module.SCRIPTS
     page = browser.new_page()
@@ -269,7 +269,7 @@ def scripts(request, browser):
 
 
 def go_to(page, address):
-    """Open another address of the page that is open, as a pasted link or the back button do."""
+    """Go to another address of the open page, like a pasted link or the back button."""
     page.evaluate(
         "(hash) => new Promise((done) => { location.hash = hash; addEventListener('hashchange', "
         "done, { once: true }); })",
@@ -281,7 +281,7 @@ def is_inside(url, site):
     return url.startswith((site + "/", "data:", "blob:"))
 
 
-# Quiz and exercises are folded; what is tested is what a reader sees who has opened them.
+# Quiz and exercises are folded; tests unfold them first.
 UNFOLD = """addEventListener("DOMContentLoaded", () => {
   for (const part of document.querySelectorAll("details.ln-part")) part.open = true;
 });"""
@@ -289,15 +289,15 @@ UNFOLD = """addEventListener("DOMContentLoaded", () => {
 
 @pytest.fixture(scope="session")
 def violations():
-    """``violations(page)``: each rule of axe that the page breaks, and where."""
+    """``violations(page)``: the accessibility rules that a page violates, and the elements."""
     return axe.violations
 
 
 @pytest.fixture(scope="session")
 def payloads(built_book):
-    """``payloads(page)``: the states of each explorer on it, read without a browser."""
+    """``payloads(page)``: the states of each explorer, read without a browser."""
 
-    @lru_cache(maxsize=2)  # the tests of a page come together
+    @lru_cache(maxsize=2)  # the tests of a page run consecutively
     def read(name):
         source = (built_book / f"{name}.html").read_text("utf-8")
         files = re.findall(r'class="ln-data" data-file="([^"?]*)\?v=', source)
@@ -314,7 +314,7 @@ def explored(payloads):
 
 
 def unpack(data):
-    """The page's decoder once more, in Python."""
+    """Decode states as the page does."""
     packed = json.loads(gzip.decompress(base64.b64decode(data)))
 
     def whole(value):

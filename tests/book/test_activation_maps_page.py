@@ -1,4 +1,4 @@
-"""The maps in a browser: their numbers beside the records', their controls, their colors."""
+"""The activation maps in a browser: numbers of the records, controls, colors."""
 
 import numpy as np
 import pytest
@@ -48,17 +48,17 @@ def test_controls_change_image_layer_statistic_channel_and_update(visit, built_b
                 check_says(part("apart")[k].replace("−", "-"), difference, low, high)
 
         box = page.locator(".ln-activation-maps-map").last.bounding_box()
-        assert box["y"] + box["height"] <= 900  # with all controls above it
+        assert box["y"] + box["height"] <= 900  # below all controls
         holds("mnist-0", 1, "on", 3)
         assert not whole.locator("[data-of='before']").first.is_visible()
 
-        # By keyboard: back to the start; there the border of layer norm's network is on.
+        # By keyboard: back to the beginning, where the border of the layer norm network is active.
         whole.locator("[data-part='point']").focus()
         page.keyboard.press("Home")
         assert part("point-told") == ["before the first update"]
         holds("mnist-0", 1, "on", 0)
 
-        # Other pictures: their file is read, and the numbers are theirs.
+        # Another kind of image: its file is loaded, and the numbers are those of its record.
         choose("pictures", "fashion_small")
         choose("cut", 4)
         page.wait_for_function(
@@ -74,7 +74,8 @@ def test_controls_change_image_layer_statistic_channel_and_update(visit, built_b
         choose("statistic", "deviation")
         holds("fashion_small-4", 3, "before_deviation", 1)
 
-        # A channel, by the slider and by its small map; its numbers are those of its map alone.
+        # Select a channel with the slider and with its small map; the numbers are only those of its
+        # map.
         whole.locator("[data-part='channel']").focus()
         for _ in range(10):
             page.keyboard.press("ArrowRight")
@@ -116,7 +117,7 @@ def test_missing_files_are_reported_initially_and_later(visit, http):
         )
 
 
-ENDS = {"on": "lower", "mean": "lower", "deviation": "0"}  # of the scale, the low one
+ENDS = {"on": "lower", "mean": "lower", "deviation": "0"}  # lower end of the scale
 CARD = "#ffffff"
 
 
@@ -125,9 +126,10 @@ def rgb(color):
 
 
 def shades(layer, statistic, before, point, channel):
-    """The color of each place of a map: by its distance from the mean of the interior.
+    """The color of each position of a map, by its difference from the mean of the interior.
 
-    Full color: half of all pictures, two standard deviations of the interior, or its own.
+    Full color stands for half of all images, or two standard deviations of the interior or of the
+    map.
     """
 
     def of(name):
@@ -143,7 +145,7 @@ def shades(layer, statistic, before, point, channel):
 
 
 def test_sentence_scale_images_and_small_maps_match_the_selection(browser, recorded):
-    """A small map is the large one of its channel, which has a frame."""
+    """A small map equals the large map of its channel, and the selected one has a frame."""
     files = {name: of_book(*FILES[name]) for name in recorded}
     with drawn(browser, WEB, files, card=CARD, ink="#000000") as page:
         whole = page.locator(".ln-activation-maps")

@@ -1,4 +1,4 @@
-"""Passages under attention in a browser: what they show beside the records, controls, colors."""
+"""The attention replay in a browser: numbers of the records, controls, colors."""
 
 import re
 
@@ -22,7 +22,7 @@ SHADE = """(el) => [Number(el.style.getPropertyValue('--much')),
 
 @pytest.fixture(scope="module")
 def recorded():
-    """What is told, the chances, the attention."""
+    """The header, the probabilities and the attention."""
     runs = records.read_all("attentive_reader", epochs=10)
     with_attention = [run for run in runs if run["seed"] == 0 and "attention" in run["arrays"]]
     return unpacked(packed(with_attention))
@@ -88,9 +88,9 @@ def test_controls_change_update_question_and_networks(visit, built_book, recorde
         shown, first = header["shown"], header["first"]
         shows(shown, first, last)
         box = columns.first.locator("[data-part='passage']").bounding_box()
-        assert box["y"] < 700  # all controls and the beginning of the text at once
+        assert box["y"] < 700  # controls and beginning of the text are visible together
 
-        # By keyboard: the beginning of training, one point on, another question, another network.
+        # By keyboard: the beginning of training, the next point, another question, another network.
         whole.locator("[data-part='point']").focus()
         page.keyboard.press("Home")
         shows(shown, first, 0)
@@ -110,7 +110,7 @@ def test_controls_change_update_question_and_networks(visit, built_book, recorde
         shows([*shown[:-1], shown[0] + 1], first, 1)
         columns.last.locator("select").select_option(str(shown[-1]))
 
-        # Its tone is the network's, and a word's shade follows the theme.
+        # Its color is that of the network, and the shade of a word follows the theme.
         shades = set()
         for theme, k in (("light", colors.COLORS), ("dark", colors.DARK)):
             page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
@@ -118,7 +118,7 @@ def test_controls_change_update_question_and_networks(visit, built_book, recorde
             shades.add(columns.last.locator("[data-word='1']").evaluate(SHADE)[1])
         assert len(shades) == 2
 
-        # Play goes on from where one is, and stops at the end.
+        # Play continues from the current point and stops at the end.
         whole.locator("[data-part='point']").focus()
         page.keyboard.press("End")
         page.keyboard.press("ArrowLeft")

@@ -1,4 +1,4 @@
-"""The build fails where a reader would miss something; each fault is planted in a tiny book."""
+"""The build fails for errors that would affect readers; each is planted in a small book."""
 
 import importlib
 import re
@@ -28,7 +28,7 @@ PICTURE = "from IPython.display import SVG\nSVG('<svg xmlns=\"http://www.w3.org/
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory, builder):
-    """A book without a fault, built once; what the build said is its ``said``."""
+    """A valid book, built once; the output of the build is its ``said``."""
     book = Book(tmp_path_factory.mktemp("sound"), builder)
     text = "# Sound\n\n![The logo](_static/logo.svg)"
     metadata = {"mystnb": {"image": {"alt": "An empty picture"}}}
@@ -47,7 +47,7 @@ def test_a_valid_book_builds_without_warnings_and_quickly_again(sound):
     assert 'takes <span class="ln-minutes">5 min</span>' in sound.html("introduction")
     static = sound.folder / "_build" / "html" / "_static"
     assert (static / "plotly" / "plotly.min.js").exists()
-    for name in sound.pages:  # every page has the book's colors, once
+    for name in sound.pages:  # every page contains the colors of the book once
         assert len(re.findall(r'href="_static/colors\.css', sound.html(name))) == 1
     assert (static / "colors.css").read_text("utf-8") == colors.css()
     script = static / "explorer" / "explorer.js"
@@ -75,7 +75,7 @@ def test_error_in_a_cell_or_in_its_display_fails_the_build(book, source, message
     assert message in done.stdout
 
 
-# A page: its text, its cells, which one kernel runs, and what is said of each fault.
+# A page: its text, its cells for one kernel, and the message for each fault.
 FAULTS = {
     "outputs": (
         "Text.",
@@ -114,7 +114,7 @@ def test_every_planted_fault_fails_the_build_twice_with_a_message(book):
     book.add("equations", "# Paper\n\n(paper-eq-3)=\nPlace.")
     for name, (text, code, _) in FAULTS.items():
         book.add(name, f"# Page\n\n{text}", *code)
-    for _ in range(2):  # a second build must not take the failed one for done
+    for _ in range(2):  # a second build must not treat the failed one as done
         done = book.build()
         assert done.returncode != 0
         warnings = [
@@ -161,9 +161,9 @@ def test_a_wide_table_names_the_column_before_each_cell_but_the_first(
 
 
 def test_changed_records_invalidate_the_cache_like_a_changed_library(load, tmp_path, monkeypatch):
-    """Both name the cache anew: what ran under another name runs again."""
+    """Both change the name of the cache, so that notebooks run again."""
     extension = load("execution_cache")
-    monkeypatch.setenv("LNLIB_STATIC", "")  # put back afterwards
+    monkeypatch.setenv("LNLIB_STATIC", "")  # restored afterwards
     app = SimpleNamespace(srcdir=tmp_path, outdir=tmp_path / "_build" / "html")
     record = tmp_path / "runs" / "mnist" / "run.json"
     record.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The scene in a browser: its ranking beside Python's, its controls, what is missing."""
+"""The caption ranking in a browser: the ranking of Python, controls, missing files."""
 
 import re
 
@@ -12,11 +12,11 @@ from tests.book.conftest import DESK
 from tests.cases.readouts import check_says
 from tools.browser import browser_name
 
-CLOSE = 1e-12  # of penalties up to 1; both halves compute in float64
+CLOSE = 1e-12  # tolerance for penalties up to 1; both sides compute in float64
 
 
 def made(pictures):
-    """The features of scenes, ``(w, h, boxes)`` each, by the library."""
+    """The features of scenes ``(w, h, boxes)``, computed by the library."""
     rows = [{"w": w, "h": h, "boxes": boxes} for w, h, boxes in pictures]
     return features(
         Layouts("", tuple(caption_ranking.pictures()["categories"]), {"test": rows}, ""), "test"
@@ -24,14 +24,14 @@ def made(pictures):
 
 
 def ranked(norm, point, w, h, boxes):
-    """Captions in their order, by the record."""
+    """Captions in the order computed from the record."""
     result = penalty.vectors(caption_ranking.records()[norm], made([(w, h, boxes)]), point)
     return np.argsort(penalty.penalties(result, 0), kind="stable").tolist()
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """A page of a folder that has a scene, and nothing else."""
+    """The address of a page that contains only a scene."""
     where = tmp_path_factory.mktemp("scene")
     caption_ranking.WEB.write(where)
     (where / "page.html").write_text(
@@ -70,7 +70,7 @@ ENGINE = """([kept, scenes, count]) => {
 def test_the_page_computes_the_same_penalties_as_python(page):
     pictures, points = caption_ranking.pictures(), (0, 3)
     scenes = [[w, h, boxes] for _, w, h, boxes, _ in pictures["pictures"][::25]]
-    # Two of one size, one within another, none at all.
+    # Two objects of equal size, one inside another, and no objects.
     scenes += [[200, 100, [[3, 0, 0, 20, 10], [3, 80, 40, 100, 50], [7, 0, 0, 200, 100]]]]
     scenes += [[640, 480, []]]
     networks = [caption_ranking.networks(point) for point in points]
@@ -85,7 +85,7 @@ def test_the_page_computes_the_same_penalties_as_python(page):
 
 
 def boxes(page):
-    """What is on the canvas, in shares of it: name, left, top, right, bottom."""
+    """The objects on the canvas, in fractions of its size: name, left, top, right, bottom."""
     return page.evaluate("""() =>
       [...document.querySelectorAll(".ln-caption-ranking-object")].map((e) => {
       const s = e.style, [x, y, w, h] = [s.left, s.top, s.width, s.height].map(parseFloat);
@@ -93,14 +93,14 @@ def boxes(page):
 
 
 def shown(page, norm):
-    """Captions that are seen, in their order, and the place of the picture's own."""
+    """The visible captions in order, and the rank of the image's own caption."""
     items = page.locator(f"[data-part='list-{norm}'] li").all_inner_texts()
     return [text.removeprefix("✓ correct: ") for text in items]
 
 
 def agrees(page, point, w, h, placed, own=None):
     texts = [caption for *_, caption in caption_ranking.pictures()["pictures"]]
-    # A point's networks are read when it is first asked for.
+    # The networks of a point are loaded when they are first needed.
     soonest = texts[ranked(caption_ranking.NORMS[0], point, w, h, placed)[0]]
     page.wait_for_function(
         "t => document.querySelector('[data-part=list-none] li')?.textContent.includes(t)",
@@ -125,7 +125,7 @@ def test_objects_can_be_moved_resized_added_and_removed(page):
     _, w, h, placed, _ = caption_ranking.pictures()["pictures"][68]
     agrees(page, 8, w, h, placed, 68)
 
-    # The slider: what it needs is read when it is asked for.
+    # The slider: data are loaded when they are needed.
     page.locator("[data-part='at']").focus()
     for _ in range(6):
         page.keyboard.press("ArrowLeft")
@@ -148,7 +148,7 @@ def test_objects_can_be_moved_resized_added_and_removed(page):
     agrees(page, 2, w, h, placed[1:], 68)
     assert [name for name, *_ in boxes(page)] == ["surfboard"]
 
-    # The pointer: an object is dragged, and then its corner.
+    # The pointer: drag an object, then its corner.
     board = page.locator(".ln-caption-ranking-object")
     before = board.bounding_box()
     page.mouse.move(before["x"] + 60, before["y"] + 20)
@@ -167,13 +167,13 @@ def test_objects_can_be_moved_resized_added_and_removed(page):
     assert shaped["width"] == pytest.approx(after["width"] - 50, abs=1.5)
     assert shaped["height"] == pytest.approx(after["height"] + 30, abs=1.5)
 
-    # A scene of one's own: by button and by list; a tap on the empty canvas brings the chosen one.
+    # A new scene: with the button and the list; a tap on the empty canvas adds the selected object.
     page.get_by_role("button", name="Clear").click()
     assert "The canvas is empty" in page.locator("[data-part='hint']").inner_text()
     page.get_by_role("button", name="dog", exact=True).click()
     page.get_by_label("Add another object").select_option(label="TV")
     stage = page.locator("[data-part='stage']").bounding_box()
-    # Of a driver's tap Firefox makes no click.
+    # Firefox does not create clicks for taps of the driver.
     tap = page.mouse.click if browser_name(page) == "firefox" else page.touchscreen.tap
     tap(stage["x"] + 0.8 * stage["width"], stage["y"] + 0.2 * stage["height"])
     (dog, *at), (tv, *tv_box) = boxes(page)
@@ -187,17 +187,17 @@ def test_objects_can_be_moved_resized_added_and_removed(page):
     agrees(page, 2, 640, 480, pixels)
     assert at[1] > 0
 
-    # The address has all of it: another page that opens it shows the same.
+    # The address contains the state: another page that opens it shows the same.
     page.locator("[data-part='copy']").click()
     link = page.locator("[data-part='link']").input_value()
-    page.wait_for_function("link => location.href === link", arg=link)  # it follows after a rest
+    page.wait_for_function("link => location.href === link", arg=link)  # it is updated with a delay
     assert "tvmonitor" in link
     other = page.context.new_page()
     other.goto(link)
     other.wait_for_selector(".ln-caption-ranking[data-ready='yes']")
     assert boxes(other) == boxes(page)
     agrees(other, 2, 640, 480, pixels)
-    # What cannot be is left out, and the rest is shown.
+    # Invalid parts are ignored, and the rest is shown.
     other.goto(link.split("#")[0] + "#scene&at=99&size=640x480&boxes=dog,0,0,64,48;cow,9,9,1,1;x")
     other.wait_for_function("document.querySelectorAll('.ln-caption-ranking-object').length === 1")
     agrees(other, 8, 640, 480, [[names.index("dog"), 0, 0, 64, 48]])
@@ -207,9 +207,9 @@ def test_objects_can_be_moved_resized_added_and_removed(page):
     other.close()
 
 
-@pytest.mark.parametrize("picture", [68, 20, 64])  # of the last a caption is at place 16
+@pytest.mark.parametrize("picture", [68, 20, 64])  # for the last one, a caption has rank 16
 def test_objects_and_captions_are_described_correctly(page, picture):
-    """Where an object is, how wide, over larger ones; a caption's place, and a bar its penalty."""
+    """Positions and sizes of objects, ranks of captions, and the bars of their penalties."""
     pictures, point = caption_ranking.pictures(), 8
     _, w, h, placed, _ = pictures["pictures"][picture]
     assert w != h
@@ -245,13 +245,13 @@ def test_objects_and_captions_are_described_correctly(page, picture):
         widths = [100 * penalties[c] for c in shown_here]
         np.testing.assert_allclose([wide for _, wide in items], widths, atol=0.051)
         status += [f" {place}, ", f"“{texts[order[0]]}”"]
-    page.wait_for_function(  # after a rest
+    page.wait_for_function(  # with a delay
         """parts => parts.every((part) =>
         document.querySelector("[data-part=status]").textContent.includes(part))""",
         arg=status,
     )
 
-    # Larger and smaller, by button and by key, around the same middle.
+    # Resize with buttons and keys, around the same center.
     (_, x1, _, x2, _), one = boxes(page)[0], objects[0]
     one.focus()
     for act, grown in (("grow", 1.15), ("+", 1.15**2), ("shrink", 1.15), ("-", 1)):

@@ -1,4 +1,4 @@
-"""Choices by style alone: a page without scripts shows the lines that Python would."""
+"""Choices that only use CSS: a page without scripts shows the lines computed in Python."""
 
 import numpy as np
 import pytest
@@ -30,8 +30,8 @@ FILTERS = [
 
 @pytest.fixture(scope="module")
 def page(browser):
-    """A page with both cards and no scripts."""
-    # Where Firefox runs no scripts a driver cannot click; here are none that choose.
+    """A page with both cards and without scripts."""
+    # The driver of Firefox cannot click without scripts; the page has none that affect the choices.
     context = browser.new_context(java_script_enabled=isinstance(browser, Firefox))
     opened = context.new_page()
     opened.set_content(STYLE + chooser.Chooser().to_html() + models.ModelTable().to_html())
@@ -40,7 +40,7 @@ def page(browser):
 
 
 def choose(page, name, groups, chosen):
-    """Click one button of every group."""
+    """Select one button in each group."""
     chosen = {group: choice.start for group, choice in groups.items()} | chosen
     for group, value in chosen.items():
         page.locator(f'[name="{name}-{group}"][value="{value}"]').check()
@@ -100,7 +100,7 @@ def test_searching_covers_every_line_and_clearing_restores_the_selection(browser
 
 @pytest.fixture
 def claims():
-    """Claims of which one holds, one does not, with a measure beside, and the others are left."""
+    """Claims of which one is supported, one is contradicted, and the others are untested."""
     d = np.array([0.3, 0.2])
     secondary = Finding("beside", d, "of it", d, counts=False)
     results = {

@@ -1,4 +1,4 @@
-"""The colors and the lines' names as a reader sees them: both themes, a wide page and a phone."""
+"""Colors and labels of lines in a browser: both themes, desktop and phone."""
 
 import itertools
 import json
@@ -68,7 +68,7 @@ def page(browser, tmp_path_factory):
 
 @pytest.fixture
 def live(browser):
-    """A notebook's page with the widget of a figure, as anywidget would have it."""
+    """A notebook page with the widget of a figure, as anywidget renders it."""
     parts = static_html.panel_spec(panel())
     layout = parts["layout"] | {"template": live_widget.template()}
     figure = json.dumps(static_html.to_json_value({"data": parts["data"], "layout": layout}))
@@ -118,7 +118,7 @@ def test_live_figures_have_the_colors_of_the_notebook_theme(live):
 def test_line_labels_fit_without_overlaps_and_leave_half_of_the_panel(page, width):
     page.set_viewport_size({"width": width, "height": 700})
     low = width == 390  # four panels on one screen
-    slack = 2 if browser_name(page) == "firefox" else 1  # pixels: letters do not fill their line
+    slack = 2 if browser_name(page) == "firefox" else 1  # pixels
     page.wait_for_function(
         f"() => {{ const svg = document.querySelector('.ln-panel svg'); "
         f"return svg.clientWidth < {width} && svg.clientHeight < 200 === {str(low).lower()} }}"

@@ -1,4 +1,4 @@
-"""The diagrams in a real browser: what they light and say is what Python does."""
+"""The diagrams in a browser: they highlight and describe the same as computed in Python."""
 
 import itertools
 import re
@@ -36,14 +36,14 @@ def residual_stream():
 
 @pytest.fixture(scope="module")
 def source():
-    """A page of every diagram."""
+    """A page with all diagrams."""
     shown = diagrams.cube(), diagrams.lstm(), diagrams.gru(), diagrams.residual(("attention",))
     return themed(diagrams.WEB, *shown, residual_stream(), width=780)
 
 
 @pytest.fixture(scope="module")
 def page(browse, source):
-    """One page for several tests of this file; at the end it has not complained."""
+    """A page shared by several tests of this file, which must not report errors."""
     opened = browse(source)
     yield opened
     assert opened.complaints == []
@@ -64,7 +64,7 @@ LIT = """root => {
 
 
 def by_place(drawn):
-    """From the order in which cells are drawn, the last example first, to the cube."""
+    """Reorder cells from drawing order (the last example first) to the shape of the cube."""
     return np.array(drawn).reshape(cubes.SHAPE)[::-1]
 
 
@@ -87,7 +87,7 @@ def test_hovering_a_cell_highlights_and_describes_its_normalization_set(page):
     for k in (*range(0, 96, 5), 95):
         root.locator(".ln-diagram-norm").nth(k % 6).click()
         cell = root.locator(".ln-diagram-large g .ln-diagram-cell").nth(k)
-        x, y = cell.evaluate(  # the middle of its front
+        x, y = cell.evaluate(  # the center of its front face
             "e => { const n = e.getAttribute('d').match(/-?[\\d.]+/g).slice(0, 6).map(Number);"
             "const m = e.ownerSVGElement.getScreenCTM();"
             "const p = new DOMPoint(n[0] + n[4] / 2, n[1] + (n[3] + n[5]) / 2)"
@@ -104,7 +104,7 @@ def test_arrow_keys_select_cells_and_norms(page):
     page.mouse.move(0, 0)
     root.locator(".ln-diagram-large").focus()
     for _ in range(3):
-        page.keyboard.press("PageUp")  # no further than the first
+        page.keyboard.press("PageUp")  # stays at the first
     for key, times in (("ArrowLeft", 30), ("ArrowUp", 5)):
         for _ in range(times):
             page.keyboard.press(key)
@@ -149,7 +149,7 @@ def test_arrow_keys_describe_every_box_and_blur_shows_the_whole_diagram(page, na
         active = page.evaluate("document.activeElement.getAttribute('aria-label')")
         assert active == spoken(line)
         page.keyboard.press("ArrowRight")
-    assert texts.inner_text() == text(lines[-1])  # no further
+    assert texts.inner_text() == text(lines[-1])  # stays at the last
     page.keyboard.press("Home")
     assert texts.inner_text() == text(lines[0])
     page.evaluate("document.activeElement.blur()")

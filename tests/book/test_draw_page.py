@@ -1,4 +1,4 @@
-"""The painter in a browser: what it counts beside the records', its controls, its colors."""
+"""The DRAW replay in a browser: numbers of the records, controls, colors."""
 
 from base64 import b64decode
 
@@ -14,13 +14,13 @@ from tests.cases.readouts import check_says, labels
 
 @pytest.fixture(scope="module")
 def content():
-    """What the book's page is given."""
+    """The data of the page of the book."""
     return packed([run for run in records.read_all("draw") if "canvas" in run["arrays"]])
 
 
 @pytest.fixture(scope="module")
 def painted(content):
-    """What is told, the shades, the windows, and the bits of the digits."""
+    """The header, the shades, the windows, and the bits of the digits."""
     header, shades, windows = unpacked(content)
     bits = [np.unpackbits(np.frombuffer(b64decode(text), "u1")) for text in header["bits"]]
     return header, shades, windows, np.array(bits)
@@ -37,7 +37,7 @@ def test_controls_change_update_glimpse_digit_and_mode_and_play(visit, built_boo
     arms = range(len(header["arms"]))
 
     def facts(point, image, glimpse, dreams):
-        """Of each network the pixels that are wrong, or how wide the window of a dream is."""
+        """For each network, the number of wrong pixels, or the width of the window of a sample."""
         if not glimpse:
             return ["–"] * len(arms)
         if dreams:
@@ -47,7 +47,7 @@ def test_controls_change_update_glimpse_digit_and_mode_and_play(visit, built_boo
         return [str(n) for n in (drawn != bits[image]).sum(1)]
 
     def shows(point, image, glimpse, dreams=False):
-        """Hold every readout and label to the records."""
+        """Compare every readout and label with the records."""
         after, result = f"{header['updates'][point]:,}", facts(point, image, glimpse, dreams)
         bounds = [f"{arm['bounds'][point]:.1f}" for arm in header["arms"]]
         names = [arm["name"].lower() for arm in header["arms"]]
@@ -74,7 +74,7 @@ def test_controls_change_update_glimpse_digit_and_mode_and_play(visit, built_boo
         page.wait_for_function("document.querySelector('.ln-draw')?.dataset.ready === 'yes'")
         assert page.locator(".ln-draw-arm").count() == len(arms)
         box = page.locator(".ln-draw-canvas").first.bounding_box()
-        assert box["y"] + box["height"] <= 900  # with all controls above it
+        assert box["y"] + box["height"] <= 900  # below all controls
 
         # By keyboard: the end of training, three glimpses back, the first digit.
         part(page, "point").focus()
@@ -92,25 +92,25 @@ def test_controls_change_update_glimpse_digit_and_mode_and_play(visit, built_boo
         page.keyboard.press("ArrowLeft")
         shows(last - 1, 0, T - 3)
 
-        # The strip below a canvas is a short way to a glimpse.
+        # The strip below a canvas also selects a glimpse.
         strip = page.locator(".ln-draw-strip").nth(1)
         wide = strip.bounding_box()["width"] / T
         for glimpse in (1, T, T - 3):
             strip.click(position={"x": (glimpse - 0.5) * wide, "y": 5})
             shows(last - 1, 0, glimpse)
 
-        # Dreams: no digit is seen, windows are told.
+        # Samples: there is no digit, and the windows are described.
         page.locator(".ln-draw-mode input").nth(1).check(force=True)
         shows(last - 1, 0, T - 3, dreams=True)
         assert not page.locator(".ln-draw-read").first.is_visible()
         page.locator(".ln-draw-mode input").nth(0).check(force=True)
 
-        # Before the first glimpse nothing is counted.
+        # Before the first glimpse, no pixels are counted.
         part(page, "glimpse").focus()
         page.keyboard.press("Home")
         shows(last - 1, 0, 0)
 
-        # Play goes on from where one is, and stops at the end.
+        # Play continues from the current point and stops at the end.
         for _ in range(T - 1):
             page.keyboard.press("ArrowRight")
         page.get_by_role("button", name="Draw").click()
@@ -130,7 +130,7 @@ READS, PAINTS = "#0000fe", "#00fe00"
 
 
 def test_canvases_windows_and_thumbnails_match_network_digit_and_glimpse(browser, painted, content):
-    """Shade by shade; a window by its filters, of which more may paint than read."""
+    """Compare every shade, and the filters of windows, of which more can write than read."""
     header, shades, windows, bits = painted
     header = header | {"sizes": [3, 8]}
     T, arms, last = header["glimpses"], range(len(header["arms"])), len(header["updates"]) - 1
@@ -141,7 +141,7 @@ def test_canvases_windows_and_thumbnails_match_network_digit_and_glimpse(browser
         return (255 - gray) / (0.92 * 17), [place for _, place in tiles]
 
     def filters(log, color, size, window):
-        """Whether its filters are where the record has them, on a canvas of 28 + 5 pixels."""
+        """Whether its filters are at the recorded positions, on a canvas of 28 + 5 pixels."""
         (side,) = {place[2] for place in pictures(log)[1]}
         x, y, stride, _ = window
         steps = (np.arange(size) - (size - 1) / 2) * stride + 0.5 + 2.5
@@ -169,7 +169,7 @@ def test_canvases_windows_and_thumbnails_match_network_digit_and_glimpse(browser
             np.testing.assert_allclose(tiles, own, atol=0.1)
             (mark,) = calls(strip, "fillRect", PAINTS)
             assert mark[0] == places[glimpse - 1][0]
-            # The glimpses to come are pale, and no others.
+            # Only future glimpses are pale.
             alphas = [alpha for kind, alpha, *_ in strip if kind == "drawImage"]
             assert alphas[:glimpse] == [1] * glimpse
             assert all(0 < alpha < 1 for alpha in alphas[glimpse:])

@@ -11,7 +11,7 @@ from tests.cases.readouts import check_says, labels
 
 @pytest.fixture(scope="module")
 def written():
-    """What is told, the strokes, the windows, the lifts."""
+    """The header, the strokes, the windows, the lifts."""
     return unpacked(HandwritingReplay().packed)
 
 
@@ -29,7 +29,7 @@ def test_controls_change_pen_and_update_and_play(visit, built_book, written):
     N, last, text = header["points"], len(header["updates"]) - 1, header["text"]
 
     def shows(point, pen):
-        """Hold every readout and label to the records."""
+        """Compare every readout and label with the records."""
         after = f"{header['updates'][point]:,}"
         assert part(page, "pen-told").inner_text() == f"point {pen} of {N}"
         assert part(page, "point-told").inner_text() == f"{after} updates"
@@ -64,7 +64,8 @@ def test_controls_change_pen_and_update_and_play(visit, built_book, written):
             page.keyboard.press("ArrowRight")
         shows(last - 2, 9)
 
-        # Play goes on from where one is, and stops at the end; without motion in a few steps.
+        # Play continues from the current point and stops at the end; with reduced motion in few
+        # steps.
         part(page, "pen").fill(str(N - 40))
         page.get_by_role("button", name="Write").first.click()
         assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
@@ -92,9 +93,9 @@ def test_without_reduced_motion_the_pen_writes_a_line_in_seconds(visit, built_bo
 
 
 def test_text_window_bars_and_ink_match_network_update_and_point(browser, written):
-    """The character under the window is bold; ink is wet for 25 points, in the network's color.
+    """The character under the window is bold; ink is colored for 25 points.
 
-    A bar is full after 50 points; where the pen is in the air, it is a ring, and leaves no ink.
+    A bar is full after 50 points; a ring shows where the pen is lifted and leaves no ink.
     """
     header, strokes, windows, lifts = written
     N, text, ink = header["points"], header["text"], colors.COLORS["ink"]

@@ -1,4 +1,4 @@
-"""Words and numbers in a sentence light up with the marks of a figure that they belong to."""
+"""Words and numbers in sentences are highlighted with the marks of a figure they refer to."""
 
 import re
 

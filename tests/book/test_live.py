@@ -1,4 +1,4 @@
-"""A chapter in JupyterLab, as `make live` opens it: cells run, controls answer from Python."""
+"""Chapters in JupyterLab, as `make live` opens them: cells run and controls respond."""
 
 import contextlib
 import json
@@ -23,14 +23,14 @@ PATIENCE = 60  # seconds; a limit against hanging, not a measure of speed
 SETTINGS = {
     "jupyter_lab_config.json": {
         "LabApp": {
-            # what asks the network, in JupyterLab as it comes
+            # default extensions that access the network
             "check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
             "extension_manager": "readonly",
             "news_url": None,
             "expose_app_in_browser": True,  # so that one page opens all notebooks
         }
     },
-    # else Node.js is asked what could be built
+    # otherwise Node.js is called
     "labconfig/page_config.json": {"buildAvailable": False, "buildCheck": False},
 }
 START = """async () => {
@@ -48,7 +48,7 @@ CLOSE = """() => {
 
 
 class Lab:
-    """A JupyterLab of its own: its folders, port and token are nobody else's."""
+    """A JupyterLab with its own folders, port and token."""
 
     def __init__(self, folder):
         self.root, self.token = folder / "chapters", secrets.token_hex(16)
@@ -66,7 +66,7 @@ class Lab:
 
     @contextlib.contextmanager
     def running(self):
-        """Serve the folder; afterwards the server and every kernel are gone."""
+        """Start the server for the folder; afterwards, end it and all kernels."""
         flags = ["--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
         flags.append(f"--ServerApp.root_dir={self.root}")
         with self.log.open("w") as log:
@@ -81,7 +81,7 @@ class Lab:
                 yield self
             finally:
                 family = []
-                with contextlib.suppress(psutil.NoSuchProcess):  # the log says why
+                with contextlib.suppress(psutil.NoSuchProcess):  # the log contains the reason
                     family = [*process.children(recursive=True), process]
                     process.terminate()
                 _, left = psutil.wait_procs(family, timeout=PATIENCE)
@@ -91,7 +91,7 @@ class Lab:
         assert left == [], "these did not end with the server"
 
     def address(self, process):
-        """Where it listens; it writes that down when it does."""
+        """The address of the server, which it writes to a file."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end and process.poll() is None:
             for note in self.runtime.glob("jpserver-*.json"):
@@ -123,7 +123,7 @@ def lab(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def opened(lab, browser):
-    """The page of JupyterLab, which is loaded once, and what it asks of others than its server."""
+    """The page of JupyterLab, loaded once, and its requests to other servers."""
     context = browser.new_context(viewport={"width": 1300, "height": 900})
     outside = []
     context.route(
@@ -140,14 +140,14 @@ def opened(lab, browser):
 
 @pytest.fixture
 def run_all(lab, opened):
-    """``with run_all(path) as page``: a notebook open in JupyterLab, every cell run."""
+    """``with run_all(path) as page``: a notebook in JupyterLab, after running all cells."""
     page, outside = opened
 
     @contextlib.contextmanager
     def open_notebook(path):
         shutil.copy(path, lab.root)
         kernel = {"name": "python3"}
-        # A kernel before the notebook: else the page asks which one.
+        # Start a kernel before opening the notebook; otherwise the page asks for one.
         lab.ask("sessions", path=path.name, name=path.name, type="notebook", kernel=kernel)
         page.evaluate(OPEN, path.name)
         try:
@@ -183,7 +183,7 @@ def test_chapters_run_and_figures_respond_in_jupyterlab(run_all):
 
 
 def assert_drawn(card, wanted):
-    """What plotly holds in the page is what Python drew, to the last digit."""
+    """Compare the data in plotly with what Python drew, to the last digit."""
     read = """card => [...card.querySelectorAll('.js-plotly-plot')].map(plot =>
         plot.querySelector('.trace, .hm') && [...plot.data?.[0]?.z ?? []].flat())"""
     wanted = [np.ravel(values).tolist() for values in wanted]

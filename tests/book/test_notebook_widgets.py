@@ -1,4 +1,4 @@
-"""What a live notebook shows of the widgets whose scripts are the built book's."""
+"""Widgets in live notebooks whose scripts are those of the built book."""
 
 import json
 import re
@@ -45,7 +45,7 @@ SHOWN = {
     "attention": (AttentionReplay, ".ln-attention-passage"),
 }
 
-# Of a style sheet, from rule to rule, the selectors.
+# The selectors of each rule of a style sheet.
 SELECTORS = """(css) => {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(css);
@@ -81,7 +81,7 @@ def rendered(page, name):
 
 
 def test_every_widget_with_scripts_is_tested_in_a_notebook():
-    by_kernel = {"explorer", "quiz", "norm_table"}  # ipywidgets of their own
+    by_kernel = {"explorer", "quiz", "norm_table"}  # they consist of ipywidgets
     assert {widget.name for widget in base.widgets()} == {*SHOWN, *by_kernel, "diagrams"}
 
 
@@ -120,7 +120,7 @@ def test_widgets_work_in_a_notebook_without_leaking_names(page, name):
     assert page.locator(f".ln-{name.replace('_', '-')}").count() == 2
     assert len(ids) == len(set(ids))
     page.locator("input[type=range], select").first.press("End")
-    page.wait_for_timeout(500)  # an address would be written by now
+    page.wait_for_timeout(500)  # long enough for an address to be written
     assert page.evaluate("location.hash") == ""
 
 
@@ -151,14 +151,14 @@ def test_keys_go_to_the_live_widget_and_commands_to_the_notebook(page):
     assert page.evaluate("heard") == {"before": [], "after": []}
     for key in ("Control+s", "Shift+Enter", "Escape"):
         page.keyboard.press(key)
-    page.locator("#other").press("j")  # beside the widget
+    page.locator("#other").press("j")  # outside the widget
     heard = page.evaluate("heard")
     for keys in heard.values():
         assert [k for k in keys if k not in ("Control", "Shift")] == ["s", "Enter", "Escape", "j"]
 
 
 def boxes():
-    """Whatever the book shows in a notebook, in its box."""
+    """All widgets of the book in a notebook, each in its box."""
     yield from (make().widget() for make, _ in SHOWN.values())
     quiz = Quiz(number("How many?", 3, why="Counted.", hint="Count."), title="One")
     controls = {"batch_size": slider("Batch size", [1, 2]), "scale": slider("Scale", [1, 2])}

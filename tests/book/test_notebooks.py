@@ -1,4 +1,4 @@
-"""Chapters as stored: the template kept, text outputs alone, a check behind every claim."""
+"""Stored chapters: template, text outputs only, and a check for every number in the text."""
 
 import ast
 import builtins
@@ -22,7 +22,7 @@ from reading_time import CHALLENGES, FIGURES, measures, minutes  # noqa: E402
 from tracks import read_tracks  # noqa: E402
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
-# With questions and exercises.
+# Chapters with questions and exercises.
 LOOKED_UP = (
     "error_messages",
     "troubleshooting",
@@ -150,8 +150,8 @@ def test_quizzes_have_three_to_five_questions_of_several_kinds(lesson):
     assert set(kinds) == {"choose", "number", "order"}
 
 
-CELLS = 45  # of the main line: what is not folded away and no exercise
-# Numbers that name a place or a day claim nothing; a digit alone is mostly a count of words.
+CELLS = 45  # in the main line: not folded and not part of an exercise
+# Numbers that are labels or dates need no check; single digits are mostly counts.
 MONTHS = "|".join(calendar.month_name[1:])
 PLACES = (
     rf"\b(?:\d{{1,2}} )?(?:{MONTHS}) \d{{4}}\b|"
@@ -162,7 +162,7 @@ NUMBER = r"(?<![\w.^/-])[−-]?\d[\d,]*(?:\.\d+)?(?:e[−-]?\d+)?"
 
 
 def numbers(text):
-    """Every number in a text, as a float, without its sign."""
+    """All numbers in a text as floats, without signs."""
     results = set()
     for number in re.findall(NUMBER, text.replace("_", "")):
         plain = number.lstrip("−-").rstrip(",").replace(",", "").replace("−", "-")
@@ -194,7 +194,7 @@ def test_every_number_in_the_prose_is_computed_in_its_section(lesson):
             )
             text = re.sub(PLACES, " ", re.sub(r"\b[PM]\d+\b", " ", text))
             claimed.setdefault(section, set()).update(n for n in numbers(text) if n > 9 or n % 1)
-    # The summary says again what the sections showed.
+    # The summary repeats what the sections showed.
     everything = set().union(*known.values())
     missing = {
         section: sorted(left)
@@ -219,7 +219,7 @@ def test_cells_are_short(notebook):
         ]
         # An explorer's call may list its controls; anything else longer belongs in lnlib.
         limit = 20 if re.search(r"Explorer\(|LiveRun\(", cell.source) or hidden(cell) else 12
-        if cell.source.startswith("Quiz("):  # prose in Python's brackets
+        if cell.source.startswith("Quiz("):  # text in a Python call
             limit = 120
         assert len(lines) <= limit, cell.source
 
@@ -233,14 +233,14 @@ def test_every_section_with_output_has_a_hidden_check(lesson):
         elif hidden(cell):
             assert "assert" in cell.source
             printed[section] = False
-        elif cell.outputs and "Playground(" not in cell.source:  # test_playground_page.py's
+        elif cell.outputs and "Playground(" not in cell.source:  # see test_playground_page.py
             printed[section] = True
     left = [section for section, open_ in printed.items() if open_]
     assert left == [], "these sections show results that no hidden cell asserts"
 
 
 def exercises(notebook):
-    """From label to the cells of the exercise and those of its solution."""
+    """Maps a label to the cells of the exercise and those of its solution."""
     result, room = {}, None
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -286,7 +286,7 @@ def test_code_that_a_page_does_not_show_is_folded_in_jupyterlab_notebook_and_col
 
 
 def used_and_defined(source):
-    """The names that a cell reads from other cells or builtins, and those that it defines."""
+    """The names that a cell uses from other cells or builtins, and those that it defines."""
     cell = symtable.symtable(source, "cell", "exec")
     tables = [cell]
     for table in tables:
@@ -307,9 +307,9 @@ def used_and_defined(source):
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_visible_code_is_self_contained(path):
-    """A name comes from visible code, or a comment tells that a folded cell computed it."""
+    """Names come from visible code, or a comment says that a folded cell computed them."""
     notebook = nbformat.read(path, as_version=4)
-    known = {*dir(builtins), "exercises"}  # which checks answers
+    known = {*dir(builtins), "exercises"}  # for checking answers
     for cell in code(notebook):
         if {"hide-input", "remove-input", "remove-cell"} & set(cell.metadata.get("tags", [])):
             continue

@@ -1,4 +1,4 @@
-"""Typed numbers mean one thing: in Python and JavaScript, in the norm table and in the quiz."""
+"""Typed numbers are parsed alike in Python and JavaScript, in the norm table and in the quiz."""
 
 import math
 from dataclasses import replace
@@ -9,7 +9,7 @@ from lnbook.show import NormTable, Quiz, number
 from lnbook.widgets import norm_table, number_parsing, quiz
 from lnbook.widgets.norm_table.state import typed
 
-# What may be typed, and the numbers that it may be.
+# Inputs, and the numbers that they can mean.
 CASES = {
     "3200": [3200], " 7 ": [7], "\ufeff7\u2003": [7], "+3": [3], "0": [0], "007": [7],
     "1.5": [1.5], ".5": [0.5], "5.": [5], "0.1": [0.1], "1.155": [1.155], "1.000": [1],
@@ -36,7 +36,7 @@ NORM_TABLE = NormTable([[1.0]], title="T", start="none")
 
 @pytest.fixture(scope="module")
 def page(browser, tmp_path_factory):
-    """A norm table, and for each reading of each case a question that has it for its answer."""
+    """A norm table, and one question for each reading of each case."""
     entries = [
         number(f"{text!r}, {i}?", answer, why="It is.", hint="It is not.")
         for text, answers in CASES.items()

@@ -1,4 +1,4 @@
-"""One script reads and writes the state of a page in its address, for everything on the page."""
+"""The script that reads and writes the state of a page in its address."""
 
 import pytest
 
@@ -12,7 +12,7 @@ READ = (
 
 @pytest.fixture(scope="module")
 def page(browser, http):
-    """A page of a server, whose address a script may change, with the script and nothing else."""
+    """A page that contains only the script, from a server, so that its address can change."""
     page = browser.new_page()
     page.route("**/blank", lambda route: route.fulfill(body="", content_type="text/html"))
     page.goto(f"{http}/blank")
@@ -50,7 +50,7 @@ def test_saved_parts_are_restored_and_come_first(page):
     assert page.evaluate("location.hash").startswith("#chooser&data=text&run&text=")
     for part in ("run", "chooser", "explorer-1"):
         page.evaluate("p => lnAddress.save(p, [])", part)
-    assert page.url.endswith("/blank")  # nothing is left, not even a #
+    assert page.url.endswith("/blank")  # not even a # is left
 
 
 def test_links_can_point_to_a_part_of_this_or_another_page(page):

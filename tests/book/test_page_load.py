@@ -1,4 +1,4 @@
-"""What a page loads: little, nothing twice, nothing that waits in the way, no script of its own."""
+"""Files that a page loads: small, without duplicates, nothing that blocks, no inline scripts."""
 
 import gzip
 import hashlib
@@ -18,12 +18,12 @@ import page_load
 import plotly_bundle
 
 sys.path.pop(0)
-LATER = ("mathjax/tex", "plotly/", "states/", "search/sections")  # what comes when it is needed
+LATER = ("mathjax/tex", "plotly/", "states/", "search/sections")  # files that are loaded on demand
 MATHJAX_SETTINGS = "_static/mathjax/settings.js"
-KILOBYTES = 260  # compressed: 1.3 s on a line of 1.6 Mbit/s
-# Megabytes by which all of plotly.js is larger than the part that the pages need.
+KILOBYTES = 260  # compressed: 1.3 s at 1.6 Mbit/s
+# Megabytes by which the full plotly.js exceeds the bundle.
 ALL_OF_PLOTLY = 3.4 if plotly_bundle.read() == get_plotlyjs() else 0
-LARGEST = {  # megabytes, of what the built book is made of
+LARGEST = {  # megabytes, by part of the built book
     "_static/mathjax": 1.9,
     "_static/plotly": 1.6 + ALL_OF_PLOTLY,
     "_static/caption_ranking": 3.1,
@@ -41,7 +41,7 @@ LARGEST = {  # megabytes, of what the built book is made of
 
 
 class Tags(HTMLParser):
-    """The tags of a page, each with its attributes; of a script also what stands in it."""
+    """The tags of a page with their attributes and, for scripts, their content."""
 
     def __init__(self, text):
         super().__init__()
@@ -80,7 +80,7 @@ def test_all_inline_event_handlers_are_extracted():
 
 @pytest.mark.parametrize("found", ["sound", "absent", "damaged", "of another version"])
 def test_the_book_has_the_downloaded_bundle_or_the_full_plotly(tmp_path, monkeypatch, found):
-    code = "var Plotly = {};"  # stands in for the one of npm
+    code = "var Plotly = {};"  # replaces the bundle of npm
     version = "1.0.0" if found == "of another version" else plotly_bundle.VERSION
     monkeypatch.setattr(plotly_bundle, "CACHE", tmp_path)
     monkeypatch.setattr(plotly_bundle, "SHA256", hashlib.sha256(code.encode()).hexdigest())
@@ -105,7 +105,7 @@ def test_the_plotly_of_the_book_has_these_trace_types(visit, http):
 
 @pytest.fixture(scope="module")
 def every_page(built_book):
-    moved = set(NEW_NAMES)  # under these addresses are redirects
+    moved = set(NEW_NAMES)  # these addresses are redirects
     return {path.stem: tags(path) for path in built_book.glob("*.html") if path.stem not in moved}
 
 
@@ -124,7 +124,7 @@ def test_only_the_theme_script_blocks_rendering(every_page):
         scripts = [one for one in scripts if "src" in one and "type" not in one]
         waiting = [one["src"] for one in scripts if not {"defer", "async"} & set(one)]
         assert waiting[:1] == ["_static/first/first.js"] * bool(scripts), name
-        # A line that MathJax, which comes at any time, has to find.
+        # A setting that must precede MathJax, which is loaded asynchronously.
         assert all(source.startswith(MATHJAX_SETTINGS) for source in waiting[1:]), name
         loaded = [one["src"] for one in scripts]
         assert len(loaded) == len(set(loaded)), name
@@ -152,7 +152,7 @@ def test_formulas_are_hidden_until_typeset_and_readable_without_mathjax(visit, b
 
 
 def asked_at_once(path, page):
-    """What a browser asks for with a page, but for what comes when it is needed."""
+    """The files that a browser loads with a page, except those that are loaded on demand."""
     yield path
     for tag, attributes in page.elements:
         source = attributes.get("src" if tag == "script" else "href", "").partition("?")[0]
@@ -165,7 +165,7 @@ def test_initial_files_of_a_page_are_small_and_exist(built_book, every_page):
     for name, page in every_page.items():
         files = list(asked_at_once(built_book / f"{name}.html", page))
         size = sum(len(gzip.compress(file.read_bytes())) for file in files) / 1000
-        # The weights of the transformer, which it runs with.
+        # Includes the weights of the transformer.
         assert size < KILOBYTES + 100 * (name == "transformer_ablation"), name
 
 
@@ -187,7 +187,7 @@ def test_icon_fonts_contain_the_used_icons_and_little_else(built_book):
 
     static = built_book / "_static"
     shown = icon_font.used_code_points(static, built_book.glob("*.html"))
-    assert {0xF0C9, 0xF186} <= shown  # the bars of the menu, the moon of the theme's button
+    assert {0xF0C9, 0xF186} <= shown  # icons of the menu and of the theme button
     held = set()
     for path in static.glob(icon_font.FONTS):
         held |= set(TTFont(path).getBestCmap() or {})

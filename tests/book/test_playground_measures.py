@@ -1,4 +1,4 @@
-"""What the playground shows of a network, beside PyTorch: activity, gradients, errors, the map."""
+"""Readouts of the playground compared with PyTorch: activity, gradients, errors, the map."""
 
 import re
 
@@ -12,7 +12,7 @@ from tests.book.test_playground_page import BASE, CASES, parts, program, tensor
 
 SCRIPTS = playground.WEB, "lnEngine", "lnProgram", "lnWorker", "lnPlayground"
 PROBE, FOLLOWED = 64, 3  # how many held-out examples are measured, from the followed one on
-MAP, REACH = 40, 2.2  # points along a side of the map of the plane, and how far it reaches
+MAP, REACH = 40, 2.2  # number of points per side of the map of the plane, and its extent
 CLOSE = 1e-9
 
 WORKER = """([settings, digits, messages]) => {
@@ -49,7 +49,7 @@ def torch_network(page, settings, start):
 
 
 def gradient_norms(net, x, y):
-    """The norm of the gradient with respect to each layer's weight matrix."""
+    """The norm of the gradient of each layer's weight matrix."""
     F.cross_entropy(net(x), y).backward()
     return [float(parts(layer)["W"].grad.norm()) for layer in net]
 
@@ -76,7 +76,7 @@ def test_activations_gradients_and_outputs_equal_those_of_pytorch(scripts, case)
         for layer in list(torch_net)[:-1]:
             h = layer(h)
             outputs.append(h.numpy())
-    assert len(labels) % 128  # a pass has 128 at most
+    assert len(labels) % 128  # a pass has at most 128 examples
     wrong = (logits.argmax(1) != labels).double().mean()
     assert shown["error"] == pytest.approx(float(wrong), abs=1e-12)
     np.testing.assert_allclose(shown["chances"], logits[FOLLOWED].softmax(0), atol=CLOSE)
@@ -105,7 +105,7 @@ UNITS = """([activation, rows]) => {
 
 
 def test_a_unit_counts_from_0_in_relu_and_from_099_in_tanh_if_every_example_agrees(scripts):
-    """A unit per column, an example per row."""
+    """A column is a unit, a row is an example."""
     relu = [[-1, 0, 1e-9, -1], [-2, -3, 1e-9, 1]]
     assert scripts.evaluate(UNITS, ["relu", relu]) == 2 / 4
     tanh = np.arctanh([[0.991, -0.991, 0.989, 0.991], [0.999, 0.991, 0.989, 0.5]])
@@ -117,7 +117,7 @@ def test_a_unit_counts_from_0_in_relu_and_from_099_in_tanh_if_every_example_agre
 @pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize("norm", ["none", "layer"])
 def test_dead_and_saturated_units_equal_those_of_pytorch(scripts, norm, residual, activation):
-    """Of the activation's own outputs, without what a residual connection adds."""
+    """Units are judged by the activation's output, without the residual connection."""
     settings = BASE | {
         "norm": norm, "activation": activation, "size": 4.0, "depth": 3, "width": 64,
         "residual": residual,
@@ -130,7 +130,7 @@ def test_dead_and_saturated_units_equal_those_of_pytorch(scripts, norm, residual
         for k, layer in enumerate(list(net)[:-1]):
             before, h = h, layer(h)
             a = h - before if residual and k else h
-            a = a.where(a.abs() > 1e-12, 0)  # but for the rounding of the difference
+            a = a.where(a.abs() > 1e-12, 0)  # except for rounding of the difference
             shares.append(IDLE[activation](a).all(0).double().mean())
     shown = [layer["dead"] for layer in result["answers"][0]["nets"][0]["activity"]]
     np.testing.assert_allclose(shown, shares, atol=1e-12)
@@ -140,7 +140,7 @@ def test_the_map_shows_the_class_that_pytorch_predicts(scripts):
     settings = [BASE | {"data": "spiral", "norm": norm} for norm in ("none", "layer")]
     result = scripts.evaluate(WORKER, [settings, playground.digits(), []])
     middle = REACH * ((np.arange(MAP) + 0.5) * 2 / MAP - 1)
-    points = np.stack([*np.meshgrid(middle, -middle)], axis=-1).reshape(-1, 2)  # rows from the top
+    points = np.stack([*np.meshgrid(middle, -middle)], axis=-1).reshape(-1, 2)  # top row first
     for k, shown in enumerate(result["answers"][0]["nets"]):
         net = torch_network(scripts, settings[k], result["starts"][k]).eval()
         with torch.no_grad():
@@ -149,7 +149,7 @@ def test_the_map_shows_the_class_that_pytorch_predicts(scripts):
 
 
 def test_diverged_networks_show_no_readouts_but_the_update(scripts):
-    """Its logits are infinite or no numbers: no class is right by accident."""
+    """Its logits are infinite or NaN: no class is right by accident."""
     settings = [BASE | {"norm": norm, "activation": "identity", "rate": rate}
                 for norm, rate in (("none", 1e150), ("layer", 0.02))]  # fmt: skip
     messages = [{"train": 30, "full": True, "budget": 60_000}]
@@ -159,7 +159,7 @@ def test_diverged_networks_show_no_readouts_but_the_update(scripts):
     lost = next(k for k, v in enumerate(losses, 1) if not v < 1e12)
     assert start["lost"] == [0, 0]
     assert end["lost"] == [lost, 0]
-    assert np.isnan(losses[lost:]).all()  # it is not trained on
+    assert np.isnan(losses[lost:]).all()  # training has stopped
     assert end["nets"][0]["error"] == 1
     assert end["nets"][1]["error"] < 0.9
     assert np.isfinite(end["losses"][1]).all()
@@ -198,12 +198,12 @@ def test_readouts_are_those_of_the_selected_example(scripts, example):
         np.testing.assert_allclose(heat, torch.stack(hidden)[:, followed], rtol=1e-6)
         np.testing.assert_allclose(net["chances"], logits[followed].softmax(0), atol=CLOSE)
         read = logits[:100].argmax(1) == torch.tensor(y[:100])
-        assert start["nets"][k]["read"] == read.tolist()  # the wall of digits
+        assert start["nets"][k]["read"] == read.tolist()  # the grid of digits
         assert 0 < read.sum() < 100
     np.testing.assert_allclose(start["wall"], x[:100].flatten())
 
 
-# What it draws and writes of these measures.
+# Figures and texts of these measures.
 
 SHOW = """window.lnShow = async (settings, digits, how, watch, look) => {
   const { updates = 0, colors = {}, wide, small = false } = how;
@@ -260,14 +260,14 @@ SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def as_number(text):
-    """A number as the table writes it."""
+    """Format a number as the table does."""
     if result := re.fullmatch(r"(\d+)\s×\s10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text):
         return float(f"{result[1]}e{result[2].translate(SUPERSCRIPTS)}")
     return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
 
 
 def strip_heights(drawn, title):
-    """Where the bars of a strip end, from 0 at its bottom to 1 at its top."""
+    """The upper ends of the bars of a strip, from 0 (bottom) to 1 (top)."""
     start = drawn.index([title]) + 1
     (_, top, _, height), *rest = drawn[start:]
     end = next((k for k, call in enumerate(rest) if call[0] in TITLES), len(rest))
@@ -276,7 +276,7 @@ def strip_heights(drawn, title):
 
 
 def diagnosis(net, depth):
-    """What the sentence under a network begins with."""
+    """The beginning of the sentence under a network."""
     first, last = (net["activity"][k] for k in (0, -1))
     percent = "under 1%" if last["apart"] < 0.01 else f"{100 * last['apart']:.0f}%"
     if last["size"] > 100:
@@ -294,7 +294,7 @@ def diagnosis(net, depth):
      ("relu", 1, 20), ("relu", 2, 5), ("relu", 0.5, 4)],
 )  # fmt: skip
 def test_table_strips_and_sentence_label_each_measure_correctly(scripts, activation, size, depth):
-    """Of two networks that differ, as the worker measures them."""
+    """For two different networks, as the worker measures them."""
     chosen = {"depth": depth, "width": 16, "size": size, "activation": activation, "seed": 2,
               "rate": 0.02, "batch": 16}  # fmt: skip
     arms = [BASE | chosen | {"norm": norm} for norm in ("none", "layer")]
@@ -358,7 +358,7 @@ COLORS = {name: f"#00000{k}" for k, name in
     ],
 )
 def test_networks_have_the_color_of_the_setting_in_which_they_differ(scripts, settings, shown):
-    """Its card, its lines and its letter; else both have that of their norm, and B is dashed."""
+    """Otherwise both have the color of their norm, and B is dashed."""
     small = {"data": "moons", "depth": "2", "width": "8"}
     result = scripts.evaluate(COLORED, [small | settings, COLORS])
     assert result["cards"] == [COLORS[name] for name in shown]
@@ -381,7 +381,7 @@ CURVES = """async ([settings, digits, updates]) => {
 
 
 def test_both_curves_are_drawn_at_the_measured_points(scripts):
-    """The loss is a running mean, each update weighing a tenth, without a bias at the start."""
+    """The loss is a bias-corrected running mean in which each update has a weight of 1/10."""
     chosen = {"depth": 2, "width": 16, "size": 1.4, "seed": 2, "rate": 0.05, "batch": 16}
     arms = [BASE | chosen | {"norm": norm} for norm in ("none", "layer")]
     steps = 5
@@ -425,7 +425,7 @@ BOX_COLORS = {name: f"#0000{k:02}" for k, name in enumerate(
 
 @pytest.mark.parametrize(("activation", "width"), [("tanh", 500), ("gelu", 340)])
 def test_cells_pixels_and_bars_have_the_right_position_shade_and_length(scripts, activation, width):
-    """By sign; by ink; a bar for each class, that of the right one in the network's color."""
+    """Colors by sign and ink; a bar per class, the right one in the network's color."""
     chosen = {"depth": 3, "width": 16, "size": 1.4, "seed": 2, "activation": activation}
     arms = [BASE | chosen | {"norm": norm, "rate": 0.01} for norm in ("none", "layer")]
     (answer,) = scripts.evaluate(WORKER, [arms, playground.digits(), []])["answers"]
@@ -444,7 +444,7 @@ def test_cells_pixels_and_bars_have_the_right_position_shade_and_length(scripts,
         column, row = (np.rint((v - v.min()) / (side - 0.3)).astype(int) for v in (x, y))
         np.testing.assert_allclose(alphas[of["playground-ink"]], pixels[row, column], atol=5e-3)
         bars = np.flatnonzero(of[own] | of["playground-soft"])[:10]
-        long = (places[bars] / places[bars - 1])[:, 2 if width > 380 else 3]  # of its ground
+        long = (places[bars] / places[bars - 1])[:, 2 if width > 380 else 3]  # of its background
         np.testing.assert_allclose(long, net["chances"], atol=0.03)
         assert [colors[k] == BOX_COLORS[own] for k in bars] == [
             c == answer["label"] for c in range(10)

@@ -1,4 +1,4 @@
-"""The playground in a browser: its arithmetic beside PyTorch's, its controls, its state."""
+"""The playground in a browser: its computations compared with PyTorch, its controls and state."""
 
 import re
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from tests.book.conftest import go_to
 SCRIPTS = playground.WEB, "lnEngine", "lnProgram", "LN_CHALLENGES"
 UPDATES = 20
 CLOSE = 1e-9
-# Every norm, activation, optimizer and place; residual connections and a bias before the norm.
+# Every norm, activation, optimizer and placement; residual connections and a bias before the norm.
 CASES = [
     {"norm": "none", "activation": "tanh"},
     {"norm": "none", "activation": "relu", "optimizer": "adam", "residual": True},
@@ -23,7 +23,7 @@ CASES = [
     {"norm": "layer", "activation": "gelu", "bias": True, "data": "spiral"},
     {"norm": "layer", "activation": "identity", "place": "after", "data": "rings"},
     {"norm": "layer", "activation": "relu", "place": "after", "residual": True},
-    # A bias that batch norm takes away again has rounding for a gradient, which Adam enlarges.
+    # The gradient of a bias that batch norm removes is only rounding, which Adam amplifies.
     {"norm": "batch", "activation": "relu", "bias": True},
     {"norm": "batch", "activation": "tanh", "optimizer": "adam", "batch": 12},
     {"norm": "batch", "activation": "gelu", "place": "after", "residual": True, "data": "moons"},
@@ -63,7 +63,7 @@ def tensor(values):
 
 
 def parts(layer):
-    """Of a PyTorch layer, the parameters under the engine's names."""
+    """The parameters of a PyTorch layer, by the names in the engine."""
     linear = getattr(layer, "linear", layer)
     norm = getattr(layer, "norm", None)
     results = {"W": linear.weight, "c": linear.bias}
@@ -115,7 +115,7 @@ def test_the_engine_computes_the_same_as_the_displayed_program(scripts, case):
 def test_the_displayed_program_runs_and_learns(scripts, capsys, data):
     settings = BASE | {"data": data, "rate": 0.1, "depth": 2, "bias": True, "size": 1}
     exec(program(scripts, settings, 400), {})
-    assert float(capsys.readouterr().out.split()[-1]) < 0.4  # guessing: 0.5 to 0.9
+    assert float(capsys.readouterr().out.split()[-1]) < 0.4  # chance: 0.5 to 0.9
 
 
 OUTCOMES = """([run, digits, start, seeds]) => {
@@ -137,7 +137,7 @@ START = {k: "yes" if v is True else "no" if v is False else v for k, v in BASE.i
     "depth": 10, "width": 32, "size": 0.41, "rate": 0.01, "differs": "norm", "a": "none",
     "b": "layer",
 }  # fmt: skip
-# Which of A and B end below an error of 0.2, as each challenge's sentence has it.
+# Which of A and B end below an error of 0.2, according to the sentence of each challenge.
 EXPECTED = {
     "Fading": (False, True), "Exploding": (False, True), "Batch of 2": (False, True),
     "Batch of 1": (False, True), "He initialization": (True, True), "30 layers": (False, False),
@@ -157,8 +157,8 @@ def test_challenges_end_as_described(scripts, name):
     assert outcomes == [EXPECTED[name]] * len(seeds), errors
 
 
-# What "Your own settings" says was found: what A and B have in common and where they differ,
-# updates, and which of them have learned.
+# The results stated under "Your own settings": common settings of A and B, the setting in which
+# they differ, number of updates, and which of them have learned.
 SEEN = {
     "no norm": ({"norm": "none", "differs": "depth", "a": 1, "b": 4}, 500, (True, False)),
     "layer norm": ({"norm": "layer", "differs": "depth", "a": 15, "b": 30}, 500, (True, False)),
@@ -182,18 +182,18 @@ def test_statements_about_results_are_true(scripts, name):
 def test_with_adam_a_norm_still_reduces_the_error(scripts):
     run = {"settings": {"optimizer": "adam", "rate": 0.001}, "updates": 500}
     for none, layer in scripts.evaluate(OUTCOMES, [run, playground.digits(), START, [1, 2]]):
-        assert 0.1 < none < 0.6  # with SGD it guesses
+        assert 0.1 < none < 0.6  # with SGD it is at chance level
         assert layer < none / 3
 
 
-# On its pages.
+# In the pages of the book.
 
 SMALL, FULL = "introduction", "playground"
 
 
 @pytest.fixture(scope="module")
 def play(visit, built_book):
-    """``with play(name, query) as page``: the page once its playground has answered."""
+    """``with play(name, query) as page``: the page after the first response of its playground."""
 
     @contextmanager
     def opened(name=FULL, query="", **options):
@@ -231,14 +231,14 @@ AT_REST = """() => {
 }"""
 
 
-# Status and address once they agree: a late answer changes first one, then the other.
+# Wait until status and address agree, because a late response changes them one after the other.
 AGREED = """() => { const text = document.querySelector("[data-part=status]").textContent;
   const at = /&at=(\\d+)/.exec(location.hash)?.[1];
   return text.startsWith(`After ${at} updates`) && [text, location.href]; }"""
 
 
 def until(page, count):
-    """Run until so many updates are taken, and pause."""
+    """Run until this number of updates, and pause."""
     button(page, "Start").click()
     page.wait_for_function(
         """(n) => Number(document.querySelector(".ln-playground [data-part=count]")
@@ -246,7 +246,7 @@ def until(page, count):
         arg=count,
     )
     button(page, "Pause").click()
-    page.wait_for_function(AT_REST)  # an answer may be under way
+    page.wait_for_function(AT_REST)  # a response could be pending
 
 
 def status(page):
@@ -254,7 +254,7 @@ def status(page):
 
 
 def wrong(page):
-    """The error of A and B in percent, as the status says it."""
+    """The errors of A and B in percent, as shown in the status."""
     return [int(n) for n in re.findall(r"misclassifies (\d+)%", status(page))]
 
 
@@ -271,7 +271,7 @@ def test_the_first_page_shows_the_playground_first(play):
                 assert 0 < box["y"] < height - box["height"]
             code = page.locator(".cell_input:visible").first.bounding_box()
             assert code["y"] > height
-        page.wait_for_function(AT, arg=800)  # it plays by itself, and stops
+        page.wait_for_function(AT, arg=800)  # it starts and stops by itself
         assert page.locator(".ln-playground").get_attribute("data-running") == "no"
         a, b = (int(part(page, f"error-{k}").inner_text().split()[0]) for k in (0, 1))
         assert a < 40
@@ -298,7 +298,7 @@ def test_step_takes_one_update_and_reset_undoes_all(play):
 def test_the_address_carries_settings_and_update(play):
     with play() as page:
         choose(page, "differs", "rate")
-        # What they shared is where both begin, and what B had they share.
+        # Common settings are those of both networks, and of B if it had the same value.
         value = {key: page.locator(f".ln-playground select[data-key='{key}']").input_value()
                  for key in ("a", "norm")}  # fmt: skip
         assert value == {"a": "0.01", "norm": "layer"}
@@ -317,7 +317,7 @@ def test_the_address_carries_settings_and_update(play):
 
 
 def chosen(page):
-    """What every list is at, and what is said."""
+    """The selected value of every menu, and the status."""
     lists = page.locator(".ln-playground select[data-key]").all()
     return [status(page), *(one.input_value() for one in lists)]
 
@@ -328,7 +328,7 @@ def test_addresses_restore_the_update_and_ignore_invalid_parts(play):
     wrong = ["#play&depth=999&a=__proto__&differs=data&at=-5", "#play&batch=&norm=%E0%A4%A", "#x"]
     with play(query=wrong[0]) as page:
         assert chosen(page) == start
-        for typed in wrong[:2]:  # on a page that has been used it is the same
+        for typed in wrong[:2]:  # also on a page that has been used
             go_to(page, "#play&data=moons&batch=1&width=8&differs=depth&a=1&b=2&at=12345")
             page.wait_for_function(AT, arg="12,345")
             page.wait_for_function(AT_REST)
@@ -358,7 +358,7 @@ def test_every_setting_changes_the_run(play):
             "rate": "0.1", "seed": "4",
         }.items():  # fmt: skip
             choose(page, key, value)
-            for _ in range(2):  # the second while the first is on its way
+            for _ in range(2):  # the second one while the first is pending
                 button(page, "Step").click()
             page.wait_for_function(AT, arg=2)
             result = now()

@@ -1,4 +1,4 @@
-"""What the playground shows and says of two networks, beside what was measured; its pace."""
+"""Readouts and sentences of the playground compared with the measurements; its speed."""
 
 import gzip
 import json
@@ -62,7 +62,7 @@ READOUT_COLORS = BOX_COLORS | {
 
 
 def readouts(scripts, settings, updates, differs, values, **how):
-    """What the page shows of two networks that differ in a setting, and what was measured."""
+    """What the page shows for two networks that differ in a setting, and the measurements."""
     arms = [BASE | settings | {differs: value} for value in values]
     words = {name: str(value) for name, value in settings.items()}
     words |= {"differs": differs, **dict(zip("ab", map(str, values), strict=True))}
@@ -73,7 +73,7 @@ def readouts(scripts, settings, updates, differs, values, **how):
 
 
 def test_all_points_of_the_plane_are_drawn_and_texts_match_their_network(scripts):
-    """The map and the points by class; scores, sentences, labels and code by what differs."""
+    """The map and the points by class; scores, sentences, labels and code by the difference."""
     chosen = {"data": "spiral", "depth": 2, "width": 8, "norm": "rms", "seed": 2, "size": 1}
     rates = (0.5, 0.05)
     (start, end), shown = readouts(scripts, chosen, 1, "rate", rates, wide=500)
@@ -122,7 +122,7 @@ def test_the_small_playground_shows_which_digits_are_classified_correctly(script
     for k, norm in enumerate(norms):
         ground = READOUT_COLORS[norm], READOUT_COLORS["playground-zero"]
         squares = [box for box in shown["nets"][k]["boxes"] if box[3] == box[4]]
-        side = max(box[3] for box in squares if box[0] == ground[0])  # what is inside is smaller
+        side = max(box[3] for box in squares if box[0] == ground[0])  # inner squares are smaller
         wall = [box for box in squares if box[0] in ground and box[3] == side]
         assert [box[0] == ground[0] for box in wall] == read[k]
         assert shown["texts"][f"error-{k}"] == f"{sum(read[k])} of 100"

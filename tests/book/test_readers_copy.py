@@ -1,4 +1,4 @@
-"""The copies of the chapters that readers open in a notebook program: plain, folded, whole."""
+"""Copies of the chapters for notebook programs: plain Markdown, folded code, complete."""
 
 import ast
 import contextlib
@@ -90,7 +90,7 @@ def test_branches_need_names_that_they_do_not_assign():
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_copies_do_not_depend_on_removed_checks(name):
-    _, *code = sources(copied(name), "code")  # after the one that installs
+    _, *code = sources(copied(name), "code")  # except the setup cell
     assert chapters.used(ast.parse("\n".join(code)).body) == set()
     assert not [source for source in code if re.match(r"assert ", source, re.M)]
 
@@ -137,7 +137,7 @@ def test_copies_written_over_the_chapters_equal_those_written_elsewhere(tmp_path
 
 
 def test_copies_can_be_written_without_sphinx():
-    """The extra ``live`` does not bring it."""
+    """Sphinx is not part of the extra ``live``."""
     code = """import sys
 sys.modules.update(dict.fromkeys(["docutils", "sphinx", "myst_nb", "myst_parser", "pybtex", "bs4"]))
 from tools import live
@@ -178,7 +178,7 @@ def test_the_first_cell_installs_the_library_from_its_folder_without_network(tmp
     root = BOOK.parent
     readers_copy.build_wheels(root, tmp_path)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "reader"], check=True)
-    # A reader who has all that the library needs, but not the library.
+    # A reader who has all dependencies of the library, but not the library.
     (site,) = (tmp_path / "reader").glob("lib/python*/site-packages")
     for path in Path(nbformat.__file__).parents[1].iterdir():
         if not re.match(r"_?_?(editable|lnlib|lnlab|lnbook)|distutils-precedence", path.name):

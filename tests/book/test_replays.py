@@ -1,4 +1,4 @@
-"""What the replays have in common: sliders that speak, themes, a word where a file is missing."""
+"""Common features of the replays: accessible sliders, themes, missing files."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The grip of a line that follows a slider: what a pointer does to it."""
+"""Handles of lines that follow a slider: dragging them with the pointer."""
 
 import pytest
 
@@ -7,7 +7,7 @@ PAGE = "effective_learning_rate"  # explorer 4 has a line in each of two panels,
 
 @pytest.fixture
 def first(visit, built_book):
-    """The page's fourth explorer, drawn."""
+    """The fourth explorer of the page, after drawing."""
     with visit(built_book.as_uri(), PAGE) as v:
         root = v.page.locator("#explorer-4")
         root.scroll_into_view_if_needed()
@@ -28,7 +28,7 @@ def middle(grip):
 
 
 def drawn(root):
-    """Wait until the state that the slider has is drawn."""
+    """Wait until the state of the slider is drawn."""
     root.page.wait_for_function(
         """() => { const root = document.querySelector("#explorer-4");
         const sizes = JSON.parse(root.dataset.sizes);
@@ -67,7 +67,7 @@ def test_dragging_the_line_moves_the_slider(first):
     assert 0.15 * last < int(slider.input_value()) < 0.7 * last
     assert middle(grip)[0] == pytest.approx(x + 0.3 * width, abs=0.6 * width / last)
     at = slider.input_value()
-    page.mouse.move(x, y)  # let go
+    page.mouse.move(x, y)  # release
     drawn(first)
     assert slider.input_value() == at
     page.wait_for_function("location.hash.startsWith('#explorer-4&scale=')")

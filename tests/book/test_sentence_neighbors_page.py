@@ -1,4 +1,4 @@
-"""The maps of sentences in a browser: what they list beside the records', controls, colors."""
+"""The sentence maps in a browser: data of the records, controls, colors."""
 
 import numpy as np
 import pytest
@@ -9,19 +9,19 @@ from lnlab import records
 from tests.cases.canvas_log import calls, drawn, logs
 from tests.cases.readouts import check_says, percent
 
-ROOM = 1.12  # as neighbors.js leaves around the places
-INSIDE = 60  # of the 100 that a recorded place reaches: far from the edge of the map
+ROOM = 1.12  # margin around the positions, as in sentence_neighbors.js
+INSIDE = 60  # recorded positions go up to 100; these are far from the edge of the map
 
 
 @pytest.fixture(scope="module")
 def recorded():
-    """What is told, the places, the nearest."""
+    """The header, the positions, the neighbors."""
     runs = [run for run in records.read_all("skip_thoughts") if "map" in run["arrays"]]
     return unpacked(packed(runs))
 
 
 def at(place, wide):
-    """Where a recorded place is drawn, in pixels of a map so wide."""
+    """The pixel at which a recorded position is drawn on a map of width ``wide``."""
     x, y = place / (200 * ROOM)
     return (0.5 + x) * wide, (HIGH / 2 - y) * wide
 
@@ -41,7 +41,7 @@ def test_sentences_can_be_selected_in_four_ways(visit, built_book, recorded):
         choice = whole.locator("[data-part='sentence']")
 
         def shows(sentence, point, mark=0):
-            """Hold every list, readout and label to the records."""
+            """Compare every list, readout and label with the records."""
             lists = nearest[:, point, sentence].tolist()
             names = [arm["name"].lower() for arm in header["arms"]]
             category = header["categories"][mark]
@@ -83,29 +83,29 @@ def test_sentences_can_be_selected_in_four_ways(visit, built_book, recorded):
         first = next(k for k, text in enumerate(texts) if text.startswith("Come in"))
         shows(first, last)
         box = panels.first.locator("canvas").bounding_box()
-        assert box["y"] + box["height"] <= 900  # with all controls above it
+        assert box["y"] + box["height"] <= 900  # below all controls
 
-        # By keyboard: the beginning of training, and one point on.
+        # By keyboard: the beginning of training, and the next point.
         whole.locator("[data-part='point']").focus()
         page.keyboard.press("Home")
         shows(first, 0)
         page.keyboard.press("ArrowRight")
         shows(first, 1)
 
-        # From the list of all sentences, as a key moves it; they are in the order of the alphabet.
+        # From the list of all sentences, by key; they are in alphabetical order.
         choice.focus()
         page.keyboard.press("ArrowDown")
         below = int(choice.input_value())
         assert texts[below] > texts[first]
         shows(below, 1)
 
-        # A neighbor, and then a point of the map, one that no other covers and whose rings lie
-        # on the map.
+        # A neighbor, and then a point of the map that no other point covers and whose rings are on
+        # the map.
         panels.nth(1).locator("li button").nth(2).click()
         neighbor = int(nearest[1, 1, below, 2])
         shows(neighbor, 1)
         canvas = panels.first.locator("canvas")
-        wide = canvas.evaluate("e => e.clientWidth")  # inside its border
+        wide = canvas.evaluate("e => e.clientWidth")  # without its border
         apart = [min(abs(p - q).max() for j, q in enumerate(places[0, 1].astype(int)) if j != k)
                  for k, p in enumerate(places[0, 1].astype(int))]  # fmt: skip
         inside = [abs(p).max() < INSIDE for p in places[0, 1].astype(int)]
@@ -114,11 +114,11 @@ def test_sentences_can_be_selected_in_four_ways(visit, built_book, recorded):
         canvas.click(position={"x": x, "y": y})
         shows(alone, 1)
 
-        # What is alike, of each network.
+        # The fraction of similar neighbors of each network.
         whole.locator(".ln-sentence-neighbors-marks input").nth(2).check(force=True)
         shows(alone, 1, mark=2)
 
-        # Play goes on from where one is, and stops at the end.
+        # Play continues from the current point and stops at the end.
         whole.locator("[data-part='point']").focus()
         page.keyboard.press("End")
         page.keyboard.press("ArrowLeft")
@@ -140,7 +140,7 @@ def test_sentences_can_be_selected_in_four_ways(visit, built_book, recorded):
 
 
 def test_dots_squares_and_lines_match_network_update_sentence_and_category(browser, recorded):
-    """And the sentence under the pointer is told on its map."""
+    """The sentence under the pointer is also shown on its map."""
     header, places, nearest = recorded
     runs = [run for run in records.read_all("skip_thoughts") if "map" in run["arrays"]]
     last = len(header["updates"]) - 1

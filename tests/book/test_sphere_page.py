@@ -1,4 +1,4 @@
-"""The sphere in a browser: its arithmetic beside lnlib's, its hands, its controls, its state."""
+"""The sphere in a browser: its computations compared with lnlib, dragging, controls, state."""
 
 import itertools
 import re
@@ -25,7 +25,7 @@ STATE = {
 def test_the_page_computes_the_same_as_lnlib(scripts):
     rng = np.random.default_rng(0)
     a, d, gain, bias = rng.uniform(-2, 2, size=(4, 400, 3))
-    a[:100] = 1.5 + 1e-3 * a[:100]  # hardly any spread
+    a[:100] = 1.5 + 1e-3 * a[:100]  # very small standard deviation
     eps = rng.choice([1e-5, 0.01, 0.3, 0.5], size=400) * (rng.random(400) < 0.6)
     result = scripts.evaluate(
         """(cases) => cases.map(([a, d, gain, bias, eps]) => {
@@ -38,7 +38,7 @@ def test_the_page_computes_the_same_as_lnlib(scripts):
         e = float(eps[i])
         assert moments[:2] == pytest.approx([a[i].mean(), a[i].std()], abs=EXACT)
         assert y == pytest.approx(lnlib.layer_norm(a[i], gain[i], bias[i], eps=e), abs=EXACT)
-        # relative where 1 / sigma makes it large
+        # relative error, because 1 / sigma can be large
         expected = lnlib.layer_norm_backward(d[i], a[i], eps=e)[0]
         assert dx == pytest.approx(expected, rel=EXACT, abs=EXACT * np.abs(expected).max())
 
@@ -76,18 +76,18 @@ def test_fifty_examples_lie_on_the_circle_and_short_of_it_with_eps(scripts):
 def test_the_stored_html_is_the_initial_state_of_the_widget(scripts, name):
     stored = (WEB.folder / f"{name}.html").read_text("utf-8").strip()
     rendered = render(scripts, HAS_GRADIENT[name])
-    number = r"-?\d+\.?\d*"  # the last digit can be rounded differently on another machine
+    number = r"-?\d+\.?\d*"  # the last digit depends on the machine
     assert re.sub(number, "#", stored) == re.sub(number, "#", rendered), "run tools/sphere.py"
     values = (np.array(re.findall(number, html), dtype=float) for html in (stored, rendered))
     np.testing.assert_allclose(*values, atol=0.11, err_msg="run tools/sphere.py")
 
 
-# On its page.
+# In its chapter.
 
 
 @pytest.fixture(scope="module")
 def sphere(visit, built_book):
-    """``with sphere(query) as page``: the chapter at its first sphere; it stands still."""
+    """``with sphere(query) as page``: the chapter at its first sphere, which does not rotate."""
 
     @contextmanager
     def opened(query="", **options):
@@ -114,7 +114,7 @@ COUNT = itertools.count()
 
 @pytest.fixture
 def page(visited):
-    """One visit that several tests make, each from the start."""
+    """A visit shared by several tests, each from the initial state."""
     visited.bring_to_front()
     go_to(visited, f"#sphere&a1={STATE['a1']}&visit={next(COUNT)}")
     rest(visited)
@@ -137,7 +137,7 @@ def press(page, name):
 
 
 def rest(page):
-    """Wait until what was asked for is drawn and nothing moves."""
+    """Wait until everything is drawn and nothing moves."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => "
                   "requestAnimationFrame(done)))")  # fmt: skip
     page.wait_for_function("document.querySelector('#sphere').dataset.still === 'true'")
@@ -153,7 +153,7 @@ def status(page):
 
 
 def drag(page, grab, dx, dy):
-    # Over its middle may lie another hand: the event goes where a finger on it would.
+    # Another handle can cover its center: the event goes to the point that a finger would touch.
     box = page.locator(f"#sphere [data-grab='{grab}']").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
@@ -179,7 +179,7 @@ def test_dragging_moves_the_point_vertically_and_its_projection_in_the_plane(pag
     at = [grab["x"] + grab["width"] / 2, grab["y"] + grab["height"] / 2]
     drag(page, "shadow", *(0.5 * np.subtract(at, middle)))
     assert row(page, "a − μ") == pytest.approx(1.5 * np.array(before), abs=0.03)
-    # A hand of Firefox's driver stands on whole pixels.
+    # The driver of Firefox uses whole pixels.
     within = 0.06 if browser_name(page) == "firefox" else 0.03
     assert row(page, "â") == pytest.approx(hat, abs=within)
     assert sum(row(page, "a")) == pytest.approx(mean, abs=0.02)
@@ -243,7 +243,7 @@ def test_invalid_parts_of_an_address_are_ignored(page, sphere, typed):
     at_start = status(page)
     with sphere(typed) as other:
         assert status(other) == at_start
-    # On a page that has been used it is the same.
+    # The same on a page that has been used.
     go_to(page, "#sphere&a1=-0.5&eps=0.3&stage=3&d1=-1&turn=90&tilt=10&cloud=yes")
     rest(page)
     assert status(page) != at_start
@@ -302,7 +302,7 @@ def test_with_reduced_motion_it_does_not_rotate_and_play_shows_one_stage(page):
 def test_axe_finds_no_violations_at_the_last_stage(page, violations):
     go_to(page, "#sphere&stage=3&cloud=yes")
     page.wait_for_selector("#sphere .ln-sphere-one")
-    assert violations(page, part="#sphere") == []  # formulas may still be set beside it
+    assert violations(page, part="#sphere") == []  # formulas next to it could still be typeset
 
 
 def test_without_javascript_the_picture_and_its_sentence_remain(visit, built_book):
@@ -328,6 +328,6 @@ def test_touching_the_point_does_not_scroll(sphere):
             page.locator("#sphere [data-grab=a]"),
             "e => getComputedStyle(e).touchAction",
         )
-        assert point.bounding_box()["width"] >= 24  # the least that a finger hits
+        assert point.bounding_box()["width"] >= 24  # the minimum size for touch
         assert point.evaluate(action) == "none"
         assert page.locator("#sphere .ln-sphere-stage").evaluate(action) == "pan-y"

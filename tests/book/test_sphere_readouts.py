@@ -1,4 +1,4 @@
-"""What the sphere says of its numbers: sentences, sliders and table beside lnlib's."""
+"""Readouts of the sphere compared with lnlib: sentences, sliders and table."""
 
 import math
 import re
@@ -72,7 +72,7 @@ def as_number(cell):
 
 @pytest.mark.parametrize("eps", [0, 0.01, 0.5])
 def test_cells_of_the_table_contain_the_quantity_of_their_row(scripts, eps):
-    """σ is the standard deviation of a, without eps; what is removed are projections of d."""
+    """σ is the standard deviation of a, without eps; the removed parts are projections of d."""
     a, d = np.array([0.4, -0.3, 0.2]), np.array([1.3, -0.6, -1.4])
     gain, bias = (np.array(scripts.evaluate(f"lnSphereScene.{name}")) for name in ("GAIN", "BIAS"))
     hat = lnlib.layer_norm(a, eps=eps)
@@ -121,7 +121,7 @@ UP, X, Y = (np.array(v) / np.linalg.norm(v) for v in ((1, 1, 1), (1, -1, 0), (1,
 
 
 def seen_at(points, turn, tilt):
-    """Where points of space are in the picture: 59 pixels a unit, and 0 at (220, 198)."""
+    """The pixels of points in space: 59 pixels per unit, with 0 at (220, 198)."""
     turn, tilt = np.radians([turn, tilt])
     right, away = np.cos(turn) * X - np.sin(turn) * Y, np.sin(turn) * X + np.cos(turn) * Y
     up = np.cos(tilt) * UP + np.sin(tilt) * away
@@ -147,7 +147,7 @@ SHAPES = """(svg) => { // the points of each shape and the place of each word, b
 @pytest.mark.parametrize("eps", [0, 0.2])
 @pytest.mark.parametrize("stage", [0.5, 1.5, 2, 2.5, 3, "gradient"])
 def test_shapes_are_drawn_at_their_coordinates(scripts, stage, eps):
-    """Points, their ways, arrows and words, however it is turned."""
+    """Points, their paths, arrows and labels, for every rotation."""
     rng = np.random.default_rng(7)
     gain, bias = (np.array(scripts.evaluate(f"lnSphereScene.{name}")) for name in ("GAIN", "BIAS"))
     gradient, share = stage == "gradient", 0 if stage == "gradient" else max(0, stage - 2)
@@ -190,7 +190,7 @@ def test_shapes_are_drawn_at_their_coordinates(scripts, stage, eps):
             has("in", hat, hat + d)
             has("in ln-sphere-head", hat + d)
             has("dx", hat, hat + dx)
-            if "dx ln-sphere-head" in result:  # a short arrow has none
+            if "dx ln-sphere-head" in result:  # a short arrow has no head
                 has("dx ln-sphere-head", hat + dx)
             has("out-namedx", hat + dx, off=(0, 20))
             has("tip", hat + d)
@@ -229,7 +229,7 @@ ACTS = """async ([settings, act]) => {
 
 
 def until_the_edge(point, target):
-    """As far towards a point as the numbers stay from -2 to 2."""
+    """The largest step toward a point with numbers from -2 to 2."""
     shares = np.linspace(0, 1, 100_001)[:, None]
     path = point + shares * (target - point)
     return path[np.abs(path).max(-1) <= 2 + 1e-9][-1]

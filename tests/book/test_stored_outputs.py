@@ -1,4 +1,4 @@
-"""What the cells of a chapter print in the book is what its notebook has stored."""
+"""Printed outputs of a chapter in the book equal those stored in its notebook."""
 
 import nbformat
 import pytest

@@ -1,4 +1,4 @@
-"""The transformer in a browser: its logits beside PyTorch's, its controls, its state."""
+"""The transformer widget in a browser: logits compared with PyTorch, controls, state."""
 
 import itertools
 import re
@@ -17,7 +17,7 @@ from tests.book.conftest import PHONE, go_to
 
 WORDS = {"l": "on", "r": "rms", "f": "frozen", "o": "off"}
 EVERY = ["".join(norms) for norms in itertools.product(WORDS, repeat=5)]
-# Any two norms have each pair of letters once: an orthogonal array over the field of 4.
+# Every pair of norms has each pair of letters once: an orthogonal array over the field of order 4.
 TIMES = [[0, 0, 0, 0], [0, 1, 2, 3], [0, 2, 3, 1], [0, 3, 1, 2]]
 PAIRS = [
     "".join([*WORDS][k] for k in (a, b, *(a ^ TIMES[c][b] for c in (1, 2, 3))))
@@ -49,7 +49,7 @@ def switched(reader, norms):
 
 
 def in_every_position(reader, text, all_norms):
-    """PyTorch's last logits in each setting, of one network whose norms change places."""
+    """PyTorch's last logits in each setting, from one network whose norms are exchanged."""
     network = reader.switch(*["frozen"] * 5).network
     places = [m for m in network.modules() if isinstance(m, ablation.ReplacedLayerNorm)]
     for norms in all_norms:
@@ -60,7 +60,7 @@ def in_every_position(reader, text, all_norms):
 
 
 def surprise(reader, text, written):
-    """How much each character that follows a text surprises, from PyTorch's logits alone."""
+    """The surprise of each character after a text, computed from PyTorch's logits."""
     bits = []
     for c, *_ in written:
         z = reader.logits(text[-64:])[-1].numpy()

@@ -6,7 +6,7 @@ import pytest
 
 
 class FakeMedians:
-    """Stands for :func:`bench.table.medians`: runs every call once and returns fake times."""
+    """Replacement of :func:`bench.table.medians`: runs every call once and returns fake times."""
 
     def __init__(self, run=True):
         self.ms, self.calls, self.options, self.run = [], [], [], run
@@ -25,7 +25,7 @@ class FakeMedians:
 
 
 def check(row, ms, instead, floor=None):
-    """Compare a row with the times that it is made of."""
+    """Compare a row with the times from which it is computed."""
     assert row["ms"] == pytest.approx(ms, rel=1e-3)
     if instead is None:
         assert row["instead_ms"] is None

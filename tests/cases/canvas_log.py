@@ -1,9 +1,9 @@
-"""A page with the scripts of a widget, and what they draw: each canvas keeps a log of its calls."""
+"""A page with the scripts of a widget, whose canvases log all drawing calls."""
 
 from contextlib import contextmanager
 
-# Calls since the canvas was cleared: the name, the style, then what was given; of an image, how
-# opaque it is, its pixels as numbers of 24 bits, and then where it went.
+# Calls since the canvas was cleared: name, style, and arguments; for an image, its opacity, its
+# pixels as 24-bit numbers, and its position.
 LOG = """(() => {
   const pen = CanvasRenderingContext2D.prototype, styles = {
     fillRect: "fillStyle", strokeRect: "strokeStyle", roundRect: "fillStyle", arc: "fillStyle",
@@ -42,7 +42,7 @@ START = """async ([name, data, look]) => {
 
 @contextmanager
 def drawn(browser, web, data, **look):
-    """A page on which a replay of recorded networks draws, in the colors that are given."""
+    """A page on which a replay of recorded networks draws, with the given colors."""
     page = browser.new_page(reduced_motion="reduce")
     page.add_script_tag(content=LOG)
     page.add_style_tag(content=web.whole_style())
@@ -53,12 +53,12 @@ def drawn(browser, web, data, **look):
 
 
 def logs(page, selector):
-    """What each canvas was drawn with, since it was cleared."""
+    """The calls of each canvas since it was cleared."""
     return page.locator(selector).evaluate_all("all => all.map((canvas) => canvas.log ?? [])")
 
 
 def calls(log, name, *styles):
-    """What was given to the calls of a name, in one of the styles, or in any."""
+    """The arguments of calls of one name, with one of the styles or with any."""
     return [
         given for kind, style, *given in log if kind == name and (not styles or style in styles)
     ]

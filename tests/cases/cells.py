@@ -20,7 +20,7 @@ each = pytest.mark.parametrize(("cell", "form"), EACH, ids=lambda v: v)
 
 
 def places(cell, form):
-    """From place to number of gates it spans, as the equations say: 0 for the width of the cell."""
+    """Maps positions of norms to the number of gates they span; 0 stands for the cell."""
     if form == "plain":
         return {}
     if cell == "gru":
@@ -52,14 +52,14 @@ def make(cell, form, seed=0, scale=1.0):
 
 
 def step(cell, form, params, x, h, c, **options):
-    """Return the next state as one array; that of an LSTM is h and c side by side."""
+    """Return the next state as one array, with h and c concatenated for an LSTM."""
     if cell == "lstm":
         return np.concatenate(lstm_step(x, (h, c), params, form=form, **options), axis=1)
     return {"rnn": rnn_step, "gru": gru_step}[cell](x, h, params, form=form, **options)
 
 
 def backward(cell, form, params, x, h, c, d, **options):
-    """Return the gradient in each argument by name, from that in what ``step`` returns."""
+    """Return the gradient with respect to each argument, given that with respect to the result."""
     if cell == "lstm":
         split = d[:, :H], d[:, H:]
         dx, (dh, dc), dparams = cells.lstm_step_backward(

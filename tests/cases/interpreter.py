@@ -1,7 +1,7 @@
-"""Marks of the tests of Triton kernels that run by its interpreter.
+"""Marks of tests of Triton kernels that use Triton's interpreter.
 
-``TRITON_INTERPRET=1`` has to be set before Triton is imported; ``triton/test_interpreter.py`` runs
-these tests in a process of their own.
+``TRITON_INTERPRET=1`` must be set before Triton is imported; ``triton/test_interpreter.py`` runs
+these tests in a separate process.
 """
 
 import functools
@@ -15,15 +15,15 @@ in_this_process = pytest.mark.skipif(interpreted, reason="needs the compiler")
 
 
 def patch_the_language_once_per_kernel():
-    """Let the interpreter put its own operations into ``triton.language`` once a kernel.
+    """Let the interpreter patch ``triton.language`` only once per kernel.
 
-    It does so whenever a kernel, or a function within one, is called, and takes them out after
-    the kernel: half of all its time.
+    By default, it patches it for every call of a kernel or of a function within one, and removes
+    the patch afterwards, which takes half of the time.
     """
     from triton.runtime import interpreter
 
     if not hasattr(interpreter, "_LangPatchScope"):
-        return  # an older one takes them out in another way: slower, and the same
+        return  # older versions work differently: slower, with the same result
     patch = interpreter._patch_lang
 
     class Stays:

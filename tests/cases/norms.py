@@ -1,4 +1,4 @@
-"""The norms, each with PyTorch's as oracle, and the inputs of their tests."""
+"""The norms, each with PyTorch's as the oracle, and the inputs of their tests."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -20,11 +20,11 @@ class Norm(NamedTuple):
     forward: Callable
     backward: Callable
     oracle: Callable  # the same in PyTorch: (x, gain, bias) -> y
-    axis: int  # of the features that gain and bias belong to
+    axis: int  # axis of the features with a gain and a bias
     shapes: list[tuple[int, ...]]
 
 
-# (300, 1024) and (40, 4, 1024) take more than one of the blocks the work is cut into.
+# (300, 1024) and (40, 4, 1024) need several blocks of the implementation.
 FEATURES = [(5, 7), (3,), (2, 3, 4, 6), (300, 1024)]
 CHANNELS = [(7, 4), (3, 4, 5), (2, 6, 3, 5), (40, 4, 1024)]
 RUNNING = {"mean": np.linspace(-2, 3, 4), "var": np.linspace(0.1, 4, 4)}
@@ -82,7 +82,7 @@ NORMS = {
         1,
         CHANNELS[:2],
     ),
-    # RMS norm has no bias; these two give it one, so that it can stand in the same tests.
+    # RMS norm has no bias; these functions add one, so that the same tests can be used.
     "rms": Norm(
         lambda x, gain, bias: lnlib.rms_norm(x, gain) + bias,
         lambda dy, x, gain: (
@@ -115,7 +115,7 @@ def draw(norm: Norm, shape, mean=0.0, scale=1.0, seed=0):
 
 
 def run_oracle(norm: Norm, dy, *inputs):
-    """Return y and the gradients in the inputs, by PyTorch."""
+    """Return y and the gradients of the inputs, computed by PyTorch."""
     inputs = [torch.tensor(a, requires_grad=True) for a in inputs]
     y = norm.oracle(*inputs)
     y.backward(torch.tensor(dy))

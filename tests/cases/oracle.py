@@ -1,6 +1,6 @@
-"""Recorded runs, read a second time by plain loops: arms at their best rates, and their curves.
+"""A second, independent reader of recorded runs: arms at their best rates, and their curves.
 
-Nothing is imported from what is tested. Everything is as slow and as obvious as possible.
+It imports nothing from the tested code, and is as slow and as obvious as possible.
 """
 
 import math
@@ -25,7 +25,7 @@ def place_of_lowest(values):
 
 
 def score(run):
-    """The curve by which runs of an experiment are compared; the lower, the better."""
+    """The curve by which the runs of an experiment are compared; lower is better."""
     name = run["experiment"]
     if name == "order_embeddings":
         recalls = [numbers(run, f"val_image_recall_{k}") for k in (1, 5, 10)]
@@ -45,7 +45,7 @@ def updates(run):
     if name in ("skip_thoughts", "draw", "handwriting"):
         each = run["settings"]["updates_an_epoch"]
     else:
-        each = (5 if name == "order_embeddings" else 1) * (640 // size)  # five captions an image
+        each = (5 if name == "order_embeddings" else 1) * (640 // size)  # five captions per image
     return [round(each * epoch) for epoch in run["curves"]["epoch"]]
 
 
@@ -74,13 +74,13 @@ def matching(runs, experiment, **settings):
 
 
 def has_default_settings(run):
-    """Whether a run is of the main group, which has no setting of the other one."""
+    """Whether a run belongs to the main group, with default settings."""
     others = OTHER_SETTINGS.get(run["experiment"], {})
     return all(run["settings"][name] != value for name, value in others.items())
 
 
 def arm(runs, experiment, name, group, of=None):
-    """The runs of an arm at its best rate, by seed; the rate is chosen by the score or ``of``."""
+    """The runs of an arm at its best rate, by seed; ``of`` or the score selects the rate."""
     by = of or score
     rates = {}
     for run in matching(runs, experiment, **ARMS[experiment][name]):
@@ -106,7 +106,7 @@ def groups(experiment):
 
 
 def both_groups(experiment, make):
-    """The same measurement on the main group, which decides, and on the other group."""
+    """A measurement for the main group, which determines the label, and for the other."""
     results = []
     for group in groups(experiment):
         for answer in make(group):
@@ -116,6 +116,6 @@ def both_groups(experiment, make):
 
 
 def parsed(text):
-    """Return the numbers of a text, in its order."""
+    """Return the numbers in a text, in order."""
     plain = text.replace("−", "-").replace(",", "").replace("\u00a0", " ")
     return [float(n) for n in re.findall(r"(?<![\w.])[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", plain)]

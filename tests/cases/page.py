@@ -1,10 +1,10 @@
-"""What tests look at: the elements of HTML, and the parts of a widget."""
+"""Parsers for tests: the elements of HTML, and the parts of a widget."""
 
 from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """Elements as (tag, attributes, text within), in their order."""
+    """Elements as (tag, attributes, text), in order."""
 
     EMPTY = ("br", "col", "img", "input", "link", "meta")
 
@@ -52,7 +52,7 @@ class Page(HTMLParser):
 
 
 def parts(box, kind):
-    """Return all parts of a widget that are of a kind, itself included."""
+    """Return all parts of a widget that are of a given kind, including itself."""
     result = [box] if isinstance(box, kind) else []
     for child in getattr(box, "children", ()):
         result += parts(child, kind)

@@ -1,7 +1,7 @@
-"""How runs are compared, written a second time as plain loops: arms, rates, targets, paired runs.
+"""A second, independent implementation of the comparison protocol, with plain loops.
 
-Nothing but the words of labels is imported from what is tested. Everything is as slow and as
-obvious as possible; the t test is SciPy's.
+Only the words of labels are imported from the tested code. It is as slow and as obvious as
+possible; the t test is SciPy's.
 """
 
 import itertools
@@ -20,7 +20,7 @@ NAN = math.nan
 
 @dataclass
 class Answer:
-    """One measurement on a claim: what a finding must have."""
+    """The expected result of one measurement about a claim."""
 
     differences: list
     unit: str
@@ -34,7 +34,7 @@ class Answer:
 
 
 def ends(values):
-    """Lowest and highest of few numbers; of ten the 95% interval of the mean, by Student's t."""
+    """Lowest and highest of few numbers; for ten or more, the 95% t interval of the mean."""
     if len(values) < 10 or not np.isfinite(values).all():
         return min(values), max(values)
     middle, error = fmean(values), stdev(values) / math.sqrt(len(values))
@@ -54,7 +54,7 @@ def p_value(values):
 
 
 def outcome(answer, p=None):
-    """The words of the label of an answer, given its corrected p value."""
+    """The text of the label of an answer, given its corrected p value."""
     values = answer.differences
     if answer.untestable:
         return f"not testable here: {answer.untestable}"
@@ -80,12 +80,12 @@ def tested(answers):
 
 
 def key(answer):
-    """What tells a comparison from others."""
+    """What identifies a comparison."""
     return answer.what, tuple(answer.differences)
 
 
 def holm(answers):
-    """The corrected p value of each answer that is tested, by :func:`key`; each once."""
+    """The corrected p value of each tested answer, by :func:`key`, without duplicates."""
     p = {key(one): p_value(one.differences) for one in tested(answers)}
     result, highest = {}, 0.0
     for rank, one in enumerate(sorted(p, key=p.get)):
@@ -100,7 +100,7 @@ def mean_curve(runs, of):
 
 
 def level(at, values, start, stop):
-    """The mean of straight lines between points, by many small steps."""
+    """The mean of a piecewise linear curve, computed with many small steps."""
     points = [(a, v) for a, v in zip(at, values, strict=True) if not math.isnan(v)]
     total, steps = 0.0, 60
     for k in range(steps):
@@ -126,14 +126,14 @@ def no_plateau(at, values):
 
 
 def at_one_rate(runs, experiment):
-    """The runs at the rate at which layer norm is best; at the paper's rate there are none."""
+    """The runs at the best rate of layer norm; empty if that is the paper's rate."""
     layer = arm(runs, experiment, "layer", "main")
     rate = next(iter(layer.values()))["settings"]["learning_rate"]
     return [run for run in runs if run["settings"].get("learning_rate") == rate]
 
 
 def reason(arms, of, axis):
-    """Why one of some arms has not leveled off."""
+    """Why one of the arms has not reached a plateau."""
     results = [no_plateau(axis(next(iter(arm.values()))), mean_curve(arm.values(), of))
              for arm in arms]  # fmt: skip
     return next((one for one in results if one), "")
@@ -175,7 +175,7 @@ def ratios(plain, other, of, axis):
 
 
 def to_targets(a, b, of, axis, limit=1.0, counts=True):
-    """The answers on the updates of arm b against arm a: three, or one that says why not."""
+    """The answers on the updates of arm b relative to arm a: three, or one with a reason."""
     runs, why = [*a.values(), *b.values()], reason([a], of, axis)
     if why:
         nothing = [NAN] * len(common(a, b))
@@ -193,7 +193,7 @@ def faster(runs, experiment, group="main", *, plain="none", other="layer", of=sc
 
 def final(runs, experiment, value, unit, group="main", *, plain="none", other="layer", factor=1,
           share=True, counts=True, judged=score, early=False, by=None):  # fmt: skip
-    """How far a value of the other arm lies below the plain arm's, whichever way is better."""
+    """How much lower the value of the other arm is than that of the plain arm, in any direction."""
     a, b = (arm(runs, experiment, name, group, by) for name in (plain, other))
     differences, shares = [], []
     for seed in common(a, b):

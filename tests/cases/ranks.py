@@ -1,4 +1,4 @@
-"""Work in several processes that gloo connects, one for each rank."""
+"""Run a function in several processes connected by gloo, one per rank."""
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
@@ -9,9 +9,9 @@ import torch.distributed as dist
 
 
 def in_ranks(work, world_size, folder):
-    """Return what ``work(rank)``, a function of a module, returns in each process of a group."""
+    """Return the results of ``work(rank)``, a function of a module, for each process of a group."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([work.__module__])  # PyTorch is loaded once
+    context.set_forkserver_preload([work.__module__])  # import PyTorch only once
     with ProcessPoolExecutor(world_size, mp_context=context) as pool:
         tasks = [
             pool.submit(_connected, work, rank, world_size, folder / "store")

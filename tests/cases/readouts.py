@@ -1,15 +1,15 @@
-"""What a sentence or a readout says, beside what was computed elsewhere."""
+"""Checks of sentences and readouts against numbers computed elsewhere."""
 
 import math
 import re
 
 
 def check_says(text, *parts):
-    """See that a text has these parts, in their order, and no number besides.
+    """Check that a text contains these parts in order, and no other number.
 
     Args:
-        text: What a reader sees or hears.
-        *parts: Names and numbers, as they are written there. The words between them are free.
+        text: The displayed or spoken text.
+        *parts: Names and numbers as in the text. The words between them can vary.
     """
     rest = text.replace("\N{NO-BREAK SPACE}", " ")
     for part in map(str, parts):
@@ -22,10 +22,10 @@ def check_says(text, *parts):
 
 
 def percent(share):
-    """Write a share as the pages do, in whole percent: a half is rounded up."""
+    """Format a fraction as the pages do, in whole percent, rounding halves up."""
     return f"{math.floor(100 * share + 0.5)}%"
 
 
 def labels(page, selector):
-    """Return what a screen reader hears of each element."""
+    """Return the ARIA label of each element."""
     return page.locator(selector).evaluate_all("all => all.map((e) => e.ariaLabel)")

@@ -63,7 +63,7 @@ class Case:
         return [self.inputs, *self.state, self.weight, *norms]
 
     def map(self, function):
-        """Return a case with new leaves, which are ``function`` of the detached ones."""
+        """Return a case with new leaves, computed by ``function`` from the detached ones."""
         case = copy.copy(self)
         case.inputs, *case.state, case.weight = (
             function(t.detach()).requires_grad_() for t in (self.inputs, *self.state, self.weight)
@@ -85,13 +85,13 @@ class Case:
         return [*results, *self.grads(results)]
 
     def grads(self, results, **more):
-        # Weighted, so that no output's gradient is like another's.
+        # Weighted, so that the gradients of all outputs differ.
         loss = sum((r * r.detach().cos()).sum() for r in results)
         return torch.autograd.grad(loss, self.leaves, **more)
 
 
 def check(case, tolerance=EXACT, **more):
-    """Compare the results and every gradient with those of the plain loop."""
+    """Compare the results and all gradients with those of the reference."""
     expected, actual = case.run(reference, **more), case.run(recurrent, **more)
     assert_close(actual, expected, **tolerance)
     assert_close(case.grads(actual), case.grads(expected), **tolerance)
@@ -105,8 +105,8 @@ def check_short(kind, options, dtype, device):
             a.copy_(b)
     actual, expected = short.run(recurrent), exact.run(reference)
     assert all(r.dtype == dtype for r in actual)
-    # In roundings of the largest number, measured 5 in the results and 8 in the gradients. That of
-    # a relu jumps where rounding moves a unit across 0.
+    # In units of the rounding of the largest number; measured: 5 for results and 8 for gradients.
+    # The gradient of a ReLU jumps if rounding moves a unit across 0.
     rounding = torch.finfo(dtype).eps
     for a, e in zip(actual, expected, strict=True):
         assert (a.double() - e).abs().max() < 16 * rounding * e.abs().max()

@@ -46,7 +46,7 @@ HOSTILE = {
 
 
 def by_heart():
-    """An answer that knows the outputs for the inputs of the open check, and nothing else."""
+    """An answer that only knows the outputs for the inputs of the open check."""
     exercise = exercises.find("undo", seed=SEED)
     known = {repr(run.args[0].tolist()): run.result for run in exercise.run(exercise.reference)}
     pairs = {x: [r.tolist() for r in results] for x, results in known.items()}
@@ -54,7 +54,7 @@ def by_heart():
 
 
 def answered(content, answers, metadata=True):
-    """A notebook with answers in place of the starters."""
+    """A notebook with answers instead of the starters."""
     cells = []
     for cell in content["cells"]:
         name = cell["metadata"]["nbgrader"]["grade_id"]
@@ -67,14 +67,14 @@ def answered(content, answers, metadata=True):
 
 
 def moved(content):
-    """A notebook whose student has moved, removed and rewritten what was not theirs."""
+    """A notebook whose student has moved, removed and rewritten cells of the teacher."""
     cells = {c["metadata"]["nbgrader"]["grade_id"]: c for c in answered(content, RIGHT)["cells"]}
     plain = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
     cells["setup"]["source"] += "\nfrom numpy import array as table"
     cells["two-units"]["source"] = "prediction = 0"
     check = cells["two-units-check"]
     check["source"] = "prediction = table([[-1, 1], [1, -1], [-1, 1]])\n" + check["source"]
-    del cells["small-inputs-check"]  # where it stood, the right answer stands
+    del cells["small-inputs-check"]  # at its position is the right answer
     cells["two-lines"]["source"] = "def normalize(x, eps):\n    return x"
     again = [plain | {"id": "again", "source": RIGHT["two-lines"]}, cells["two-lines-check"]]
     del cells["rest-of-the-batch-task"]
@@ -82,7 +82,7 @@ def moved(content):
 
 
 def write(folder, released):
-    """Write a folder of submissions, made from the released notebook."""
+    """Write a folder of submissions, generated from the released notebook."""
     content = json.loads((released / "introduction.ipynb").read_text("utf-8"))
     for cell in content["cells"]:
         cell["source"] = "".join(cell["source"])

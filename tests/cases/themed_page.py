@@ -1,4 +1,4 @@
-"""A page that looks as the built book does around its outputs, and needs no built book."""
+"""A page with the styles of the built book, which does not need the built book."""
 
 import importlib.util
 import re
@@ -24,7 +24,7 @@ STYLES = [
 
 
 def themed(web, *shown, width=760, theme="light", script=True):
-    """Return the page with the HTML of some outputs of a widget, on a desk so many pixels wide."""
+    """Return a page of the given width with the HTML of outputs of a widget."""
     look = "".join(path.read_text("utf-8") for path in STYLES)
     look = re.sub(r"@import [^;]*;", "", look) + base.CONTROLS + web.style() + colors.css()
     outputs = "".join(

@@ -1,10 +1,11 @@
-"""Synthetic records of every experiment that claims rest on, whose order is known.
+"""Synthetic records of every experiment that claims are based on, with a known ranking.
 
-In a *case* the arm that a claim favors is ``better`` (sooner and lower), ``worse`` (it never gets
-there), ``later`` (lower in the end, but after more updates), ``early`` (as that, and stopped before
-a plateau), or ``mixed`` (better or worse by seed, and one run explodes). Every value has its own
-noise, so that no two numbers of a folder are equal and a mean is no median. Arms have different
-sets of seeds, two learning rates or three that all seeds ran and one that a single seed tried.
+In a *case*, the arm favored by a claim is ``better`` (faster and lower), ``worse`` (it never
+reaches the targets), ``later`` (lower at the end, but after more updates), ``early`` (the same, but
+stopped before a plateau), or ``mixed`` (better or worse by seed, and one run diverges). Every value
+has its own noise, so that no two numbers of a folder are equal and means differ from medians. Arms
+have different sets of seeds, and two or three learning rates with all seeds and one with a single
+seed.
 """
 
 import fnmatch
@@ -66,7 +67,7 @@ OTHER_SETTINGS = {
     "handwriting": {"length": 1400},
     "convnet": {"batch_size": 4},
 }
-#: Captions to train on; cases of each sentence task, and those of its larger class.
+#: Number of training captions; examples of each sentence task, and of its larger class.
 COUNTS = {"train_captions": 3200, "mr": 10, "mr_most": 6, "cr": 8, "cr_most": 5, "subj": 4,
           "subj_most": 3, "caption_pairs": 9, "caption_pairs_most": 7, "different": 65}  # fmt: skip
 MANY_SEEDS = "draw"  # has enough seeds for a 95% interval
@@ -74,7 +75,7 @@ SPLITS = ("val_seen", "val_new", "test_new")
 
 
 def make(experiment, seed, curves, **settings):
-    """Return a whole record."""
+    """Return a complete record."""
     about = find(experiment)
     chosen = about.settings(**about.main | settings)
     cases = dict.fromkeys(("train", "val", "test", "train_images", "train_questions"), 640)
@@ -102,10 +103,11 @@ class Source:
 
     Args:
         case: One of :data:`CASES`.
-        favored: 0 for what an arm is compared with, 1 for the arm of a claim, 2 for one better yet.
-        seed: Of the run.
-        is_other_group: Whether the run is of the second group.
-        key: What the noise depends on, beside these.
+        favored: 0 for the arm that is compared with, 1 for the arm of a claim, 2 for an even better
+            one.
+        seed: The seed of the run.
+        is_other_group: Whether the run belongs to the second group.
+        key: Further values that the noise depends on.
     """
 
     def __init__(self, case, favored, seed, is_other_group, *key):
@@ -122,13 +124,13 @@ class Source:
         }[case]
         if favored:
             self.level = {"better": 0.8, "worse": 1.6}.get(case, 0.85)
-            if seed == 3:  # a straggler, so that the mean of the seeds is not their median
+            if seed == 3:  # an outlier, so that the mean over seeds is not their median
                 self.level = {"better": 1.05, "worse": 1.25}.get(case, 0.95)
             if favored == 2:
                 self.level *= {"better": 0.75, "worse": 1.25}.get(case, 0.85)
 
     def wins(self):
-        """Say whether the arm of a claim is to be better than what it is compared with."""
+        """Return whether the arm of a claim is better than the one it is compared with."""
         return self.case != "worse"
 
     def number(self, low, high):
@@ -144,7 +146,7 @@ class Source:
         return [float(v) for v in shift + scale * values]
 
     def finish(self, curves):
-        """Add the axis and the clock; take away what an explosion leaves without a number."""
+        """Add the axis and the times; set values after a divergence to NaN."""
         if self.explodes:
             curves = {name: values[:3] + [None] * (POINTS - 3) for name, values in curves.items()}
         pace = self.number(1.0, 1.2)
@@ -161,7 +163,8 @@ def curves(experiment, of):
             for way in ("image", "caption"):
                 for cut, scale in ((1, 0.2), (5, 0.18), (10, 0.15)):
                     recall = of.falling(-scale, 0.5)
-                    # From its best on, which the better arm has sooner, it gets a little worse.
+                    # After its best value, which the better arm reaches earlier, it gets slightly
+                    # worse.
                     late = [max(0, t - (6 if better else 12)) for t in EPOCHS]
                     if split == "val":
                         recall = [v - 0.002 * scale * t for v, t in zip(recall, late, strict=True)]
@@ -254,7 +257,7 @@ def of_arms(case, experiment, more_seeds=()):
                     "none, tuned initialization",
                     {},
                 ):
-                    # Layer norm is sooner than this arm, but takes more than 60% of its updates.
+                    # Layer norm is faster than this arm, but needs more than 60% of its updates.
                     of.speed = 1.5
                 measured = of.finish(curves(experiment, of))
                 yield make(experiment, seed, measured, **settings, **changed, learning_rate=rate)
@@ -262,7 +265,7 @@ def of_arms(case, experiment, more_seeds=()):
         for norm in ARMS["landscape"]:
             for seed in FAVORED_SEEDS if norm != "none" else REFERENCE_SEEDS:
                 of = Source(case, int(norm != "none"), seed, False, "rate", norm)
-                of.level = 9.0  # nobody's best rate
+                of.level = 9.0  # never the best rate
                 measured = of.finish(curves(experiment, of))
                 yield make(experiment, seed, measured, norm=norm, learning_rate=0.1)
 
@@ -303,7 +306,7 @@ def _weights(case):
                     turns = [(0.5 if less else 3) * of.number(0.8, 1.2) for _ in EPOCHS]
                     if magnitude:
                         turns = [(9 if of.wins() else 0.2) * turn for turn in turns]
-                    # Up and down around a curve that falls.
+                    # Alternating around a falling curve.
                     uneven = (
                         of.number(0.1, 0.15) if is_default == of.wins() else of.number(0.3, 0.4)
                     )
@@ -334,7 +337,8 @@ def _sequence(case):
                             nll = of.falling()
                             if norm == "layer" and step == "row" and not held_out:
                                 nll = [value - 0.1 for value in nll]
-                            # Training is the better, the worse the test: rates go by the test.
+                            # The better the training loss, the worse the test loss: rates are
+                            # chosen by the test loss.
                             training = [value + 3 - 2 * min(nll) for value in nll]
                             curves = of.finish({"test_nll": nll, "train_nll": training})
                             yield make("sequence", seed, curves, cell=cell, norm=norm, step=step,
@@ -354,7 +358,8 @@ def _transformer(case):
                         key = "transformer", start, depth, norm, place, rate, warm_up
                         of = Source(case, int(norm == "layer"), seed, False, *key)
                         of.level *= 1.0 + 0.3 * (rate == 1e-3) + 0.2 * (warm_up == 60)
-                        # Without a norm deep networks from Xavier's weights start above chance.
+                        # Deep networks without a norm start above chance with Xavier
+                        # initialization.
                         high = 2.0 * ((start, depth, norm) == ("xavier", 24, "none"))
                         curves = of.finish({"val_nll": of.falling(3, high)})
                         yield make("transformer", seed, curves, **given, learning_rate=rate,
@@ -364,7 +369,7 @@ def _transformer(case):
 
 
 def records(case):
-    """Return all records of a case, in an order that says nothing."""
+    """Return all records of a case, in arbitrary order."""
     more = {MANY_SEEDS: range(5, 12)}
     made = [run for name in ARMS for run in of_arms(case, name, more.get(name, ()))]
     made += [*_mnist(case), *_weights(case), *_sequence(case), *_transformer(case)]
@@ -373,7 +378,7 @@ def records(case):
 
 
 def write(runs, where: Path):
-    """Write records into a folder, as a run leaves them."""
+    """Write records into a folder, in the format of a run."""
     for run in runs:
         content = {name: value for name, value in run.items() if name != "stem"}
         path = where / run["experiment"] / f"{run['stem']}.json"
@@ -383,13 +388,13 @@ def write(runs, where: Path):
 
 
 class InMemory(Records):
-    """Records that need not be files."""
+    """Records that are not in files."""
 
     def __init__(self, runs):
         self.runs = runs
 
     def select(self, experiment, named="*", **settings):
-        """Return those of an experiment, as the records of a folder do."""
+        """Return the records of an experiment, as for a folder."""
         pattern = f"{experiment}-{named}"
         return [
             run

@@ -1,4 +1,4 @@
-"""A small transformer's settings, and a text of which it can learn something."""
+"""Settings of a small transformer, and a text with some structure to learn."""
 
 import numpy as np
 
@@ -9,6 +9,6 @@ SMALL = {"depth": 2, "width": 8, "heads": 2, "length": 5, "updates_an_epoch": 4,
 
 
 def words() -> Text:
-    """Words in a random order, so that a character tells something of the next."""
+    """Words in random order, so that a character gives information about the next one."""
     text = np.random.default_rng(3).choice(["ab", "bée", "cade ", "da\n"], 300)
     return Text.split("tiny_shakespeare", "".join(text))

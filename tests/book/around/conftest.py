@@ -1,4 +1,4 @@
-"""The sources of the pages, and the table of runs."""
+"""Sources of the pages, and the table of executions."""
 
 import json
 import re
@@ -16,7 +16,7 @@ CHAPTERS = [name for name in pages() if (BOOK / f"{name}.ipynb").exists()]
 
 
 def sources():
-    """Every page's Markdown, by name."""
+    """The Markdown of every page, by name."""
     for path in sorted(BOOK.glob("*.md")):
         yield path.stem, path.read_text("utf-8")
     for path in sorted(BOOK.glob("*.ipynb")):
@@ -26,7 +26,7 @@ def sources():
 
 
 def rows(html):
-    """The table of runs: cells of each row, without markup."""
+    """The cells of each row of the table of executions, as text."""
     table = re.search(r'<table class="[^"]*ln-last-run[^"]*">(.*?)</table>', html, re.S)[1]
     plain = re.sub(r"<(?!/?t[rd])[^>]*>", "", table)
     return [
@@ -114,7 +114,7 @@ parts:
 
 @pytest.fixture(scope="session")
 def taught(tmp_path_factory, builder):
-    """A book of two chapters, one opened by a plan, built once: the folder of its sources."""
+    """The source folder of a built book with two chapters, one of which is part of a plan."""
     book = Book(tmp_path_factory.mktemp("taught"), builder)
     link = "[the paper](https://arxiv.org/abs/1607.06450) and {cite:t}`Ba2016`."
     bibliography = "\n\n```{bibliography}\n```"

@@ -1,4 +1,4 @@
-"""The page about the book: every chapter's run, and its notebook to take along."""
+"""The page about the book: executions of all chapters, and notebooks for download."""
 
 import re
 import zipfile

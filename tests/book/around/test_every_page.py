@@ -1,4 +1,4 @@
-"""What every page has: a card when its link is shared, folded code that opens."""
+"""Features of every page: link previews, folded code, folded sections."""
 
 import re
 

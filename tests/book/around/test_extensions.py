@@ -1,4 +1,4 @@
-"""Links into the paper and the table of runs, in a book of a few lines."""
+"""Links into the paper and the table of executions, in a small book."""
 
 import json
 import re
@@ -30,7 +30,7 @@ eq. 15
 ```
 """
 START = "# Start\n\n```{bibliography}\n```\n"
-# Two pages, of which neither ends before the other has begun.
+# Two pages that can only finish if both have started.
 MEETS = """import time
 from pathlib import Path
 mine, other = Path("{}.began"), Path("{}.began")
@@ -65,7 +65,7 @@ def tiny(tmp_path_factory, builder):
 
 
 def links(html, start):
-    """What the paragraph that starts so links into the paper: the words and the anchors."""
+    """The links into the paper in the paragraph that begins with ``start``: texts and anchors."""
     paragraph = re.search(rf"<p>{start}: (.*?)</p>", html, re.S)[1]
     result = re.findall(r'<a class="ln-paper[^"]*" href="([^"]+)">([^<]+)</a>', paragraph)
     return [(re.sub(r"\s+", " ", words), target) for target, words in result]
@@ -126,11 +126,11 @@ def test_the_execution_table_never_attributes_cached_results_to_this_machine(tin
     (note,) = notes["chapter"].values()
     here = note["processor"]
     note |= {"processor": "Another processor", "date": "2001-02-03 04:05"}
-    del notes["introduction"]  # as if its result came from somewhere else, without a note
+    del notes["introduction"]  # as if its result had been computed elsewhere
     path.write_text(json.dumps(notes))
     tiny.add("other", "# Other\n\nText.", "print(2)")  # the only page that runs again
     tiny.add("chapter", CHAPTER + "\nMore.", *SECOND)  # read again, from the cache
-    tiny.add("introduction", START + "\nMore.", *FIRST)  # likewise
+    tiny.add("introduction", START + "\nMore.", *FIRST)  # also from the cache
     assert tiny.build().returncode == 0
     by_name = {row[0]: row for row in rows(tiny.html("about"))}
     assert by_name["Chapter of eq. 15"][1] == "2001-02-03 04:05"

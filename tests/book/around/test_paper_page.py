@@ -1,4 +1,4 @@
-"""The page of the paper: every equation, section, figure and table, and the way to it."""
+"""The page of the paper: every equation, section, figure and table, and links to it."""
 
 import pkgutil
 import re
@@ -8,7 +8,7 @@ from tests.book.conftest import PHONE
 
 
 def cards():
-    """Each equation's number and the text of its card."""
+    """The number and the text of the card of each equation."""
     return re.findall(r"\(paper-eq-(\d+)\)=\n:::\{div\} ln-eq\n(.*?)\n:::\n", PAPER, re.S)
 
 
@@ -39,7 +39,7 @@ def test_every_name_of_the_library_on_these_pages_exists():
     }
     assert names
     for name in names:
-        pkgutil.resolve_name(name)  # imports what nothing has imported yet
+        pkgutil.resolve_name(name)  # also imports modules
 
 
 def test_formulas_of_the_paper_fit_on_a_phone(visit, built_book):

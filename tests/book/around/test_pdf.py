@@ -1,4 +1,4 @@
-"""The book as one PDF: printed from two small chapters and a page for teachers."""
+"""The book as one PDF, printed from two small chapters and a page for teachers."""
 
 import re
 from io import BytesIO
@@ -38,7 +38,7 @@ def bookmarks(reader, items=None, depth=0):
 
 
 def links(reader, number):
-    """Of a page: the pages that links lead to, and the addresses outside."""
+    """Internal targets and external URLs of the links of a page."""
     results = [a.get_object() for a in reader.pages[number].get("/Annots", ())]
     inside = [reader.get_page_number(a["/Dest"][0].get_object()) for a in results if "/Dest" in a]
     return inside, [a["/A"]["/URI"] for a in results if "/A" in a]
@@ -92,7 +92,7 @@ def test_links_point_into_the_pdf_or_to_the_web_but_never_to_a_file(printed, tau
 
 
 def tags(reader):
-    """Every tag with what it is in, from the root."""
+    """Every tag with its path from the root."""
     waiting = [(reader.root_object["/StructTreeRoot"]["/K"], ())]
     while waiting:
         one, path = waiting.pop()
@@ -106,7 +106,7 @@ def tags(reader):
 
 
 def contents(tag):
-    """What a tag has of the pages: each page with the number of what is marked there."""
+    """The marked content of a tag: page and number."""
     below = tag["/K"]
     for one in below if isinstance(below, list) else [below]:
         if isinstance(one, int):
@@ -123,7 +123,7 @@ def test_the_pdf_has_tags_for_headings_tables_and_alt_texts(printed):
     assert {"/H1", "/H2", "/Link", "/Table", "/TH", "/TD"} <= set(kinds)
     assert any("bar" in one.get("/Alt", "") for _, one in results if one["/S"] == "/Figure")
     assert printed.root_object["/Lang"] == "en"
-    # Each page, and each link, has a number under which its own tags are found.
+    # Each page and each link has a number by which its tags can be found.
     numbers = printed.root_object["/StructTreeRoot"]["/ParentTree"]["/Nums"]
     owners = dict(zip(numbers[::2], numbers[1::2], strict=True))
     assert list(owners) == sorted(owners)
@@ -147,7 +147,7 @@ def test_figures_are_printed_in_their_initial_state_and_answers_at_the_end(print
     starts = {name: number for _, name, number in bookmarks(printed)}
     start = "".join(text[starts["Start: one bar"] : starts["Two bars"]])
     assert "The first bar is 1 high." in start
-    assert "go.Figure" not in start  # code is folded, as on the page
+    assert "go.Figure" not in start  # code is folded, as in the browser
     two = "".join(text[starts["Two bars"] : starts["Teach"]])
     questions, answers = two.split("Answers", 1)
     assert "Is 2 even?" in questions

@@ -1,4 +1,4 @@
-"""Glossary and references: all that is used is there, and whole; how to cite this."""
+"""Glossary, references and suggested citation."""
 
 import re
 
@@ -21,7 +21,7 @@ def test_every_glossary_term_in_use_is_defined():
     assert {term.lower() for term in used} <= {term.lower() for term in defined}
 
 
-BIB = parse_file(BOOK / "references.bib")  # a key given twice is an error here
+BIB = parse_file(BOOK / "references.bib")  # duplicate keys raise an error
 
 
 @pytest.mark.parametrize("key", list(BIB.entries))
@@ -33,7 +33,7 @@ def test_every_reference_is_complete_and_has_a_doi(key):
     name = [part[0].upper() + part[1:] for part in (*first.prelast_names, first.last_names[0])]
     stem = re.sub(r"\W", "", "".join(name)) + entry.fields["year"]
     assert key == stem or (key[:-1] == stem and stem in BIB.entries and key[-1] in "bcd")
-    # One that has no DOI says so in its note.
+    # References without a DOI say so in their note.
     assert re.fullmatch(r"10\.\d{4,9}/\S+", entry.fields.get("doi", "")) or (
         "no DOI" in entry.fields.get("note", "")
     )

@@ -1,4 +1,4 @@
-"""What a page says of the repository that the book's clone came from, if that is public."""
+"""Links to the public repository from which the book was cloned."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def test_a_folder_has_a_repository_only_if_it_is_a_clone_itself(tmp_path):
     git(tmp_path, "remote", "add", "origin", REMOTE)
     assert git_remote.repository_url(tmp_path) == HOME
     assert git_remote.default_branch(tmp_path) == "main"
-    within = tmp_path / "within"  # somebody else's clone
+    within = tmp_path / "within"  # a clone of another project
     within.mkdir()
     assert git_remote.repository_url(within) == ""
     git(tmp_path, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
@@ -55,7 +55,7 @@ ABOUT = "# About\n\n```{home}\n```\n\n```{versions}\n```\n\n```{notebooks}\n```"
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, builder):
-    """A book in a clone of a made-up repository; its chapter begins as ours do."""
+    """A book in a clone of a fictitious repository, whose chapter has the setup cell."""
     book = Book(tmp_path_factory.mktemp("public"), builder)
     book.add("chapter", "# Chapter\n\nText.", setup_cell({}), run=False)
     path = book.folder / "book" / "chapter.ipynb"

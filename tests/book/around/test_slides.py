@@ -1,4 +1,4 @@
-"""Slides of each track: chosen from the pages, alive in the browser, from a folder."""
+"""Slides of each track: their content, and their figures in the browser."""
 
 import functools
 import re
@@ -52,7 +52,7 @@ def test_a_chapter_has_slides_with_title_question_figure_and_summary(taught):
     assert not re.search("<svg|<a |href|Is 2 even", figure.notes)
     assert re.sub("<[^>]+>", "", keep.body) == r"Keep \(x\) in mind, whatever else you may read."
     assert "Forget the rest." in keep.notes
-    assert decks["Use it"][7].figure.state == ""  # no plan opens it: its first figure, at its start
+    assert decks["Use it"][7].figure.state == ""  # not in a plan
 
 
 @pytest.mark.parametrize(
@@ -80,19 +80,19 @@ def test_the_figures_of_a_deck_are_interactive_when_opened_from_a_folder(visit, 
         figure = page.frame_locator("section.present iframe:visible")
         figure.locator('.ln-explorer[data-ready="yes"]').wait_for()
         text, slider = figure.locator(".ln-text"), figure.locator("input[type=range]")
-        assert text.inner_text() == "The first bar is 3 high."  # the plan's state
+        assert text.inner_text() == "The first bar is 3 high."  # the state of the plan
         slider.focus()
-        page.keyboard.press("ArrowLeft")  # the control's, not the deck's
+        page.keyboard.press("ArrowLeft")  # for the control, not for the deck
         figure.get_by_text("The first bar is 2 high.").wait_for()
         assert page.evaluate(texts) == "Raise the bar"
-        page.keyboard.press("Escape")  # the deck's again
+        page.keyboard.press("Escape")  # focus the deck again
         page.keyboard.press("ArrowRight")
         page.wait_for_function(f"{texts} === 'Answer'")
         page.keyboard.press("ArrowLeft")
         page.wait_for_function(f"{texts} === 'Raise the bar'")
-        assert text.inner_text() == "The first bar is 2 high."  # as it was left
+        assert text.inner_text() == "The first bar is 2 high."  # unchanged
         slider.focus()
-        page.keyboard.press("PageDown")  # a clicker's key is never a control's
+        page.keyboard.press("PageDown")  # keys of a presenter never go to a control
         page.wait_for_function(f"{texts} === 'Answer'")
         page.wait_for_selector("section.present mjx-container")
         assert (v.complaints, v.outside) == ([], [])
@@ -127,7 +127,7 @@ def test_each_slide_is_printed_on_one_page_with_its_figure(visit, made):
         printed = v.page.pdf(prefer_css_page_size=True, print_background=True)
         assert v.complaints == []
     texts = [" ".join(page.extract_text().split()) for page in PdfReader(BytesIO(printed)).pages]
-    assert len(texts) == 1 + 10  # the track's, and those of two chapters
+    assert len(texts) == 1 + 10  # of the track and of two chapters
     figure, answer = texts[3:5]
     assert figure.startswith("Raise the bar")
     assert "The first bar is 3 high." in figure

@@ -1,4 +1,4 @@
-"""The page for those who teach: its minutes, its links, its questions."""
+"""The page for teachers: minutes, links and questions of lesson plans."""
 
 import functools
 import html
@@ -15,7 +15,7 @@ from tests.book.conftest import ROOT
 SOURCE = (ROOT / "book" / "teaching.md").read_text("utf-8")
 # {open}`words <page#state>`, or the option of a block.
 LINKS = re.findall(r"(?:\{open\}`|:open: )[^<\n]+<(\w+)#([^>\n]+)>", SOURCE)
-COMPUTED = ("play", "run", "scene", "sphere")  # not by Python: their values are asked of the page
+COMPUTED = ("play", "run", "scene", "sphere")  # computed in the page, which returns their values
 
 
 def figure(state):
@@ -27,7 +27,7 @@ def values(state):
 
 
 def addresses(built_book):
-    """Every link of the built page that carries a state: the page, and what follows the #."""
+    """Every link of the built page to a state: the page and the fragment."""
     source = (built_book / "teaching.html").read_text("utf-8")
     result = re.findall(r'<a class="ln-open[^"]*" href="(\w+)\.html#([^"]+)">', source)
     return [(page, html.unescape(state)) for page, state in result]
@@ -54,7 +54,7 @@ def test_the_first_figure_of_a_plan_is_on_the_named_page():
 
 @functools.cache
 def controls(built_book, page, explorer):
-    """From each control of an explorer of the built book to the texts of its values."""
+    """Maps each control of an explorer of the built book to the texts of its values."""
     source = (built_book / f"{page}.html").read_text("utf-8")
     results = {}
     for control in re.finditer(
@@ -80,7 +80,7 @@ def test_links_to_explorers_use_existing_controls_and_values(built_book):
             assert value in known.get(name, ()), f"{page}#{state}: {name} may be {known.get(name)}"
 
 
-# What a figure that computes in the page shows of its state, under the address's names.
+# The state shown by figures that compute in the page, by the names in the address.
 SHOWN = {
     "play": """() => Object.fromEntries([...document.querySelectorAll('[data-key]')]
         .map((e) => [e.dataset.key, e.value]).concat([['at', document.querySelector(
@@ -97,7 +97,7 @@ SHOWN = {
 }
 
 
-# At once, so that no address is written in between that the page still owes to the state before.
+# In one step, so that the page does not write a pending address in between.
 MOVE = """(state) => {
   history.replaceState(null, "", "#" + state);
   dispatchEvent(new HashChangeEvent("hashchange"));
@@ -111,7 +111,7 @@ def test_links_restore_the_state_of_widgets_that_compute_in_the_page(visit, buil
     (_, first), *others = links
     with visit(built_book.as_uri(), page, f"#{first}", reduced_motion="reduce") as v:
         for _, state in [("", first), *others]:
-            if state != first:  # as if it were opened: the page reads its address anew
+            if state != first:  # makes the page read its address again
                 v.page.evaluate(MOVE, state)
             v.page.wait_for_function(
                 f"(wanted) => {{ const seen = ({SHOWN[name]})();"
@@ -121,7 +121,7 @@ def test_links_restore_the_state_of_widgets_that_compute_in_the_page(visit, buil
         assert v.complaints == []
 
 
-# A page of a few lines, without the book.
+# A small page, without the book.
 QUIZ = """Quiz(
     choose("Is 2 even?", {"Yes": "Twice 1.", "No": "You *counted* to 3."}, answer="Yes"),
     number("Half of 1?", 0.5, why="1/2.", hint="Divide.", misconceptions={2: "You doubled."}),
@@ -165,7 +165,7 @@ def notebook(cells):
 
 
 class Pages:
-    """Two chapters, one with a quiz, and a page for those who teach, built by Sphinx alone."""
+    """Two chapters, one of which has a quiz, and a page for teachers, built by Sphinx."""
 
     def __init__(self, folder, builder):
         self.folder, self.builder = folder, builder
@@ -175,7 +175,7 @@ class Pages:
 
     def write(self, name, text):
         path = self.folder / name
-        if not path.exists() or path.read_text("utf-8") != text:  # else it is as old as it was
+        if not path.exists() or path.read_text("utf-8") != text:  # keeps its mtime
             path.write_text(text, "utf-8")
 
     def build(self, quiz=QUIZ, plan=PLAN):
@@ -192,7 +192,7 @@ class Pages:
 
 @pytest.fixture(scope="module")
 def teaching(tmp_path_factory, builder):
-    """The pages, built once as they should be."""
+    """The valid pages, built once."""
     pages = Pages(tmp_path_factory.mktemp("teaching"), builder)
     text, pages.first = pages.build()
     assert text == ""

@@ -1,4 +1,4 @@
-"""The line under a chapter's title: its track, its place in it, its minutes."""
+"""The line under the title of a chapter: track, position and minutes."""
 
 import html
 import sys
@@ -13,7 +13,7 @@ import tracks  # noqa: E402
 
 
 def body(page):
-    """What stands on a page whose body is a title."""
+    """The HTML below the title of a page that contains only a title."""
     config = SimpleNamespace(external_toc_path=ROOT / "_toc.yml")
     context = {"body": "<h1>Title</h1>"}
     app = SimpleNamespace(srcdir=ROOT / "book", config=config)
@@ -23,7 +23,7 @@ def body(page):
 
 def test_every_chapter_shows_its_position_in_its_track():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-    first = [{"file": toc["root"]}]  # the first page is the first track's
+    first = [{"file": toc["root"]}]  # the first page belongs to the first track
     for part in toc["parts"]:
         pages = [entry["file"] for entry in [*first, *part["chapters"]]]
         pages = [page for page in pages if (ROOT / "book" / f"{page}.ipynb").exists()]

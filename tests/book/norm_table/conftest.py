@@ -1,6 +1,7 @@
-"""A norm table in a real browser: hands and eyes on it, and what its numbers must be.
+"""A norm table in a browser, with helpers to use it and to check its numbers.
 
-The page is made here from the style sheets of the theme and of the book; it needs no built book.
+The page is generated here with the style sheets of the theme and of the book, and needs no built
+book.
 """
 
 import math
@@ -32,7 +33,7 @@ def norm_table(**changes):
 
 
 class Reader:
-    """Types into, reads and clicks one norm table."""
+    """Types into, reads and clicks a norm table."""
 
     def __init__(self, page, root=".ln-norm-table"):
         self.page, self.root = page, page.locator(root).first
@@ -54,7 +55,7 @@ class Reader:
             self.root.locator(f'[data-do="{action}"]').click(force=True)  # at a limit, too
 
     def paste(self, text):
-        """The whole table, by the box below it."""
+        """Paste a whole table with the box below it."""
         details = self.root.locator("details")
         if details.get_attribute("open") is None:
             details.locator("summary").click()
@@ -62,7 +63,7 @@ class Reader:
         self.press("paste")
 
     def paste_at(self, i, j, text):
-        """Copy a text elsewhere on the page, and paste it, with keys."""
+        """Copy a text elsewhere on the page, and paste it with the keyboard."""
         self.page.evaluate(
             "text => { const box = document.body.appendChild(document.createElement('textarea'));"
             "box.id = 'elsewhere'; box.value = text; box.select(); }",
@@ -74,7 +75,7 @@ class Reader:
         self.page.keyboard.press("Control+v")
 
     def snapshot(self):
-        """All that the norm table shows, in one call, which is faster than many."""
+        """Everything the norm table shows, read in one call for speed."""
         return self.root.evaluate(SEEN)
 
     def texts(self, which="x"):
@@ -84,7 +85,7 @@ class Reader:
         return self.snapshot()["said"][kind]
 
     def state(self, snapshot=None):
-        """What the page shows to be set, as Python would have it."""
+        """The state that the page shows, as a Python object."""
         snapshot = snapshot or self.snapshot()
         value, texts = snapshot["chosen"], snapshot["texts"]
         F = len(texts["x"][0])
@@ -126,7 +127,7 @@ SEEN = """r => {
 
 
 def open_table(browse, *tables, theme="light", **options):
-    """A page with norm tables whose script has started."""
+    """A page with norm tables whose scripts have started."""
     page = browse(themed(WEB, *(tables or [norm_table()]), theme=theme), **options)
     page.wait_for_function(READY)
     return page
@@ -134,7 +135,7 @@ def open_table(browse, *tables, theme="light", **options):
 
 @pytest.fixture(scope="module")
 def shared(browse):
-    """One page for all the tests of a file; at the end it has not complained."""
+    """A page shared by all tests of a file, which must not report errors."""
     page = open_table(browse)
     yield page
     assert page.complaints == []
@@ -142,14 +143,14 @@ def shared(browse):
 
 @pytest.fixture
 def reader(shared):
-    """The page as at the start."""
+    """The shared page in its initial state."""
     shared.reload()
     shared.wait_for_function(READY)
     return Reader(shared)
 
 
 def oracle(name, x, gain, bias, eps, groups, running):
-    """lnlib.norms, called as a reader of the chapter would."""
+    """The result of the matching function of lnlib.norms."""
     with np.errstate(all="ignore"):
         if name == "layer norm":
             return norms.layer_norm(x, gain, bias, eps=eps)
@@ -167,7 +168,7 @@ def oracle(name, x, gain, bias, eps, groups, running):
 
 
 def shown_is(text, value):
-    """Whether a text is this number, to the digits it shows."""
+    """Whether a text is this number, to the displayed precision."""
     number = float(text.replace("−", "-"))
     mantissa, _, power = text.partition("e")
     places = len(mantissa.partition(".")[2])
@@ -180,7 +181,7 @@ def write(x, separator="\t"):
 
 
 def assert_page_is_right(reader):
-    """Outputs and their bars against lnlib.norms, margins against NumPy, words against Python."""
+    """Compare outputs and bars with lnlib.norms, statistics with NumPy, sentences with Python."""
     snapshot = reader.snapshot()
     state = reader.state(snapshot)
     x = np.array(state.x, float)
@@ -195,7 +196,7 @@ def assert_page_is_right(reader):
             assert texts[i][j] == "0/0"
         else:
             assert shown_is(texts[i][j], want[i, j]), (state, i, j, texts[i][j], want[i, j])
-    peak = max(2, *abs(want[np.isfinite(want)]), 2)  # the longest bar, or what is 2
+    peak = max(2, *abs(want[np.isfinite(want)]), 2)  # the longest bar; at least 2
     for (share, tone), y in zip(snapshot["bars"], want.flat, strict=True):
         if np.isnan(y):
             assert (share, tone) == (pytest.approx(math.nan, nan_ok=True), "")
@@ -232,7 +233,7 @@ def assert_page_is_right(reader):
             rounded = float(text.replace("−", "-"))
             per_row = state.norm in ("layer norm", "RMS norm")
             few = not per_row and span == 1 and value == stats[-1]
-            digits = 5.1e-3 if few else 5.1e-4  # 3 or 4 of them
+            digits = 5.1e-3 if few else 5.1e-4  # 3 or 4 digits
             assert math.isclose(rounded, value, rel_tol=digits, abs_tol=1e-11), (state, text, value)
     python = NormTable(TABLE, title="", running=RUNNING).read(state)
     assert snapshot["said"]["text"] == python.text
@@ -242,13 +243,13 @@ def assert_page_is_right(reader):
 
 
 def set_by_trial(name, x, cell, groups):
-    """The inputs that move this output: by lnlib.norms, pushing one after the other."""
+    """The inputs that affect this output, found by changing one after the other."""
     ones, zeros = np.ones(x.shape[1]), np.zeros(x.shape[1])
 
     def output(table):
         return oracle(name, table, ones, zeros, 0.1, groups, RUNNING)[cell]
 
-    moved = {cell}  # alone in its mean, a number moves nothing
+    moved = {cell}  # a number that is its own mean has no effect
     for place in np.ndindex(*x.shape):
         pushed = x.copy()
         pushed[place] += 3.7

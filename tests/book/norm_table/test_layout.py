@@ -1,4 +1,4 @@
-"""The table by keyboard, in both themes, on a desk, a phone and paper, and without a script."""
+"""The norm table with the keyboard, in both themes, on all media, and without scripts."""
 
 import json
 
@@ -73,7 +73,7 @@ def test_column_names_are_shown_and_escaped(browse):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_no_violations(browse, violations, theme):
-    """Of a start, of groups with a wrong cell, of a large batch."""
+    """In the initial state, with groups and an invalid cell, and with a large batch."""
     page = open_table(browse, norm_table(alt="Numbers to type over"), theme=theme)
     reader = Reader(page)
     for view in (DESK, PHONE):
@@ -96,7 +96,7 @@ def test_a_phone_shows_six_features_and_scrolls_wider_tables(browse):
     room = (
         "r => [...r.querySelectorAll('.norm-table-scroll')].map(e => e.scrollWidth - e.clientWidth)"
     )
-    assert max(reader.root.evaluate(room)) <= (browser_name(page) == "firefox")  # a rounded pixel
+    assert max(reader.root.evaluate(room)) <= (browser_name(page) == "firefox")  # rounding
     sizes = reader.root.evaluate(
         "r => [...r.querySelectorAll('input, select, textarea')].map(e => "
         "parseFloat(getComputedStyle(e).fontSize))"

@@ -19,13 +19,13 @@ def test_each_key_press_updates_the_table(reader):
     reader.type("x", 2, 4, "-7.25")
     assert_page_is_right(reader)
     reader.type("gain", 0, 3, "-2")
-    assert reader.state().cell == (2, 3)  # of the same example
-    assert_page_is_right(reader)  # negative outputs have bars of their own color
+    assert reader.state().cell == (2, 3)  # in the same example
+    assert_page_is_right(reader)  # negative outputs have bars in another color
     reader.type("bias", 0, 0, "1/3")
     reader.type("x", 0, 0, "1,5")
     reader.cell("x", 1, 1).focus()
-    assert reader.texts()[0][0] == "1.5"  # a decimal comma is seen to have been read as one
-    reader.choose("norm", "layer norm")  # the tables are made anew
+    assert reader.texts()[0][0] == "1.5"  # shows that the decimal comma was recognized
+    reader.choose("norm", "layer norm")  # the tables are recreated
     assert reader.texts()[0][0] == "1.5"
     want = norms.layer_norm(
         np.array([1.5, *TABLE[0, 1:]]), np.array([1, 1, 1, -2.0, 1, 1]), np.array([1 / 3, *[0] * 5])

@@ -1,4 +1,4 @@
-"""Who shares a mean: the outline and the sentence; and the table's shape, which changes them."""
+"""Normalization sets (outline and sentence), and the shape of the table."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_examples_and_features_can_be_added_and_removed_within_limits(reader):
     assert_page_is_right(reader)
     reader.press("more example", 3)
     reader.press("more feature", 5)
-    assert np.array_equal(np.array(reader.texts(), float), TABLE)  # what was there comes back
+    assert np.array_equal(np.array(reader.texts(), float), TABLE)  # numbers are restored
 
 
 def test_groups_always_divide_the_features(reader):

@@ -1,4 +1,4 @@
-"""What is no number, and what no norm can be computed of, is marked, said, and spoils no more."""
+"""Invalid cells and undefined outputs are marked and explained, and do not affect others."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_a_cell_without_a_number_is_marked_and_named(reader, text):
     assert field.evaluate(mark) == '"!"'
     after = reader.texts("y")
     assert after == [["?"] * 6 if i == 1 else row for i, row in enumerate(before)]
-    reader.page.keyboard.press("Escape")  # puts back what was there
+    reader.page.keyboard.press("Escape")  # restores the previous text
     assert reader.texts()[1][2] == "18.18"
     assert field.get_attribute("aria-invalid") is None
     assert field.evaluate(mark) == "none"

@@ -1,4 +1,4 @@
-"""An open page of the built book, and hands and eyes on its explorers."""
+"""An open page of the built book, with helpers for its explorers."""
 
 import json
 
@@ -6,10 +6,10 @@ import pytest
 
 from tests.book.conftest import PHONE
 
-# A page leaves a reader's first moves alone for a second and a half; nobody moves anything here.
+# A page does not react to its reader's first moves for 1.5 s; tests do not need this delay.
 HURRY = """const wait = window.setTimeout;
 window.setTimeout = (f, ms, ...given) => wait(f, ms === 1500 ? 0 : ms, ...given);"""
-# What moves without the reader's doing, as a share of the window times a share of the way.
+# Layout shift without user input: fraction of the window times fraction of the distance.
 SHIFTS = """window.lnShift = 0;
 if (PerformanceObserver.supportedEntryTypes.includes("layout-shift")) {
   new PerformanceObserver((list) => list.getEntries().forEach((e) => {
@@ -26,7 +26,7 @@ TO_THE_END = """async () => {
   await frame(), await frame();
   return lnShift;
 }"""
-INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # as a figure's text has it
+INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # color of texts in figures
 
 
 @pytest.fixture(scope="session")
@@ -42,13 +42,13 @@ def opened_once(visit, built_book, chapter):
 
 @pytest.fixture
 def opened(opened_once):
-    """One visit that several tests look at; in front, as in Firefox no key moves a page behind."""
+    """A visit shared by several tests; in front, because Firefox needs this for keys."""
     opened_once.page.bring_to_front()
     return opened_once
 
 
 def cell_value(cell):
-    """A cell as a number where it is one: two languages write 1e-7 in two ways."""
+    """A cell as a number if possible: Python and JavaScript format 1e-7 differently."""
     if cell is None:
         return "–"
     try:
@@ -73,16 +73,16 @@ def phone_once(visit, http, chapter):
 
 @pytest.fixture
 def phone(phone_once):
-    """The same page on a phone, from a server; nobody has scrolled before it was drawn."""
+    """The same page on a phone, from a server, without scrolling before it was drawn."""
     phone_once.page.bring_to_front()
     return phone_once
 
 
-# Hands and eyes.
+# Helpers.
 
 
 def index(root):
-    """The state the controls ask for, the last control running fastest."""
+    """The index of the state selected by the controls; the last control varies fastest."""
     sizes, values = root.evaluate(
         "r => [JSON.parse(r.dataset.sizes), [...r.querySelectorAll('input, select')]"
         ".map(e => Number(e.value))]"
@@ -94,13 +94,13 @@ def index(root):
 
 
 def stops(control):
-    """First, middle and last position."""
+    """The first, the middle and the last position."""
     last = control.evaluate("e => e.options ? e.options.length - 1 : Number(e.max)")
     return sorted({0, last // 2, last})
 
 
 def jump(control, value):
-    """Put a control where a drag would leave it."""
+    """Set a control to the value at the end of a drag."""
     if control.evaluate("e => e.tagName") == "SELECT":
         control.select_option(index=value)
     else:
@@ -112,12 +112,12 @@ def wait_drawn(page, root):
 
 
 def move(page, root, control, value):
-    """Move a control as a reader does: keys on a slider, a choice in a list."""
+    """Use a control like a reader: keys for a slider, a selection in a menu."""
     if control.evaluate("e => e.tagName") == "SELECT":
         control.select_option(index=value)
     else:
         control.focus()
-        while abs(int(control.input_value()) - value) > 1:  # the long way in one drag
+        while abs(int(control.input_value()) - value) > 1:  # most of the distance in one drag
             jump(control, value + (1 if value == 0 else -1))
         while (now := int(control.input_value())) != value:
             page.keyboard.press("ArrowRight" if now < value else "ArrowLeft")
@@ -125,7 +125,7 @@ def move(page, root, control, value):
 
 
 def rendered(root):
-    """The sentence, and every mark as it stands in the figure."""
+    """The description and every drawn mark."""
     return root.evaluate(
         "r => [r.querySelector('.ln-text').textContent, ...[...r.querySelectorAll('.main-svg')]"
         ".map(s => s.innerHTML.replace(/(clip|legend|topdefs-|defs-)[0-9a-f]{6}\\w*/g, ''))]"
@@ -133,7 +133,7 @@ def rendered(root):
 
 
 def assert_drawn(root, states):
-    """What plotly holds is what Python computed for this position of the controls."""
+    """Compare the data in plotly with what Python computed for this state of the controls."""
     state, marks = states[index(root)], ".trace, .hm, .point, .shapelayer path, .annotation"
     for panel, drawn in zip(root.query_selector_all(".ln-panel"), state["panels"], strict=True):
         rows = [row for trace in drawn["data"] for row in trace.get("z", [[0]])]

@@ -1,4 +1,4 @@
-"""The state of a page in its address: what was chosen is kept, and a link to it leads there."""
+"""The state of a page in its address: it is stored there, and links restore it."""
 
 import json
 
@@ -78,7 +78,7 @@ def test_choices_and_explorers_share_the_address(visit, built_book):
 
 
 def test_a_newly_opened_address_is_not_overwritten(visit, built_book):
-    """As when a control was moved, and a link is opened before the address names its value."""
+    """A link is opened right after a control was moved, before the address contains its value."""
     with visit(built_book.as_uri(), "which_norm") as v:
         opened = v.page.evaluate("""() => {
           location.hash = "#chooser&data=conv";
@@ -94,7 +94,7 @@ def test_a_newly_opened_address_is_not_overwritten(visit, built_book):
 
 @pytest.mark.parametrize("viewport", [(1300, 900), (390, 844)], ids=["wide", "phone"])
 def test_links_to_a_state_scroll_to_the_figure(visit, http, built_book, viewport):
-    """Also where figures above it are drawn after the page was scrolled."""
+    """Also if figures above it are drawn after scrolling."""
     size = dict(zip(("width", "height"), viewport, strict=True))
     source = (built_book / "effective_learning_rate.html").read_text("utf-8")
     control = BeautifulSoup(source, "html.parser").select_one("#explorer-4 [data-texts]")
@@ -107,7 +107,7 @@ def test_links_to_a_state_scroll_to_the_figure(visit, http, built_book, viewport
         )
         v.page.wait_for_timeout(500)
         top = v.page.evaluate("document.querySelector('#explorer-4').getBoundingClientRect().top")
-        assert 0 <= top < 120  # below the page's header
+        assert 0 <= top < 120  # below the header of the page
 
 
 def test_every_former_address_redirects_to_a_page(built_book):

@@ -1,4 +1,4 @@
-"""Every explorer of every page: it draws what Python computed, wherever its controls are."""
+"""Explorers of all pages: they draw what Python computed, for all states of their controls."""
 
 import json
 import random
@@ -45,7 +45,8 @@ def test_every_control_redraws_the_figure_for_its_state(opened, payloads, chapte
         for control in root.query_selector_all("input, select"):
             start, before = rendered(root), int(control.input_value())
             changed = False
-            # Where it stands comes last, by keys: so the next control begins as this one did.
+            # The initial position is the last one, by keys, so that the next control starts from
+            # it.
             for value in [*(stop for stop in stops(control) if stop != before), before]:
                 if value == before:
                     move(opened.page, root, control, value)
@@ -59,7 +60,7 @@ def test_every_control_redraws_the_figure_for_its_state(opened, payloads, chapte
             assert changed, f"{label!r} changes neither figure nor sentence"
 
 
-# A circle and a network are drawn as large as they are, and what grows much needs room.
+# Figures with equal scales of both axes, and quantities that grow much, need other axes.
 MOVES_AXES = {
     ("cost", "batch_size"), ("effective_learning_rate", "length"),
     ("effective_learning_rate", "rate"), ("invariances", "strength"),
@@ -68,7 +69,7 @@ MOVES_AXES = {
 
 
 def test_axes_do_not_change_with_sliders(opened, payloads, chapter):
-    """What a reader sees move is what the slider changes."""
+    """Only what depends on the slider should move."""
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
         ranges = np.array([
             json.dumps([[panel["layout"].get(f"{letter}axis", {}).get("range") for letter in "xy"]
@@ -96,7 +97,7 @@ def test_cards_keep_their_height_in_all_states_on_a_phone(phone, payloads, chapt
 
 
 def assert_tabulated(page, root, states):
-    """Behind the figure are the numbers of the state that is drawn, as Python tabulates them."""
+    """Compare the table behind the figure with the one computed in Python for this state."""
     page.wait_for_function("r => r.querySelector('.ln-numbers table tbody td')", arg=root)
     shown = json.loads(
         root.evaluate(
@@ -159,7 +160,7 @@ def test_the_address_stores_and_restores_every_changed_control(visit, built_book
             root.query_selector(".ln-numbers > summary").click()
             assert_tabulated(v.page, root, states)
         assert not index_by_id
-        # Opened on this page, an address of one control moves the others back.
+        # An address with one control resets the others.
         id_, one = address[1:].split("&")[:2]
         go_to(v.page, f"#{id_}&{one}")
         (root,) = v.explorers(f"#{id_}")
@@ -184,7 +185,7 @@ AXES = """(r, name) => [...r.querySelectorAll(".xtick, .ytick")]
     [("invariances", "scale"), ("mnist", "point"), ("effective_learning_rate", "scale")],
 )
 def test_moving_a_slider_changes_marks_but_not_axes(visit, built_book, name, control):
-    """What it draws is what a page draws that begins there."""
+    """The result is the same as on a page that starts in that state."""
     slider = f".ln-explorer:has(.ln-controls input[id$='{control}'])"
     with visit(built_book.as_uri(), name) as v:
         root = v.explorers(slider)[-1]

@@ -1,4 +1,4 @@
-"""A page in somebody else's frame, and on a host with a strict content security policy."""
+"""Pages in a frame of another site, and on a host with a strict content security policy."""
 
 import pytest
 
@@ -10,7 +10,7 @@ THEME = "document.documentElement.dataset.theme"
 
 @pytest.fixture
 def framed(browser, http):
-    """``framed(address)``: a page of the book in a frame that has no origin, hence no storage."""
+    """``framed(address)``: a page in a frame without an origin, and therefore without storage."""
     page = browser.new_page(color_scheme="light")
 
     def frame(address):
@@ -24,7 +24,7 @@ def framed(browser, http):
 
 def test_search_works_in_a_sandboxed_frame(framed):
     frame = framed("search.html?q=normalization")
-    frame.locator(RESULTS).nth(9).wait_for(state="attached")  # they come one by one
+    frame.locator(RESULTS).nth(9).wait_for(state="attached")  # results appear one by one
 
 
 def test_theme_and_quiz_work_in_a_sandboxed_frame(framed):
@@ -48,7 +48,7 @@ class StrictHandler(QuietHandler):
 
 @pytest.fixture(scope="module")
 def strict(built_book):
-    """Where a server serves the book with the strictest policy that allows a book at all."""
+    """The URL of a server with the strictest policy under which the book works."""
     with serve(built_book, StrictHandler) as address:
         yield address
 
@@ -62,7 +62,7 @@ def test_formulas_and_figures_work_under_a_strict_policy(visit, strict):
         v.page.wait_for_function("([r, s]) => r.dataset.state !== s", arg=[root, before])
         v.page.wait_for_selector("mjx-container", state="attached")
         stopped = [text for text in v.complaints if "inline style" not in text]
-        assert stopped == []  # what such a host forbids, too, is a style attribute
+        assert stopped == []  # style attributes are forbidden, too
 
 
 def test_search_works_under_a_strict_policy(visit, strict):

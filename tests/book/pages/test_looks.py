@@ -1,4 +1,4 @@
-"""Every page for every eye: formulas, code, images, colors, axe."""
+"""Appearance of all pages: formulas, code, images, colors, accessibility."""
 
 import re
 
@@ -9,7 +9,7 @@ from tests.book.pages.conftest import INK, SHIFTS, TO_THE_END
 
 NARROW = re.compile(r"@(?:media|container)[^{]*width[^{]*\{((?:[^{}]*\{[^{}]*\})*)")
 COLOR = re.compile(r"(?:[\s{;-](?:color|background|fill|opacity)|filter)\s*:[^;}]*")
-SIZE_LIMIT = 150_000  # bytes of one page's HTML
+SIZE_LIMIT = 150_000  # bytes of HTML per page
 # All measures of all claims; two tables of recorded runs; sixty epochs of figure 6.
 LARGER = {
     "claims": 255_000, "teaching": 160_000, "pre_norm_post_norm": 172_000, "mnist": 160_000,
@@ -80,7 +80,7 @@ def test_every_page_is_small(built_book, chapter):
     assert (built_book / f"{chapter}.html").stat().st_size < LARGER.get(chapter, SIZE_LIMIT)
 
 
-SHIFT = 0.05  # half of what search engines call good
+SHIFT = 0.05  # half of the limit that search engines consider good
 
 
 @pytest.mark.not_in("firefox", "webkit", reason="it does not measure what moves")
@@ -108,7 +108,7 @@ def test_layout_shifts_are_detected(browser):
 
 @pytest.fixture(scope="session")
 def seen():
-    """The looks of texts that axe has checked on some page: most pages have the same ones."""
+    """Styles of text that axe has checked on earlier pages."""
     return set()
 
 
@@ -136,8 +136,8 @@ def test_axe_finds_no_violations_on_a_phone(phone, violations):
 
 
 def test_phones_have_another_layout_but_the_same_colors():
-    """So colors are looked at on wide pages alone."""
-    muted, result = "color: var(--pst-color-text-muted)", 0  # as the theme has it everywhere
+    """Therefore, colors are only checked on wide pages."""
+    muted, result = "color: var(--pst-color-text-muted)", 0  # used everywhere by the theme
     for sheet in (ROOT / "book" / "_static").rglob("*.css"):
         for block in NARROW.finditer(sheet.read_text("utf-8")):
             result += 1
@@ -226,13 +226,13 @@ CUT_RINGS = """() => {
 
 @pytest.mark.one_in(3)
 def test_focus_rings_are_not_cut_off(opened):
-    """An output that scrolls sideways cuts what lies beyond its edge."""
-    opened.page.keyboard.press("Tab")  # rings are for those who use keys
+    """Outputs that scroll horizontally clip everything outside."""
+    opened.page.keyboard.press("Tab")  # focus rings only appear for keyboard users
     assert opened.page.evaluate(CUT_RINGS) == []
 
 
-@pytest.mark.one_in(4)  # of those that are opened on a phone
+@pytest.mark.one_in(4)  # of the pages opened on a phone
 def test_focus_rings_are_not_cut_off_on_a_phone(phone):
-    """Rows scroll sideways there, and what is half seen at their edge comes into view."""
+    """Rows scroll horizontally there, and partly visible items scroll into view."""
     phone.page.keyboard.press("Tab")
     assert phone.page.evaluate(CUT_RINGS) == []

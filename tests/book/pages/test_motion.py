@@ -1,4 +1,4 @@
-"""Explorers that move: a figure on its way to the next, a slider that plays."""
+"""Animation of explorers: transitions of figures, and sliders that play."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tools.browser import browser_name
 
 
 def test_a_move_draws_each_changed_panel_once(visit, built_book):
-    """Also where motion is welcome: frames on the way would cost as much again, each."""
+    """Also without reduced motion: each intermediate frame would cost as much."""
     count = """root => [...root.querySelectorAll(".ln-panel")].forEach((panel) => {
       panel.lnDrawn = 0;
       panel.on("plotly_afterplot", () => panel.lnDrawn++);
@@ -42,7 +42,7 @@ def test_a_move_draws_each_changed_panel_once(visit, built_book):
 
 
 def test_figures_do_not_shift_after_their_widest_numbers_were_shown(visit, built_book):
-    """Numbers beside the plane have one to three figures."""
+    """Numbers next to the plane have one to three digits."""
     place = """root => [...root.querySelectorAll(".ln-panel .nsewdrag")].map((e) =>
       ["x", "y", "width", "height"].map((name) => Number(e.getAttribute(name))))"""
     with visit(built_book.as_uri(), "effective_learning_rate", reduced_motion="reduce") as v:
@@ -55,7 +55,7 @@ def test_figures_do_not_shift_after_their_widest_numbers_were_shown(visit, built
                     wait_drawn(v.page, root)
                     rounds.append(root.evaluate(place))
         second = rounds[len(rounds) // 2 :]
-        if browser_name(v.page) == "chromium":  # in whose letters it does have to make room
+        if browser_name(v.page) == "chromium":  # with its fonts, the layout must make room
             assert rounds[0] != second[0]
         assert all(places == second[0] for places in second)
 

@@ -1,4 +1,4 @@
-"""A page on paper: light, the answers at its end. With a figure, see test_looks.py."""
+"""Printed pages: light theme, answers at the end. See test_looks.py for figures."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_pages_without_figures_are_also_printed_in_the_light_theme(visit, built_
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
 def test_answers_are_printed_at_the_end_of_the_chapter(visit, built_book):
-    """Hints open where they are; afterwards the page is as it was."""
+    """Hints unfold in place; afterwards the page is unchanged."""
     with visit(built_book.as_uri(), "layer_norm_from_scratch") as v:
         article = v.page.locator("article.bd-article")
         v.explorers()

@@ -1,4 +1,4 @@
-"""Every page on a phone, every other one in `make test`."""
+"""All pages on a phone; every other one in `make test`."""
 
 from contextlib import suppress
 
@@ -31,7 +31,7 @@ def test_pages_do_not_scroll_horizontally_on_a_phone(phone):
 
 
 def stays_narrow(page, width):
-    """Figures follow the window after a while; then the page is no wider than it."""
+    """Wait until figures have adapted to the window, and check the width of the page."""
     wide = "document.documentElement.scrollWidth"
     with suppress(TimeoutError):
         page.wait_for_function(f"width => {wide} <= width", arg=width, timeout=30_000)
@@ -45,8 +45,7 @@ def stays_narrow(page, width):
     assert page.evaluate(wide) <= width, beyond
 
 
-# What is pressed, chosen, moved or opened, with its label; smaller than 32 pixels. An object in a
-# picture is as large as it is.
+# Controls smaller than 32 pixels, with their label. Objects in a picture keep their own size.
 SMALL = """() => [...document.querySelectorAll(
   "article :is(button:not(.ln-caption-ranking-object), summary, select, textarea), " +
   "article :is(input, .ln-grip)")]
@@ -65,7 +64,7 @@ def test_every_control_is_large_enough_to_touch(phone):
 
 
 def test_a_long_word_in_a_text_field_does_not_widen_the_page(visit, http):
-    """The message about a wrong entry repeats it."""
+    """The message about an invalid entry repeats the word."""
     with visit(http, "normalization_axes", viewport=PHONE, reduced_motion="reduce") as v:
         field = v.page.locator("article .ln-norm-table input[type='text']").first
         field.fill("x" * 300)

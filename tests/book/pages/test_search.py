@@ -1,4 +1,4 @@
-"""The ways into the book: its first page, its search."""
+"""The first page and the search."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ import search_sections
 
 sys.path.pop(0)
 RESULT = "#search-results li a"
-# What practitioners type, and a part of the name of a section that answers.
+# Typical queries, and part of the title of a section with the answer.
 ANSWERS = {
     "warmup": "Training with and without warm-up", "fp16": "float16",
     "autocast": "Which dtype does a normalization layer return",

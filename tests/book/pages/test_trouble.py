@@ -1,4 +1,4 @@
-"""A page where something is missing: JavaScript, plotly.js, a new browser, a storage."""
+"""Pages without JavaScript, plotly.js, a recent browser, or storage."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_pages_are_readable_without_javascript(visit, built_book, payloads, chap
             for panel in root.locator(".ln-panel").all():
                 assert panel.locator(".ln-still div > svg").bounding_box()["width"] > 100
                 assert panel.locator(".ln-still div > svg > :not(.ln-grid)").count()
-        for width in (390, 320):  # a still is what a phone shows first
+        for width in (390, 320):  # a phone first shows the static figure
             v.page.set_viewport_size({"width": width, "height": 844})
             assert v.page.evaluate("document.documentElement.scrollWidth") <= width
         assert v.outside == []

@@ -1,4 +1,4 @@
-"""A quiz in a real browser: three questions, a page of them, and its reader."""
+"""A quiz with three questions in a browser, and its reader."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,7 +60,7 @@ NO_NUMBER = "Write a number, such as 0.25, 1/4, −3, or 2e-3."
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """``write(quiz, …)``: a page with them, always at the same address; ``plain`` has no script."""
+    """``write(quiz, …)``: a page at a fixed address; with ``plain`` it has no script."""
     monkeypatch.setenv("LNLIB_STATIC", "1")
 
     style = (STATIC / "custom.css").read_text("utf-8") + WEB.whole_style()
@@ -79,7 +79,7 @@ def write(tmp_path, monkeypatch):
 
 @pytest.fixture
 def reader(browser):
-    """``with reader(**options) as page``: a browser of one reader, which keeps what it keeps."""
+    """``with reader(**options) as page``: the browser of one reader, with its own storage."""
 
     @contextmanager
     def read(**options):
@@ -102,21 +102,21 @@ def reader(browser):
 
 @pytest.fixture
 def page(reader, write):
-    """A page with one question of each kind, just opened."""
+    """A new page with one question of each kind."""
     with reader() as page:
         page.goto(write(Quiz(MEANS, LAST, STEPS)))
         yield page
 
 
 def reload(page):
-    """Load the page again, as a reader does: after the browser has put away what was stored.
+    """Reload the page after the browser has stored everything, as for a real reader.
 
-    Chromium writes localStorage through one channel and reads it through another, with no order
-    between them: a page that is loaded within milliseconds of a write may not see it yet.
+    Chromium writes localStorage through one channel and reads it through another, without a defined
+    order: a page that is loaded within milliseconds of a write might not see it.
     """
     stored = "JSON.stringify(Object.entries(localStorage).sort())"
-    before = page.evaluate(f"window.name = {stored}")  # a tab keeps its name
-    # Before any script of the page, which would put away what it has not seen whole.
+    before = page.evaluate(f"window.name = {stored}")  # the name of a tab survives a reload
+    # Before any script of the page, which would store incomplete data again.
     page.add_init_script(f"window.found = {stored}; if (name && name !== found) stop()")
     for _ in range(40):
         page.reload(wait_until="commit")
@@ -133,7 +133,7 @@ def form(page, i):
 
 
 def check(page, i):
-    """Press the button, and return what is said."""
+    """Press the button and return the message."""
     form(page, i).locator(".ln-check").click()
     return feedback(page, i)
 
@@ -151,7 +151,7 @@ def items(page):
 
 
 def to_order(page, places):
-    """Put the items of STEPS in an order, by pressing Move up."""
+    """Reorder the items of STEPS with the button Move up."""
     for place, i in enumerate(places):
         name = plain_text(STEPS.items[i])
         while (at := items(page).index(name)) != place:
@@ -159,13 +159,13 @@ def to_order(page, places):
 
 
 def spoken(question, answer):
-    """What Python says of an answer, as the page shows it."""
+    """The message of Python for an answer, as the page shows it."""
     right, why = question.judge(answer)
     return f"{RIGHT if right else NOT_YET} {plain_text(why)}"
 
 
 def answer_all(page):
-    """The first wrong then right, the second right, the third as it stands."""
+    """Answer the first question wrong and then right, the second right, the third unchanged."""
     for i in (0, 1):
         page.get_by_role("radio").nth(i).check()
         check(page, 0)

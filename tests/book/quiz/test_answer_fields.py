@@ -1,4 +1,4 @@
-"""Fields below exercises: what may be typed, and that a page judges as the exercise does."""
+"""Fields below exercises: valid inputs, and the same results as the Python exercises."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from tests.book.quiz.conftest import KEPT, PAGE, STATIC, WEB, reload
 
 NAMES = [name for name in exercises.names() if check_data(exercises.find(name))]
 NUMBERS = [name for name in NAMES if isinstance(exercises.find(name), Value)]
-# Right expressions, then wrong ones; Python says which is which, and why.
+# Correct expressions, then wrong ones; Python determines which is which, and why.
 EXPRESSIONS = {
     "least-time": [
         "max(flops / flops_a_second, bytes_moved / bytes_a_second)",
@@ -90,7 +90,7 @@ SCRIPTS = (WEB,)
 
 
 def read(page, text, *args):
-    """What the page reads, or what it says instead."""
+    """The numbers that the page reads, or its message."""
     return page.evaluate(
         "([text, ...more]) => { try { return lnExpressions.read(text, ...more) }"
         " catch (error) { return error.message } }",
@@ -121,7 +121,7 @@ def test_expressions_only_use_the_variables_of_the_exercise(scripts):
     assert "Write a number" in read(scripts, "n H", 1, cases)
 
 
-# Every exercise.
+# All exercises.
 
 
 def starter(name):
@@ -149,7 +149,7 @@ def write(path, names):
 
 @pytest.fixture(scope="module")
 def page(browser, tmp_path_factory):
-    """A page with the field of every exercise."""
+    """A page with the fields of all exercises."""
     page = browser.new_page()
     page.goto(write(tmp_path_factory.mktemp("fields") / "page.html", NAMES))
     yield page
@@ -157,7 +157,7 @@ def page(browser, tmp_path_factory):
 
 
 def answer(page, name, texts):
-    """What is said of each text in the field of an exercise."""
+    """The message for each text in the field of an exercise."""
     return page.evaluate(
         """([name, texts]) => texts.map((text) => {
           const field = document.querySelector(`[data-name="${name}"]`);
@@ -174,7 +174,7 @@ def typed(value):
 
 
 def expected(exercise, answer):
-    """The beginning of what a page says: what Python says, but for its own last sentence."""
+    """The beginning of the page's message, which equals Python's except for the last sentence."""
     feedback = exercise.feedback(answer)
     if feedback is None:
         return f"✓ Right. {plain_text(exercise.on_success).replace('`', '')}"

@@ -1,4 +1,4 @@
-"""A quiz's forms: what is answered, how it is judged, what is said."""
+"""The forms of a quiz: answers, checks and messages."""
 
 import itertools
 
@@ -37,7 +37,7 @@ def test_a_form_replaces_the_answers_and_explains_each_option(page):
     looks = set()
     for i in (0, 1, 2, 1):
         page.get_by_role("radio").nth(i).check()
-        assert check(page, 0) == spoken(MEANS, i)  # begins with the verdict in words
+        assert check(page, 0) == spoken(MEANS, i)  # begins with the verdict
         looks.add((i == 1, status.evaluate("e => getComputedStyle(e).borderLeftColor")))
         marks = page.locator(".ln-option").evaluate_all("es => es.map(e => e.dataset.verdict)")
         assert marks == ["right" if i == j == 1 else "wrong" if i == j else "" for j in range(3)]
@@ -55,14 +55,14 @@ CLOSE = number(
         3: "Three.",
         2: "Two.",
         2.6: "Most of three.",
-    },  # each within the others' tolerance
+    },  # each is within the tolerance of the others
     hint="Neither.",
 )
 
 
 NEAREST = {
     "Zero.": ["1"], "Two.": ["1.01", "2.29", "3/2"], "Most of three.": ["2.31", "2.79"],
-    "Three.": ["2.81", "4", "2,990"],  # 2.99, for 2990 is near nothing
+    "Three.": ["2.81", "4", "2,990"],  # read as 2.99, because 2990 is not near any answer
     "Neither.": ["4.01"],
 }  # fmt: skip
 

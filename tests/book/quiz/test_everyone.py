@@ -1,4 +1,4 @@
-"""A quiz without JavaScript, on paper, by keyboard, on a phone."""
+"""A quiz without JavaScript, in print, with the keyboard, and on a phone."""
 
 import pytest
 

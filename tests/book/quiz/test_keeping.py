@@ -1,4 +1,4 @@
-"""What a quiz stores in the reader's browser, and what it does with what it finds there."""
+"""Answers stored in the reader's browser, also if the stored data is invalid."""
 
 import json
 
@@ -57,7 +57,7 @@ def test_a_reload_keeps_answers_and_first_tries(page):
 
 
 def test_storage_keys_contain_the_page_and_the_quiz(page):
-    """Another form would lose what readers have answered."""
+    """Another format would lose the answers of readers."""
     answer_all(page)
     ((name, text),) = page.evaluate("Object.entries(localStorage)")
     assert name == f"ln-quiz {page.evaluate('location.pathname')} 0"
@@ -157,18 +157,18 @@ def test_a_full_storage_is_reported_and_stored_answers_are_still_shown(page):
     assert page.locator(".ln-kept").inner_text() == KEPT
 
 
-# What the storage may hold in place of ours, and an entry in place of [answer, right at first]:
-# another version, another hand.
+# Invalid contents of the storage, and of an entry [answer, right at first], such as those of
+# another version or of other scripts.
 WHOLES = ['{"a": 1}', "", "{", "null", "3", "true", '"text"', "{}", "[[[[]]]]", LONG]
 VALUES = [None, 3, True, "0", [], {}, {"answer": "0"}, ["0"], [0, True], ["0", "yes"], ["0", None]]
 VALUES += [[None, True], [["0"], True], [{"toString": 1}, False], [[["0", True]], True], ["", True]]
-# Texts that no question here can have been answered with.
+# Texts that are not answers to any question here.
 TEXTS = ["-1", "3", "00", "0 ", " 0", "a", "__proto__", "constructor", "map", "length", "0.0"]
 TEXTS += ["0 1", "0 1 2 2", "0 0 0", "0 1 3", "0,1,2", '0"], *', "1\n2", "\u0000", "1/0", LONG]
 
 
 def quizzes(page):
-    """Of each quiz on the page: what its questions hold, what is said of each, the score."""
+    """For each quiz on the page: the state of its questions, their messages, and the score."""
     return page.locator(".ln-quiz").evaluate_all(
         "qs => qs.map(q => { const all = name => [...q.querySelectorAll(name)];"
         "return { held: [all('[type=radio]').findIndex(e => e.checked),"
@@ -180,7 +180,7 @@ def quizzes(page):
 
 
 def open_with(page, write, texts):
-    """A page with a quiz for each text that the storage holds."""
+    """A page with one quiz for each stored text."""
     write(*[Quiz(MEANS, LAST, STEPS)] * len(texts))
     page.evaluate(
         "all => { localStorage.clear(); all.forEach((text, i) =>"

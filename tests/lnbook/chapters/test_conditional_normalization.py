@@ -1,4 +1,4 @@
-"""The conditioned network against the same in PyTorch, and what the figure says of its training."""
+"""The conditioned network compared with PyTorch, and the sentences of its figure."""
 
 import itertools
 

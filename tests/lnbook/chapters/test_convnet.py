@@ -65,7 +65,7 @@ def test_the_table_of_norms_has_rates_and_errors_at_the_end(case):
     for (name, label), row in zip(tables.LABELS.items(), table.rows, strict=True):
         of = arm(case, name)
         rate = next(iter(of.values()))["settings"]["learning_rate"]
-        assert row[:2] == [label, f"{rate:g}*"]  # of two
+        assert row[:2] == [label, f"{rate:g}*"]  # of two rates
         errors = [100 * fmean(oracle.numbers(run, "test_error")[-3:]) for run in of.values()]
         assert parsed(row[-1]) == [pytest.approx(fmean(errors), abs=0.051)]
 
@@ -81,7 +81,7 @@ def book():
 
 
 def apart(known, data, cut, norm, layer, shown):
-    """Ring less the rest, a number a channel, from a loop over places."""
+    """Border minus interior, one number per channel, from a loop over positions."""
     maps = known.maps[data, cut, norm]["arrays"][f"{shown}_{layer}"][-1].astype(float)
     last = maps.shape[-1] - 1
     sums = {True: [], False: []}

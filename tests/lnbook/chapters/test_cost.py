@@ -1,4 +1,4 @@
-"""What a normalization costs: figures and tables are computed a second time."""
+"""Figures and tables on the cost of normalization, compared with a second computation."""
 
 import itertools
 import json
@@ -14,25 +14,25 @@ from lnlab.analysis.costs import Machine, norm_work
 from tests.cases.drawn import lines
 from tests.cases.oracle import parsed
 
-#: Products are quicker than other operations; 3 TB/s; two bytes a number.
+#: Products are faster than other operations; 3 TB/s; two bytes per number.
 MACHINE = Machine(900e12, 60e12, 3e12, size=2)
 LABELS = {"layer": "layer norm", "batch": "batch norm", "rms": "RMS norm"}
 
 
 def seconds(text):
-    """A time with its unit."""
+    """Parse a time with its unit."""
     number, unit = text.split()
     return float(number.replace(",", "")) * {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
 
 
 def product(which, N, H):
-    """Operations and bytes of N times H by H: two an element; three arrays; backward twice."""
+    """Operations and bytes of the product of (N, H) and (H, H); twice as many backward."""
     twice = {"forward": 1, "backward": 2}[which]
     return twice * 2 * N * H * H, twice * 2 * (N * H + H * H + N * H)
 
 
 def least(work, rate):
-    """The time that the slower of arithmetic and memory takes."""
+    """The maximum of compute time and memory time."""
     return max(work[0] / rate, work[1] / 3e12)
 
 
@@ -47,7 +47,7 @@ def test_points_are_on_the_roofline_and_in_the_sentence(which, N, H):
     top, *_ = lines(roof)["the roof"]
     for x, y in zip(top.x, top.y, strict=True):
         assert y == pytest.approx(100 * min(1, x * 3e12 / 900e12), rel=1e-3)
-    assert 900 / 3 in list(top.x)  # the edge of the roof
+    assert 900 / 3 in list(top.x)  # the ridge of the roofline
     work = {name: norm_work(name, which, N, H, 2) for name in LABELS}
     reached = {LABELS[name]: work[name][0] / of_norm(name, which, N, H) for name in LABELS}
     work["product"] = product(which, N, H)
@@ -76,7 +76,7 @@ def test_points_are_on_the_roofline_and_in_the_sentence(which, N, H):
 
 
 def waiting(P, H, delay, speed, way):
-    """Each device gives 2 H + 1 numbers forward, and 2 H are added up backward."""
+    """Simulate the messages: 2 H + 1 numbers per device forward, sums of 2 H numbers backward."""
     forward, backward = 4 * (2 * H + 1), 8 * H
     if way == "ring":
         return (P - 1) * (delay + forward / speed) + 2 * (P - 1) * (delay + backward / P / speed)

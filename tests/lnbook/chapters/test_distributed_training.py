@@ -1,4 +1,4 @@
-"""A normalization layer on two devices that do not communicate, against PyTorch."""
+"""A normalization layer on two devices without communication, compared with PyTorch."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from lnbook.chapters.distributed_training import splits
 
 
 def of_pytorch(x, norm):
-    """The same norm of PyTorch, on (batch, tokens, groups, features)."""
+    """The same norm in PyTorch, for (batch, tokens, groups, features)."""
     shape, wide = x.shape, x.shape[2] * x.shape[3]
     if norm == "LayerNorm":
         y = F.layer_norm(x.flatten(2), (wide,))

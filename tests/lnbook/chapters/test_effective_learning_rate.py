@@ -1,4 +1,4 @@
-"""What is drawn is what autograd, the definitions and random records say."""
+"""Figures compared with autograd, definitions and synthetic records."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ RATE = {"sgd": 0.1, "adam": 0.001}
 
 def records(seeds):
     rng, result = np.random.default_rng(5), []
-    falls = np.array(EPOCHS) * (24 - np.array(EPOCHS)) / 100  # and rises: no end is the lowest
+    falls = np.array(EPOCHS) * (24 - np.array(EPOCHS)) / 100  # then rises
     for norm, optimizer, scale in itertools.product(LABELS, RATE, SCALES):
         for seed in seeds:
             curves = {

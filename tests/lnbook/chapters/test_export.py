@@ -1,4 +1,4 @@
-"""The norm in float16 against PyTorch and onnxruntime, and what the figure says of it."""
+"""The norm in float16 compared with PyTorch and onnxruntime, and the sentences of the figure."""
 
 import io
 import itertools
@@ -38,9 +38,9 @@ def test_in_float16_it_equals_pytorchs_operations(std):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("eps", [1e-5, 1e-6])
 def test_an_exported_graph_does_the_same_operation_by_operation(eps):
-    """The older exporter's nodes, converted to float16, in ONNX's reference implementation.
+    """The nodes of the older exporter, converted to float16, in ONNX's reference implementation.
 
-    It sums in float16 where kernels sum in float32, so it overflows earlier, from √(65,504 / H).
+    It sums in float16 where kernels sum in float32, so it overflows earlier, at √(65,504 / H).
     """
     onnx = pytest.importorskip("onnx")
     float16 = pytest.importorskip("onnxruntime.transformers.float16")

@@ -1,4 +1,4 @@
-"""Estimate the Fisher information: what is drawn is what the estimates are."""
+"""Estimates of the Fisher information: figures show the computed estimates."""
 
 import numpy as np
 import pytest

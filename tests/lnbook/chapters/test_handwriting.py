@@ -1,4 +1,4 @@
-"""Kinds, verdicts and what layer norm hides, as records and equations have them."""
+"""Recorded movements, and layer norm of the inputs, compared with PyTorch."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_movements_of_a_record_are_in_units_of_their_std():
     moves, window_vectors = figures.moves({"arrays": arrays}, "aba")
     np.testing.assert_allclose(moves, [[3 / 3.5, -4 / 3.5, 1]])
     near = np.exp(-1.0)
-    np.testing.assert_allclose(window_vectors[0, :3], [2 * near, 1, 0])  # two of a, one of b
+    np.testing.assert_allclose(window_vectors[0, :3], [2 * near, 1, 0])  # two letters a, one b
 
 
 @pytest.mark.parametrize("extra", figures.EXTRA_INPUTS)

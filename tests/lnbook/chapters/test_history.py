@@ -1,4 +1,4 @@
-"""Every date is that of the paper in the list of sources."""
+"""Dates of the timeline equal those in the list of references."""
 
 import re
 from pathlib import Path

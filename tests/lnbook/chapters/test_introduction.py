@@ -1,4 +1,4 @@
-"""The table under both norms."""
+"""The table of the introduction under both norms."""
 
 import numpy as np
 import pytest

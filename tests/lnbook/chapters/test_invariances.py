@@ -1,4 +1,4 @@
-"""Curves and sentences of the page on invariances equal a second computation."""
+"""Curves and sentences of the page on invariances, compared with a second computation."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_the_curve_shows_the_largest_change_at_every_factor(before):
 
 
 class FakeReaders:
-    """Stands for the networks; the error is a known function of norm, change and amount."""
+    """Replacement of the networks with a known error for each norm, change and amount."""
 
     X = np.random.default_rng(1).uniform(0, 1, size=(3, 64))
 
@@ -73,7 +73,7 @@ def test_errors_are_drawn_at_every_amount_and_stated_for_the_selected_one(change
         wanted.append(readers.error(kind, change, amount(place)))
     np.testing.assert_allclose(parsed(texts.replace("%", " ")), wanted, atol=0.051)
     ticks = dict(zip(curves.layout.xaxis.tickvals, curves.layout.xaxis.ticktext, strict=True))
-    assert set(ticks) == {0, 3, 6}  # both ends, and the image as it came
+    assert set(ticks) == {0, 3, 6}  # both ends, and the unchanged image
     for at, text in ticks.items():
         assert parsed(text.replace("×", ""))[0] == pytest.approx(amounts[at], rel=0.01)
 

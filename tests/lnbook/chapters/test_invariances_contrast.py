@@ -1,4 +1,4 @@
-"""Readers of digits: their units are PyTorch's, and they forget what their norm forgets."""
+"""Classifiers of digits: units equal PyTorch's and have the invariances of their norm."""
 
 import numpy as np
 import pytest

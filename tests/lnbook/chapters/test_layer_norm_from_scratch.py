@@ -1,4 +1,4 @@
-"""The figures of one example: what is drawn is what the formulas say, and so is every sentence."""
+"""Figures and sentences about one example follow the formulas."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""LSTM and GRU: figures beside PyTorch, loops and random records, computed again."""
+"""LSTM and GRU: figures compared with PyTorch, loops and synthetic records."""
 
 import itertools
 from statistics import fmean
@@ -71,7 +71,7 @@ def test_learning_curves_have_their_range_and_are_stated_at_the_cursor(cell, ste
         means = []
         for norm, label in LABELS.items():
             of = runs(cell, step, norm)
-            floor = {"train_nll": 7e-5, "test_error": 0.4}[name]  # where the axis begins
+            floor = {"train_nll": 7e-5, "test_error": 0.4}[name]  # lower end of the axis
             rows = [[max(value(r, name, e), floor) for e in EPOCHS] for r in of.values()]
             check_band(lines(figure)[label], EPOCHS, rows)
             means.append(max(floor, fmean(value(r, name, epoch) for r in of.values())))
@@ -147,7 +147,7 @@ H, INPUTS = 6, 4
 
 @pytest.fixture
 def drawn():
-    """One input, a state h, weights with their gains and biases."""
+    """An input, a state h, and weights with gains and biases."""
     rng = np.random.default_rng(3)
     params = {
         "W_ih": rng.normal(size=(4 * H, INPUTS)),
@@ -160,7 +160,7 @@ def drawn():
 
 
 def in_torch(x, h, params, form):
-    """The summed inputs by PyTorch, (4, H)."""
+    """The summed inputs computed by PyTorch, (4, H)."""
     p = {name: torch.tensor(value) for name, value in params.items()}
     from_x, from_h = p["W_ih"] @ torch.tensor(x), p["W_hh"] @ torch.tensor(h)
     if form == "paper":
@@ -219,7 +219,7 @@ def test_norms_per_gate_equalize_the_gates_and_a_joint_norm_does_not(drawn, fact
     assert np.allclose(figures.spreads(x, h, params, factor, "per_gate"), 1, atol=1e-3)
     joint = figures.spreads(x, h, params, factor, "paper")
     same = figures.spreads(x, h, params, 1.0, "paper")
-    # Each of the two parts is scaled as a whole, so the ratio of the others stays near what it was.
+    # Each of the two parts is scaled as a whole, so the ratios of the other gates hardly change.
     assert joint[1] / joint[0] == pytest.approx(factor * same[1] / same[0], rel=0.3)
     figure = gates.draw_spread(x, h, params, factor)
     assert [trace.y[1] for trace in figure.data] == pytest.approx(joint)
@@ -303,7 +303,7 @@ def test_the_norm_of_one_pixel_equals_pytorchs_and_does_not_depend_on_its_value(
         assert np.allclose(drawn, figures.parts(amount), atol=1e-4)
         assert np.abs(drawn).max() < panels[0].layout.yaxis.range[1]
     first, second = figures.parts(0.25), figures.parts(1.0)
-    assert np.allclose(first[1], second[1], atol=1e-3)  # not exactly: eps
+    assert np.allclose(first[1], second[1], atol=1e-3)  # not exact because of eps
     assert np.abs(first[2] - second[2]).max() > 0.1
     assert f"that of LN(Wₓx) is {second[1].std():.2f}" in ink.describe_ink(1.0)
 

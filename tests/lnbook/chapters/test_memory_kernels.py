@@ -1,4 +1,4 @@
-"""The bytes that norms keep, counted by autograd, and what was recorded of compiled norms."""
+"""Bytes that norms save, compared with autograd, and recorded results of compiled norms."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ def test_the_figure_has_the_bytes_that_autograd_saves(dtype):
     x = torch.randn(TOKENS, WIDTH).to(DTYPES[dtype]).requires_grad_()
     gain, bias = (nn.Parameter(torch.ones(WIDTH)) for _ in range(2))
     same = nn.Parameter(gain.to(x.dtype))
-    # With float32 gains a CPU keeps float32 statistics, as a GPU does.
+    # With float32 gains, a CPU uses float32 statistics, like a GPU.
     norm, linear = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH).to(x.dtype)
 
     def recomputed(x):

@@ -1,4 +1,4 @@
-"""Which dtypes enter and leave PyTorch's norms, as the page on mixed precision has it."""
+"""Input and output dtypes of PyTorch's norms, as on the page on mixed precision."""
 
 import pytest
 import torch

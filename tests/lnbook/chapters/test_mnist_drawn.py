@@ -1,4 +1,4 @@
-"""Batches of four: figures, sentences and tables on random records, computed a second time."""
+"""Figures, sentences and tables on MNIST, for synthetic records, compared with loops."""
 
 import itertools
 from statistics import fmean
@@ -21,7 +21,7 @@ DIGITS = {"train_nll": 4, "test_error": 2}
 def made(rng, norm, size, seed, rate=RATE):
     curves = {"epoch": list(EPOCHS)}
     for name, scale in (("train_nll", 1), ("test_nll", 2), ("test_error", 0.2)):
-        level = rng.uniform(0.1, 1)  # of each alone: the best by one is not the best by another
+        level = rng.uniform(0.1, 1)  # per measure: their best runs differ
         slow = (norm, size) == ("none", 128)  # does not level off
         falls = np.exp(-(0.5 if slow else 4) * np.array(EPOCHS))
         ends = 0.2 + {("batch", 128): 0.02, ("batch", 4): 0.0025}.get((norm, size), 0)
@@ -52,14 +52,14 @@ RECORDS = {many: book(many) for many in (False, True)}
 
 
 def cell(many, norm, size, rate=RATE):
-    """The runs of a cell by seed."""
+    """The runs of a group by seed."""
     return {r["seed"]: r for r in sorted(RECORDS[many], key=lambda r: r["seed"])
             if (r["settings"]["norm"], r["settings"]["batch_size"]) == (norm, size)
             and r["settings"]["learning_rate"] == rate}  # fmt: skip
 
 
 def value(run, name, epoch):
-    """A curve's value at the last point that is not after an epoch."""
+    """The value of a curve at the last point that is not after an epoch."""
     at = max(k for k, e in enumerate(EPOCHS) if e <= epoch)
     return (100 if name == "test_error" else 1) * run["curves"][name][at]
 
@@ -87,7 +87,7 @@ def test_figure_6_shows_mean_and_range_and_is_described_at_the_cursor(epoch):
                  for norm in norms]  # fmt: skip
         np.testing.assert_allclose(dots, means)
         check_inside(panel)
-    # Side by side the batch sizes can be compared by eye, whichever norms are drawn.
+    # The axes do not depend on the selected norms, so that batch sizes can be compared.
     ranges = [panel.layout.yaxis.range for panel in panels]
     assert ranges[::2] == ranges[1::2]
     alone = figure_6.draw(known, epoch, ["layer"], until)
@@ -101,7 +101,7 @@ def test_figure_6_shows_mean_and_range_and_is_described_at_the_cursor(epoch):
 
 
 def at_the_end(many):
-    """All comparisons of two norms at the end, by the protocol, and their labels."""
+    """All final comparisons of two norms by the protocol, and their labels."""
     results = {}
     pairs = [("layer", "batch"), ("layer", "none"), ("batch", "none")]
     for pair, size, name in itertools.product(pairs, (128, 4), ("train_nll", "test_error")):
@@ -130,7 +130,7 @@ def test_final_differences_have_labels_corrected_for_all_pairs():
     assert {"undecided", "supported"} < kinds[True]
     assert "not testable here: stopped before a plateau" in kinds[True] & kinds[False]
     alone = [outcome(one) for one, _ in at_the_end(True).values()]
-    assert alone != [label for _, label in at_the_end(True).values()]  # the correction tells
+    assert alone != [label for _, label in at_the_end(True).values()]  # corrected
 
 
 def swept(norm, rate, name, epoch):

@@ -1,4 +1,4 @@
-"""Noise drawn: what is drawn and said are the numbers recorded."""
+"""Figures and sentences about noise show the recorded numbers."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ NUMBERS = {"batch": (1, 2, 3), "layer": (1, 2), "none": ()}
 
 
 def run(norm, seed):
-    """Made-up curves in which every number tells where it comes from."""
+    """Synthetic curves in which every number identifies its origin."""
     rng = np.random.default_rng([seed, list(NUMBERS).index(norm)])
 
     def curve(low, high):

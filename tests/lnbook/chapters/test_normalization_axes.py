@@ -1,4 +1,4 @@
-"""Points, lines and sentences on statistics, batches and groups, computed again."""
+"""Figures and sentences on statistics, batches and groups, compared with a second computation."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_running_statistics_are_drawn_and_stated_per_batch(momentum, size, num_b
     mean, output = running.draw_running(momentum, size, num_batches)
     text = running.describe_running(momentum, size, num_batches)
     values = running.batches(size)
-    own = values.copy()  # as they are if the followed number is among them
+    own = values.copy()  # the batch if it contains the followed number
     own[:, 0] = followed.FOLLOWED
     x = followed.FOLLOWED
     mu, var = 0.0, 1.0
@@ -43,7 +43,7 @@ def test_running_statistics_are_drawn_and_stated_per_batch(momentum, size, num_b
         assert set(lines(panel)["all data"][0].x) == {0, 40}
     low, high = np.quantile(train, [0.05, 0.95])
     reported = parsed(text.partition("mean is ")[2])
-    population = 21.0 - 5.0 + 2.0 * followed.FEATURE  # the mean level, and the slope
+    population = 21.0 - 5.0 + 2.0 * followed.FEATURE  # mean offset, and slope
     wanted = [means[num_batches], population, x, tests[num_batches], low, high]
     np.testing.assert_allclose(reported, wanted, atol=0.0051)
 

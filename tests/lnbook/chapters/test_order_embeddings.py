@@ -26,7 +26,7 @@ PER_EPOCH = 5 * (640 // 64)  # updates
 
 @functools.cache
 def records(case):
-    """The usual runs; at the rate that one seed tried there is none."""
+    """The runs with default settings, without the rate that only one seed has."""
     return [run for run in toy_records.of_arms(case, "order_embeddings")
             if oracle.has_default_settings(run)
             and run["settings"]["learning_rate"] in RATES]  # fmt: skip
@@ -43,7 +43,7 @@ def at_rate(case, norm, rate):
 
 
 def best(case, norm):
-    """The runs at a norm's best rate, by their own best."""
+    """The runs at the best rate of a norm, by their own best values."""
     means = {rate: fmean(min(oracle.score(run)) for run in at_rate(case, norm, rate))
              for rate in RATES}  # fmt: skip
     rate = min(means, key=means.get)
@@ -197,7 +197,8 @@ def test_recorded_vectors_reproduce_the_measured_recall(x):
             expected = lab_penalty(torch.tensor(result.captions), torch.tensor(result.images))
             np.testing.assert_allclose(ranked, expected, atol=1e-12)
             share = np.mean((ranked <= ranked.diagonal()[:, None]).sum(1) <= 10)
-            # The record has all 2,500 captions, in full precision; here are the first of each five.
+            # The record has all 2,500 captions in full precision; here, only the first of each
+            # five.
             assert share == pytest.approx(saved["curves"]["test_image_recall_10"][point], abs=0.04)
 
 
@@ -205,8 +206,8 @@ def test_the_axes_are_a_large_coordinate_and_that_of_the_largest_violation():
     captions = np.array([[0.0, 0.7, 0.8, 0.3], [0.8, 0.0, 0.9, 0.6], [0.5, 0.5, 0.5, 0.5]])
     result = penalty.Vectors(captions, np.array([[0.1, 0.7, 0.5, 0.5]]))
     plane, _ = penalty.draw_penalty({("none", 3): result}, 0, 1, caption=2, point=3, norm="none")
-    # Among the large coordinates of the image without a violation by its own caption, which is the
-    # first one, caption 1 has its largest violation in the last.
+    # Among the large coordinates of the image without a violation by its own (first) caption,
+    # caption 1 has its largest violation in the last one.
     titles = (plane.layout.xaxis.title.text, plane.layout.yaxis.title.text)
     assert titles == ("coordinate 1", "coordinate 3")
 

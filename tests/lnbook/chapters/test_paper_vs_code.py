@@ -1,4 +1,4 @@
-"""What is drawn is what PyTorch computes from the formulas."""
+"""Figures compared with PyTorch computations from the formulas."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.cases.drawn import heights as lines
 @pytest.mark.parametrize("size", figures.SIZES)
 def test_the_std_of_points_and_curves_equals_that_of_pytorch(size):
     curves, units = (lines(figure) for figure in figures.draw_eps(size, 1e-4))
-    at = round(10 * np.log10(size)) + 60  # of the curves' 61 places
+    at = round(10 * np.log10(size)) + 60  # index in the 61 points of the curves
     for (label, *_), factor in zip(
         figures.EPS_PLACEMENTS.values(), (1, *factors(size, 1e-4)), strict=True
     ):
@@ -21,13 +21,13 @@ def test_the_std_of_points_and_curves_equals_that_of_pytorch(size):
 
 
 def factors(size, eps):
-    """What PyTorch makes of the size of numbers, with eps inside the root; and a division."""
+    """The std of PyTorch's output with eps inside the root; and the result of a division."""
     x = torch.tensor([[-size, size]], dtype=torch.float64)
     return float(F.layer_norm(x, (2,), eps=eps)[0, 1]), size / (size + eps)
 
 
 def in_torch(form, bias, factor):
-    """One step in PyTorch from the formulas, at the same numbers."""
+    """One step in PyTorch from the formulas, with the same numbers."""
     x, h, c, W_ih, W_hh, b = (torch.tensor(array) for array in figures._cell())
     b = bias * b
 

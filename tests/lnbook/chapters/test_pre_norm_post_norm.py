@@ -1,4 +1,4 @@
-"""Pre-norm and post-norm: figures, sentences and verdicts, on random records, computed again."""
+"""Pre-norm and post-norm: figures, sentences and labels, for synthetic records."""
 
 import base64
 import gzip
@@ -77,7 +77,7 @@ def records():
         STARTS[:2], KINDS, (3e-4, 1e-3, 3e-3), (0, 60)
     ):
         levels = rng.choice([2.2, 2.4, 3.31, 4.5], size=3)
-        if rng.random() < 0.6:  # in most cells all seeds are alike
+        if rng.random() < 0.6:  # in most groups all seeds are similar
             levels[:] = levels[0]
         results += [made(rng, initialization, kind, 12, seed, rate=rate, warm_up=warm_up,
                          level=level)
@@ -91,7 +91,7 @@ def known(records):
 
 
 def of(records, initialization, kind, depth, *, begun=False, rate=1e-3, warm_up=0):
-    """The runs of a cell by seed."""
+    """The runs of a group by seed."""
     wanted = {"initialization": initialization, "depth": depth, "learning_rate": rate,
               "warm_up": warm_up, "updates_an_epoch": 1 if begun else 100}  # fmt: skip
     plain = {"place": "pre", "norm": "layer", "last_norm": True, "qk_norm": "none"}
@@ -159,7 +159,7 @@ def test_the_stream_is_drawn_before_and_after_training_and_stated_after_the_last
 
 
 def within(values, margin):
-    """Differences that are below 0 where the mean is within a margin of 0."""
+    """Differences that are negative if the mean is within ``margin`` of 0."""
     return [math.copysign(1, fmean(values)) * v - margin for v in values]
 
 
@@ -338,7 +338,7 @@ def book():
 
 
 def toy(loss=2.0, **changed):
-    """A record that need not have been: gradient k in block k, std 10 + k after it."""
+    """A synthetic record: gradient k in block k, std 10 + k after it."""
     settings = {
         "initialization": "xavier", "place": "pre", "norm": "layer", "depth": 2,
         "learning_rate": 1e-3, "warm_up": 0, "last_norm": True, "qk_norm": "none",
@@ -366,7 +366,7 @@ def test_each_placement_is_shown_at_its_best_common_rate():
     ends = {
         ("pre", 1e-3): 2.4, ("pre", 3e-3): 2.6, ("post", 1e-3): 3.34, ("post", 3e-3): 3.35,
         ("none", 1e-3): 9.0, ("none", 3e-3): 2.5,
-        ("pre", 3e-4): 2.0,  # no other place was trained at this rate
+        ("pre", 3e-4): 2.0,  # no other placement was trained at this rate
     }  # fmt: skip
     how = {"pre": {}, "post": {"place": "post"}, "none": {"norm": "none"}}
     few = [toy(depth=12, loss=loss, learning_rate=rate, **how[kind])

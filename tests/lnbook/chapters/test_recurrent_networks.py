@@ -1,4 +1,4 @@
-"""Recurrent networks: what is drawn and said is what is computed."""
+"""Recurrent networks: figures and sentences show the computed numbers."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_lines_show_the_computed_runs():
     steps = np.array(figure.data[0].x)
     assert (steps[0], steps[-1]) == (1, 200)
     run = through_time.carry("plain", 1.1, "identity", "every")
-    three = 0.005  # digits
+    three = 0.005  # tolerance of three digits
     np.testing.assert_allclose(lines(figure)["no norm"], run.summed[steps - 1], rtol=three)
     back = through_time.draw_backward(1.1, "identity", "every", 0.1)
     run, steps = (

@@ -1,4 +1,4 @@
-"""The stack of every scheme, its shares and gradients, and what the figure says of them."""
+"""The stack of every scheme, its shares and gradients, and the sentences of the figures."""
 
 import itertools
 import re
@@ -114,7 +114,7 @@ def test_the_map_of_losses_and_its_sentence_cover_each_scheme():
         "DeepNorm": ("deepnorm", {}), "Mix-LN": ("mix_ln", {}),
         "LayerNorm scaling": ("ln_scaling", {}),
     }  # fmt: skip
-    records = _trained("pre", 1e-3, 0, (9.0,), last_norm=False)  # of another comparison
+    records = _trained("pre", 1e-3, 0, (9.0,), last_norm=False)  # from another comparison
     expected = {}
     for i, (name, (place, changed)) in enumerate(schemes.items()):
         for j, rate in enumerate((3e-4, 1e-3, 3e-3)):

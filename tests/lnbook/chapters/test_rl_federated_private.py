@@ -1,4 +1,4 @@
-"""Test errors under a shift, against networks that are evaluated in the plain way."""
+"""Test errors under a shift, compared with a plain evaluation of the networks."""
 
 import numpy as np
 import pytest

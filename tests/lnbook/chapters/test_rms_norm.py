@@ -1,4 +1,4 @@
-"""LayerNorm and RMSNorm of the same features with another mean, against PyTorch."""
+"""LayerNorm and RMSNorm of the same features with different means, compared with PyTorch."""
 
 import re
 

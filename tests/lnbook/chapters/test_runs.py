@@ -1,4 +1,4 @@
-"""Chapters that compare learning curves group their recorded runs by the settings."""
+"""Chapters that compare learning curves group their recorded runs by settings."""
 
 from types import SimpleNamespace
 

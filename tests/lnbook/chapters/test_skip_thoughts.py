@@ -1,4 +1,4 @@
-"""What is drawn and judged is what the records say, whatever there is."""
+"""Figures and tables show the recorded values."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ LINES = {
 
 
 def worth(run, name):
-    """What a task measured, in percent, by the update after which it did."""
+    """The scores of a task in percent, by number of updates."""
     return {u: 100 * v for u, v in zip(oracle.updates(run), run["curves"][name], strict=True)
             if v is not None}  # fmt: skip
 

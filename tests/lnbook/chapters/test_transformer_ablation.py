@@ -1,4 +1,4 @@
-"""The losses are those of the records, and the lines are standard deviations."""
+"""Losses are those of the records, and lines show standard deviations."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_features_that_are_large_only_once_are_not_outliers():
 
 
 class OneNorm:
-    """A model whose norms before the third are not asked for."""
+    """A model in which only the third norm is used."""
 
     def __init__(self, x, gain):
         self.x, self.third = x, torch.nn.LayerNorm(len(gain))

@@ -1,4 +1,4 @@
-"""The decision answers every question once, the table has its sources."""
+"""The chooser answers every question once, and the table has its sources."""
 
 import datetime
 import json
@@ -31,7 +31,7 @@ def test_every_choice_has_one_answer_per_aspect_and_code_and_every_answer_occurs
 
 
 def built(code):
-    """Run a snippet, and return a small model of what it defines, an input and its names."""
+    """Run a snippet; return a small model built from its definitions, an input and its names."""
     names = {}
     exec(compile(code, "snippet", "exec"), names)
     if "rnn" in names:

@@ -1,4 +1,4 @@
-"""Scales and gradients of the NumPy networks beside PyTorch's; the sweep; the model with a bug."""
+"""The NumPy networks compared with PyTorch; the sweep; the model with a bug."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def by_torch(weights, x, y, norm):
 def stacked(sizes, copies=3):
     rng = np.random.default_rng(0)
     drawn = [he_weights(sizes, 1.3, rng) for _ in range(copies)]
-    x = 2 + rng.normal(size=(copies, 5, sizes[0]))  # not centered: a mean that is forgotten shows
+    x = 2 + rng.normal(size=(copies, 5, sizes[0]))  # not centered
     return drawn, x, rng.integers(sizes[-1], size=(copies, 5))
 
 

@@ -1,4 +1,4 @@
-"""Quizzes and glossary as files: all of them, and their signs as they were."""
+"""Exported quizzes and glossary: complete, with correct special characters."""
 
 import ast
 import contextlib
@@ -33,7 +33,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def every_quiz():
-    """Kind and text of every question, read from the notebooks' code."""
+    """Kind and text of every question, read from the code of the notebooks."""
     results = []
     for path in sorted(BOOK.glob("*.ipynb")):
         for cell in nbformat.read(path, as_version=4).cells:
@@ -45,7 +45,7 @@ def every_quiz():
 
 @pytest.fixture(scope="module")
 def moodle(files):
-    """The questions of Moodle's file, without the categories."""
+    """The questions in the Moodle file, without the categories."""
     root = ET.fromstring(files["quizzes-moodle.xml"].partition("\n")[2])
     assert root.tag == "quiz"
     return [q for q in root if q.get("type") != "category"]
@@ -127,7 +127,7 @@ def test_markdown_contains_every_question_and_its_answer(files, every_quiz):
         assert f"<p>{html.unescape(markup(text))}</p>" in rendered
     assert rendered.count("<h3>Answers</h3>") == rendered.count("<h2>") == len(quizzes.quizzes())
     lists = [re.findall(r"\n<li>\n<p>", part) for part in rendered.split("<h3>Answers</h3>")]
-    assert sum(map(len, lists)) == 2 * len(every_quiz)  # each asked, then answered
+    assert sum(map(len, lists)) == 2 * len(every_quiz)  # question and answer
 
 
 # Anki's package: a collection in SQLite, zipped.

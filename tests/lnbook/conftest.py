@@ -1,9 +1,9 @@
-"""What the tests of the book's package share."""
+"""Fixtures of all tests of the book's package."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def live(monkeypatch):
-    """Show what a notebook shows, whatever builds the book beside."""
+    """Display objects as in a notebook, even while the book is being built."""
     monkeypatch.delenv("LNLIB_STATIC", raising=False)

@@ -7,7 +7,7 @@ import torch
 from lnbook import exercises
 from lnbook.exercises import Function, Text, Value
 
-# The engine.
+# The checker.
 
 
 SMALL = np.array([[1.0, 2.0, 6.0], [3.0, 1.0, 1.0]])
@@ -93,7 +93,7 @@ def test_misconceptions_can_raise_errors_in_some_cases(exercise):
     )
     assert square.feedback(lambda x: x - x.mean(1)) == "no keepdims."
     assert "could not be broadcast" in exercise.feedback(lambda x: x - x.mean(1))
-    # An exception of another kind is not the same mistake.
+    # An exception of another type is another mistake.
     assert "IndexError" in square.feedback(lambda x: x - x.mean(1) if len(x) == 3 else x[9])
 
 

@@ -1,4 +1,4 @@
-"""What the diagrams show is what lnlib computes: sets by perturbation, cells box by box."""
+"""Diagrams compared with lnlib: normalization sets by perturbation, cells box by box."""
 
 import re
 from xml.etree import ElementTree
@@ -12,11 +12,11 @@ from lnbook.diagrams import boards, cubes, residuals
 from lnbook.diagrams import cells as drawn
 from lnlib import cells
 
-SAME = 1e-12  # float64: the same sums in another order
+SAME = 1e-12  # float64: sums in another order
 
 
 def over_example(norm):
-    """A norm over all of an example."""
+    """A norm over all numbers of an example."""
     return lambda x: norm(x.reshape(len(x), -1)).reshape(x.shape)
 
 
@@ -50,11 +50,11 @@ def test_highlighted_cells_are_those_that_affect_each_other(name):
     assert paths["ln-diagram-cell lit"] == "".join(cubes.cell_path(*cell) for cell in lit)
 
 
-# One step, computed along the wires.
+# One step, computed along the arrows.
 
 
 def computed(shown, values, params, H):
-    """Compute what is drawn: every box from what its wires bring."""
+    """Evaluate a diagram: compute every box from its inputs."""
 
     def norm(place):
         return lambda z: lnlib.layer_norm(z, params[f"gain_{place}"], params[f"bias_{place}"])
@@ -93,7 +93,7 @@ def computed(shown, values, params, H):
 
 
 def gains(rng, blocks, H):
-    """Random gains and biases by place, which has one block or several; a number for each."""
+    """Random gains and biases by position, each for one or several blocks."""
     return {
         f"{kind}_{k}": rng.normal(size=n * H)
         for k, n in enumerate(blocks, 1)
@@ -168,7 +168,7 @@ def test_drawn_blocks_compute_their_formula(form, formula):
 
 @pytest.mark.parametrize("form", residuals.FORMS)
 def test_the_residual_path_is_described_as_free_of_norms_if_it_is_the_identity(form):
-    """With a block that gives 0, a free wire gives back its input."""
+    """If the block returns 0, a free residual path returns its input."""
     (panel,) = residuals.panels(("linear", "zero"), "LN", {form: None})
     lit = {w.target for w in panel.flow.wires if w.lit}
     assert panel.free == ("behind" not in lit) == (form != "post")

@@ -1,4 +1,4 @@
-"""Every exercise of every chapter: references, answers, misconceptions, tolerances."""
+"""All exercises of all chapters: references, answers, misconceptions, tolerances."""
 
 import numpy as np
 import pytest
@@ -23,14 +23,14 @@ def misconceptions(kind):
 
 
 def pairs(exercise):
-    """Wrong answer and what is said of it."""
+    """Pairs of a wrong answer and its explanation."""
     if isinstance(exercise, Function):
         return [(wrong, sentence) for sentence, wrong in exercise.misconceptions.items()]
     return list(exercise.misconceptions.items())
 
 
 def numeric(name):
-    """Whether a function returns numbers rather than a text."""
+    """Whether a function returns numbers rather than a string."""
     exercise = exercises.find(name)
     return not isinstance(exercise.run(exercise.reference)[0].result, str)
 
@@ -39,7 +39,7 @@ NUMERIC = [name for name in of(Function) if numeric(name)]
 
 
 def spoiled(reference, spoil):
-    """A function as the reference but for its result, or the first of several."""
+    """The reference with a changed result (the first one, if there are several)."""
 
     def answer(*args):
         result = reference(*args)
@@ -50,7 +50,7 @@ def spoiled(reference, spoil):
     return answer
 
 
-# Every exercise of every chapter.
+# All exercises of all chapters.
 
 
 @pytest.mark.parametrize("name", of(Function | Value | Text))
@@ -101,7 +101,7 @@ def test_fractions_of_the_residual_stream_reveal_mistakes(pre, post, message):
     assert feedback is message if message is None else message in feedback
 
 
-# How far off an answer may be.
+# Tolerances.
 
 
 def test_every_exercise_has_a_misconception():
@@ -109,7 +109,7 @@ def test_every_exercise_has_a_misconception():
 
 
 def far(a, b):
-    """How far apart two answers are, and at least one more than rounding."""
+    """The distance of two answers, at least a little more than rounding."""
     apart = np.abs(np.asarray(a, float) - np.asarray(b, float)).max()
     assert apart > 0
     return apart
@@ -164,7 +164,7 @@ def test_a_tolerance_follows_from_the_answer(answer, tolerance):
     ("answer", "message"), [(8.1, "eight."), (8.9, "nine."), (9.6, "ten."), (11.6, "far.")]
 )
 def test_the_nearest_known_wrong_number_is_explained(answer, message):
-    wrong = {10: "ten.", 8: "eight.", 9: "nine."}  # each within the tolerance of its neighbors
+    wrong = {10: "ten.", 8: "eight.", 9: "nine."}  # each is within the tolerance of its neighbors
     exercise = Value(4, "It is.", wrong, atol=1.5, hint="far.")
     assert exercise.feedback(answer).endswith(message)
     assert exercise.feedback(5.4) is None

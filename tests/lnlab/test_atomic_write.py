@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Atomic writing of files."""
 
 import errno
 import os
@@ -74,10 +74,10 @@ def test_interruptions_leave_no_partial_file(tmp_path, monkeypatch):
     ("name", "seconds", "goes"),
     [
         (f"a.json.{ENDED}.part", 3600, True),
-        (f"a.json.{ENDED}.part", 10, False),  # on another machine it may be at work
+        (f"a.json.{ENDED}.part", 10, False),  # the process can be running on another machine
         ("a.json.OWN.part", 3600, False),
-        ("a.json.OWN.part", 90_000, True),  # the number has another process by now
-        ("a.json.1.part", 3600, False),  # not ours to ask
+        ("a.json.OWN.part", 90_000, True),  # another process has the same number now
+        ("a.json.1.part", 3600, False),  # belongs to another user
         (f"a.json.{10**30}.part", 3600, True),
         (f"a.pt.{ENDED}.part", 3600, False),
         ("a.json.part", 90_000, False),

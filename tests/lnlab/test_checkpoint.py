@@ -1,4 +1,4 @@
-"""Which checkpoints are removed, and which are gone on from."""
+"""Which checkpoints are removed, and which are resumed."""
 
 import errno
 import fcntl
@@ -30,7 +30,7 @@ def runs(out, epochs, **more):
 
 @pytest.fixture
 def interrupt(monkeypatch):
-    """Let the next runs be interrupted at the start of an epoch, or not at all; list epochs."""
+    """Interrupt the next runs at the start of an epoch, or not at all; list the epochs."""
     advance, trained = mnist.MNISTRun.advance, []
 
     def to(epoch):
@@ -77,7 +77,7 @@ def test_checkpoints_of_longer_runs_are_kept_for_any_file_times(tmp_path, interr
 def test_recorded_checkpoints_are_removed_with_a_message(
     tmp_path, monkeypatch, capsys, times, epochs
 ):
-    # As a rank leaves it that is killed after the record is written, before it is told so.
+    # The state after a process was killed between writing the record and removing the checkpoint.
     saved, save = [], checkpoint.save
     monkeypatch.setattr(
         checkpoint, "save", lambda *args: save(*args) or saved.append(args[0].read_bytes())
@@ -101,7 +101,7 @@ def test_unreadable_checkpoints_are_not_removed(tmp_path):
     assert left.read_bytes() == b"of whatever"
 
 
-# On what a run was trained.
+# Training conditions.
 
 
 @pytest.mark.parametrize("at", [(1, 0), (1, 4), (3, 0)], ids="interrupted at {0[0]}, {0[1]}".format)
@@ -125,7 +125,7 @@ def test_a_record_lists_the_conditions_under_which_its_parts_were_trained(
     monkeypatch.setattr(checkpoint, "save", save)
     now |= {"threads": 7, "torch": "9.9", "device": "GPU: another"}
     result = records.read(runs(tmp_path, 3, step="plain"))["provenance"]
-    if at == (3, 0):  # all was trained under the first
+    if at == (3, 0):  # everything was trained under the first conditions
         assert (result["threads"], "segments" in result) == (1, False)
         return
     assert (result["threads"], result["torch"], result["device"]) == (7, "9.9", "GPU: another")
@@ -144,12 +144,12 @@ def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp
     assert "segments" not in records.read(runs(tmp_path, 3))["provenance"]
 
 
-# What a record holds.
+# Checkpoints whose points are recorded.
 
 
 @pytest.fixture
 def saved(tmp_path):
-    """A checkpoint of a run of two epochs, as it is read, and that run's record."""
+    """A checkpoint of a run of two epochs, and the record of that run."""
     chosen, file = Settings(norm="none", epochs=2, **SMALL), tmp_path / "run.pt"
     run = mnist.MNISTRun(chosen, load("digits"))
     points = list(train(run, epochs=2, first_epoch_points=2, checkpoint=file))

@@ -1,4 +1,4 @@
-"""The paired bootstrap: every resample listed where few, an interval that is what it says."""
+"""The paired bootstrap: all resamples for few differences, and intervals."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from lnlab.comparison import interval
 
 
 def listed(differences, level):
-    """Every resample by three nested loops, each quantile by counting."""
+    """All resamples by three nested loops, and quantiles by counting."""
     means = sorted((a + b + c) / 3 for a in differences for b in differences for c in differences)
     tail = (1 - level) / 2
 

@@ -1,4 +1,4 @@
-"""Labels, the tests behind them and Holm's correction, against known answers."""
+"""Labels, their tests and Holm's correction, with known answers."""
 
 import math
 
@@ -63,11 +63,11 @@ TEN = np.array([-1.0, -2.0, -1.5, -0.5, -1.2, -0.7, -1.1, -0.9, -1.4, -0.2])
     [
         ([-3.0, -1.0, -2.0], "3 of 3 seeds", 1),
         ([3.0, 1.0, 2.0], "0 of 3 seeds", -1),
-        ([-3.0, 0.0, -2.0], "2 of 3 seeds", 0),  # equal does not agree
+        ([-3.0, 0.0, -2.0], "2 of 3 seeds", 0),  # equal values do not agree with the claim
         ([-3.0, math.inf, -2.0], "2 of 3 seeds", 0),
         ([-3.0, math.nan, -2.0], "2 of 3 seeds", 0),
         ([-3.0], "1 of 1 seed", 1),
-        (TEN[:9], "9 of 9 seeds", 1),  # nine have no verdict
+        (TEN[:9], "9 of 9 seeds", 1),  # nine seeds have no verdict
         (TEN, "supported", 1),
         (-TEN, "contradicted", -1),
         (TEN - TEN.mean(), "undecided", 0),
@@ -89,10 +89,10 @@ def test_the_label_uses_the_corrected_p_value():
     p = comparison.p_value(TEN)
     assert p < 0.001
     assert label(TEN, 0.051).text == "undecided"
-    weak = TEN - TEN.mean() - 0.42  # alone below 5%
+    weak = TEN - TEN.mean() - 0.42  # below 5% without correction
     assert 0.01 < comparison.p_value(weak) < 0.05
     assert label(weak).text == "supported"
-    few = [np.array([-3.0, 1.0]), comparison.NO_PLATEAU, np.full(10, np.nan)]  # not tested, no part
+    few = [np.array([-3.0, 1.0]), comparison.NO_PLATEAU, np.full(10, np.nan)]  # not tested
     result = comparison.labels([weak, TEN - TEN.mean(), *few, TEN, weak, weak])
     assert [str(one) for one in result] == [
         "undecided", "undecided", "1 of 2 seeds", "not testable here: stopped before a plateau",
@@ -105,7 +105,7 @@ def test_the_label_uses_the_corrected_p_value():
 def test_invalid_differences_raise_an_error(differences):
     with pytest.raises(ValueError, match=r"differences must be real, without a mask, and of shape"):
         label(differences)
-    masked = np.ma.array([-1.0, 9.0, -2.0], mask=[0, 1, 0])  # whose 9 must not be counted unseen
+    masked = np.ma.array([-1.0, 9.0, -2.0], mask=[0, 1, 0])  # 9 must not be ignored
     with pytest.raises(ValueError, match=r"without a mask, .* got MaskedArray"):
         label(masked)
 
@@ -138,4 +138,4 @@ def test_combined_measurements_have_the_weakest_evidence():
         ("holds", 1), ("holds", 1), ("does not hold", -1),
     ]  # fmt: skip
     assert comparison.together(exact[:2]).text == "holds"
-    assert comparison.together(exact).text == "does not hold"  # one exception is enough
+    assert comparison.together(exact).text == "does not hold"  # one counterexample is enough

@@ -67,7 +67,7 @@ def cluster():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of Dask, when a worker is killed
+@pytest.mark.filterwarnings("ignore")  # from Dask, when a worker is killed
 def test_another_worker_continues_the_run_of_one_that_is_killed(tmp_path, cluster):
     epochs = 60
     alone = by_name(record(tmp_path / "alone", norms=("layer",), epochs=epochs))
@@ -91,7 +91,7 @@ def test_another_worker_continues_the_run_of_one_that_is_killed(tmp_path, cluste
     assert not recording.is_alive()
     (path,) = out.glob("mnist/*.json")
     assert by_name([path]) == alone
-    times = [point["wall_s"] for point in state["points"]]  # which no other run would have
+    times = [point["wall_s"] for point in state["points"]]  # unique to this run
     assert 1 < len(times) < epochs
     assert records.read(path)["curves"]["wall_s"][: len(times)] == pytest.approx(times, rel=1e-4)
 

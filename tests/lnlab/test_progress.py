@@ -1,4 +1,4 @@
-"""What the bar takes for the speed of training, by a clock of its own."""
+"""The speed that the progress bar shows, with a fake clock."""
 
 import io
 import re
@@ -9,12 +9,12 @@ from lnlab.progress import Progress
 
 
 class Clock:
-    """A bar whose time passes as it is told."""
+    """A progress bar with a fake clock."""
 
     def __init__(self, total):
         self.now, self.out = 100.0, io.StringIO()
         self.bar = Progress(total=total, file=self.out, mininterval=0, disable=False)
-        # tqdm binds the clock when a bar is made.
+        # tqdm uses the clock that exists when a bar is created.
         self.bar._time = lambda: self.now
         self.bar.start_t = self.bar.last_print_t = self.now
 
@@ -77,7 +77,7 @@ def test_the_rate_before_any_print_is_that_since_the_first_update(clock):
 
 
 def test_hidden_bars_do_nothing():
-    """As every rank but the first has it."""
+    """As for every rank except the first."""
     bar = Progress(total=10, disable=True)
     bar.start_run()
     bar.skip(3)

@@ -1,4 +1,4 @@
-"""The check of a record: as a library has it, with NumPy alone, and quick."""
+"""Validation of records: the same as with jsonschema, with NumPy only, and fast."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Records: what is refused, what survives a round trip, what the book's own say."""
+"""Records: validation, round trips, and the records of the book."""
 
 import copy
 import hashlib
@@ -178,7 +178,7 @@ def test_curves_have_five_digits_and_null_for_missing_values():
     }
 
 
-# Arrays, beside the file.
+# Arrays next to the JSON file.
 
 KEPT = {
     "strokes": np.arange(12, dtype=">i2").reshape(2, 3, 2)[:, ::-1],
@@ -253,14 +253,14 @@ def held(path, **other):
     path.write_bytes(content.getvalue())
 
 
-# Format 1, and where records lay then.
+# Format 1 and its folders.
 
 
 def of_format_1():
     old = {k: copy.deepcopy(v) for k, v in GOOD.items() if k not in ("arrays", "units")}
     old["data"] = {"name": "mnist", "sha256": "0" * 64, "train_cases": 7, "test_cases": 5}
     old["curves"] |= {"length_1": [3.0, 4.0], "length_10": [5.0, 6.0]}
-    for k in (2, 0, 1):  # the names decide on the order of columns
+    for k in (2, 0, 1):  # the order of columns is that of the names
         old["curves"] |= {f"mean_2_0{k}": [k + 0.5, None if k else 9.0]}
     return old | {"format": 1}
 

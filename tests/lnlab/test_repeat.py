@@ -1,9 +1,9 @@
-"""Each recorded experiment once more, as far as rounding does not part two processors: its start.
+"""The beginning of one recorded run of each experiment is reproduced.
 
-A record whose first points came soon is trained again up to them, the one with the lowest learning
-rate: at a high one, rounding on another processor grows into other curves within a hundred updates.
-Before the first update only the start can differ; after it, runs drift apart as rounding does, and
-these points are early.
+The run with the lowest learning rate is selected: at high rates, rounding differences between
+processors become visible within a hundred updates. It is trained until its first recorded points.
+Before the first update, only the initialization can differ; afterwards, curves drift apart by
+rounding, but these points are early.
 """
 
 import itertools
@@ -16,8 +16,8 @@ import pytest
 from lnlab import experiments, records, training
 
 RECORDED = [name for name in experiments.names() if experiments.find(name).grids]
-POINTS, MOST_S = 3, 6.0  # so many, and as many of them as the record had after so long
-START, DRIFT = 1e-3, 2e-2  # how far apart, of a curve's whole range: before an update, and after
+POINTS, MOST_S = 3, 6.0  # maximum number of points, and of seconds in the record
+START, DRIFT = 1e-3, 2e-2  # relative tolerances before and after the first update
 ADVICE = (
     "Is `epoch 0` wrong, the start, the data or a measure has changed: a mistake, or the runs must "
     "be recorded again. Are later points alone wrong, and each by little more than the one before, "
@@ -30,7 +30,7 @@ def data_of(name):
 
 
 def calmest(name):
-    """The record with the lowest learning rate of those that were soon at their second point."""
+    """The record with the lowest learning rate of those with an early second point."""
 
     def order(path):
         record = json.loads(path.read_text())
@@ -41,7 +41,7 @@ def calmest(name):
 
 
 def apart(experiment, record, points):
-    """Yield what differs: the point, the measure, what was recorded, and what it is now."""
+    """Yield differences: the point, the measure, the recorded value, and the current one."""
     for k, point in enumerate(points):
         for name, now in point.items():
             unit = experiment.unit(name)

@@ -1,4 +1,4 @@
-"""The table of records: what is one kind of run, and what its seeds come to."""
+"""Tables of records: groups of runs, and summaries over their seeds."""
 
 from types import SimpleNamespace
 

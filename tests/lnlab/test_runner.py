@@ -1,4 +1,4 @@
-"""Many runs: what is run again, what the bar and the first line promise, what a signal leaves."""
+"""Many runs: which are repeated, the progress bar and the first message, and signals."""
 
 import datetime
 import itertools
@@ -25,7 +25,7 @@ SMALL = {"batch_size": 16, "data": "digits", "hidden": (24,)}
 
 
 def test_records_contain_date_device_and_duration(tmp_path, monkeypatch):
-    """Every look at the clock takes 100 s, so that no two points have one time."""
+    """Each call of the clock takes 100 s, so that no two points have the same time."""
     clock = itertools.count(0, 100)
     monkeypatch.setattr(training.time, "perf_counter", lambda: float(next(clock)))
     before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
@@ -44,7 +44,7 @@ def test_records_contain_date_device_and_duration(tmp_path, monkeypatch):
 
 
 class Bar(Progress):
-    """Remembers what it was told."""
+    """A progress bar that remembers its arguments."""
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -63,7 +63,7 @@ def test_runs_of_another_command_are_awaited_and_not_repeated(tmp_path, monkeypa
     options = {"device": "cpu", "step": "plain"}
     other = record_runs(mnist.EXPERIMENT, chosen[:1], [0], out=tmp_path / "other", **options)
     record = records.read(other[0])
-    record["curves"]["wall_s"][0] = 1e6  # as no run here would say
+    record["curves"]["wall_s"][0] = 1e6  # unlike any run here
     first = tmp_path / "mnist" / other[0].name
     live = checkpoint.path_of(first).with_name(f"{first.stem}.pt.{os.getppid()}.part")
     monkeypatch.setattr(runner, "Progress", Bar)
@@ -89,7 +89,7 @@ def test_runs_of_another_command_are_awaited_and_not_repeated(tmp_path, monkeypa
     assert len(list(tmp_path.glob("mnist/*.json"))) == 2
     assert list(live.parent.iterdir()) == [live], "a checkpoint or a lock is left"
     assert Bar.last.n == Bar.last.total
-    # Updates of the other command are not in the rate, and no first update of a run.
+    # Updates of the other command are not in the rate, and neither is the first update of a run.
     assert Bar.last.skipped == 1437 // 16 + 1
 
 
@@ -100,7 +100,7 @@ def test_several_processes_start_with_the_longest_runs(tmp_path, monkeypatch):
     chosen = [Settings(norm=n, epochs=e, **SMALL) for n, e in (("none", 1), ("layer", 3))]
     record_runs(mnist.EXPERIMENT, chosen, [0, 1], out=tmp_path, device="cpu", jobs=2)
     assert [settings.epochs for *_, settings, _, _ in begun] == [3, 3, 1, 1]
-    # 1,437 cases, 16 at a time, the last batch left out; two seeds.
+    # 1,437 examples, 16 at a time, without the last, smaller batch; two seeds.
     assert Bar.last.total == 2 * (1 + 3) * (1437 // 16)
 
 
@@ -110,8 +110,8 @@ def command(out, *more):
     return ["replay", "mnist", *flags, "--out", str(out)]
 
 
-# With a checkpoint there, a measurement takes a while: a signal meets the run under way without
-# any work for the processor.
+# If there is a checkpoint, a measurement takes some time, so that a signal interrupts a run without
+# using the CPU.
 SLOW = """
 import sys, time
 from pathlib import Path
@@ -131,7 +131,7 @@ raise SystemExit(main(sys.argv[1:]))
 
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory):
-    """The record that the command leaves when nothing breaks it off."""
+    """The record of a command that is not interrupted."""
     out = tmp_path_factory.mktemp("unbroken")
     assert main(command(out)) == 0
     return comparable(out)
@@ -149,7 +149,7 @@ def comparable(out):
 def test_interrupted_commands_can_be_resumed_to_the_same_record(tmp_path, unbroken, how):
     script, broken = tmp_path / "slow.py", tmp_path / "broken"
     script.write_text(SLOW)
-    # Whoever started the tests may ignore Ctrl-C, and the process would inherit that.
+    # The process that started the tests can ignore Ctrl-C, and child processes inherit that.
     heard = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, script, *command(broken)], stderr=subprocess.PIPE, stdout=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""The loop: where it measures, what it keeps, how it goes on after a break."""
+"""The training loop: measuring points, checkpoints, and resuming."""
 
 import dataclasses
 import errno
@@ -33,7 +33,7 @@ def test_checkpoints_past_the_end_give_the_requested_points(digits, tmp_path):
 
 
 class Ends(MNISTRun):
-    """Measures one thing at its end alone."""
+    """Measures one quantity only at the end."""
 
     measures_at_end, optional_measures = True, ("test_nll",)
 
@@ -69,7 +69,7 @@ def test_end_measures_are_only_taken_at_the_end(digits, tmp_path, capsys, saved_
 
 @pytest.mark.parametrize("breaks", [(3, 7), (3, 5, 17), (23, 30)])
 def test_training_time_is_counted_once_despite_interruptions(digits, tmp_path, monkeypatch, breaks):
-    """Each takes a second, and each process has a clock of its own."""
+    """Each update takes a second, and each process has its own clock."""
     monkeypatch.setattr(training, "CHECKPOINT_S", 0)  # a checkpoint after each update
     file, clock, taken = tmp_path / "run.pt", [0.0], [0]
 
@@ -80,7 +80,7 @@ def test_training_time_is_counted_once_despite_interruptions(digits, tmp_path, m
             taken[0] += count
             clock[0] += count
             if taken[0] > until:
-                raise KeyboardInterrupt  # before its checkpoint: it is taken again
+                raise KeyboardInterrupt  # before the checkpoint, so that the update is repeated
 
         replay = MNISTRun(Settings(norm="none", epochs=2, **SMALL), digits, step="plain")
         taken[0] = 0
@@ -100,12 +100,12 @@ def test_training_time_is_counted_once_despite_interruptions(digits, tmp_path, m
     assert [p["wall_s"] for p in points] == [round(p["epoch"] * per_epoch) for p in points]
 
 
-# What a checkpoint must be before it is used.
+# Validation of checkpoints.
 
 
 @pytest.fixture(scope="module")
 def saved(digits, tmp_path_factory):
-    """A checkpoint after an epoch, small, and the points that it holds."""
+    """A small checkpoint after one epoch, and its points."""
     file = tmp_path_factory.mktemp("saved") / "run.pt"
     points = without_time(tiny(digits, file, epochs=1))
     return file.read_bytes(), points
@@ -120,7 +120,7 @@ def tiny(digits, file, **more):
 
 
 def refuse(digits, file, says, **more):
-    """Assert that the file is refused with one sentence, and that ``again`` starts over."""
+    """Check that the file is rejected with one sentence, and that ``again`` starts over."""
     with pytest.raises(BadCheckpoint, match=says) as raised:
         next(tiny(digits, file, **more))
     text = str(raised.value)
@@ -178,7 +178,7 @@ def test_invalid_checkpoints_raise_an_error(digits, tmp_path, capsys, content, s
 
 
 def changed(content, change):
-    """A checkpoint with another content and a checksum that fits it."""
+    """A checkpoint with changed content and a matching checksum."""
     state = torch.load(io.BytesIO(content[len(checkpoint.HEADER % bytes(64)) :]), weights_only=True)
     state = change(state) or state
     out = io.BytesIO()
@@ -187,7 +187,7 @@ def changed(content, change):
 
 
 def put(value, *path):
-    """A change of the state: a part has another value, or none if ``value`` is ``GONE``."""
+    """A change of the state: a part has another value, or is missing if ``value`` is ``GONE``."""
 
     def change(state):
         *parents, last = path
@@ -235,11 +235,11 @@ def measured_at(epoch, done=1):
         (put({"a": 1}, "state"), "its part 'state' does not fit"),
         (put([], "state"), "its part 'state' does not fit"),
         (put(1.0, "updates"), "its part 'updates' does not fit"),
-        # Of the right form, and impossible: 11 updates make an epoch.
+        # Valid types with impossible values: an epoch has 11 updates.
         (put(99, "done"), "cannot be at epoch 99, update 0, when it was measured 5 times, last"),
         (put(-1, "done"), "cannot be at epoch -1"),
         (put(11, "updates"), "cannot be at epoch 1, update 11"),
-        (put(3, "updates"), "cannot be at epoch 1, update 3"),  # and no loss
+        (put(3, "updates"), "cannot be at epoch 1, update 3"),  # without a loss
         (put(3, "loss_count"), "cannot be at epoch 1, update 0"),
         (put(math.nan, "loss_sum"), "its loss is nan"),
         (put(0.9, "points", 4, "epoch"), "was measured 5 times, last at epoch 0.9"),
@@ -270,7 +270,7 @@ def test_checkpoints_of_other_runs_raise_an_error(digits, tmp_path, saved, capsy
 
 
 def test_valid_checkpoints_are_resumed_also_with_again(digits, tmp_path, saved):
-    # A repetition that was broken off is not begun once more.
+    # An interrupted repetition is resumed, not started again.
     (tmp_path / "run.pt").write_bytes(changed(saved[0], put(0.125, "points", 0, "test_nll")))
     first = next(tiny(digits, tmp_path / "run.pt", again=True))
     assert first["test_nll"] == 0.125
@@ -316,7 +316,7 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_raises_an_error(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    size = f"{len(saved[0]):,}"[:-4]  # but for some hundred bytes
+    size = f"{len(saved[0]):,}"[:-4]  # up to a few hundred bytes
     with pytest.raises(OSError, match=rf"cannot write {file}: .*{size},\d+ bytes are needed"):
         list(tiny(digits, file))
     assert file.read_bytes() == saved[0]
@@ -330,7 +330,7 @@ def test_non_finite_losses_stop_the_run(digits):
 
 def test_every_update_is_counted_once_as_taken_or_as_resumed(digits, tmp_path):
     file, counted = tmp_path / "run.pt", []
-    for epochs in (1, 2, 2, 1):  # the last time the checkpoint is further than asked
+    for epochs in (1, 2, 2, 1):  # the last time, the checkpoint is past the requested end
         taken, resumed = [], []
         replay = MNISTRun(TINY, digits)
         given = {"epochs": epochs, "checkpoint": file, "on_update": taken.append}

@@ -1,4 +1,4 @@
-"""A class hands in, and nbgrader grades it: right answers as Jupyter runs them, wrong, hostile."""
+"""Grading of synthetic submissions with nbgrader: right, wrong and hostile answers."""
 
 import codecs
 import csv
@@ -23,7 +23,7 @@ LIMITS = Sandbox(seconds=5, total=120)
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """A homework that a class has handed in and that is graded."""
+    """A homework with submissions that has been graded."""
     folder = tmp_path_factory.mktemp("course")
     released = homework.make(["introduction"], folder, seed=submissions.SEED)
     submissions.write(folder / "submitted", released)
@@ -61,7 +61,7 @@ def test_every_entry_of_the_folder_yields_rows_or_a_message(course):
     [
         ("two-lines", "H - 1", ""),
         ("rest-of-the-batch", "", "ZeroDivisionError"),
-        ("undo", "", "right on the inputs of the check; for x "),  # which it knows by heart
+        ("undo", "", "right on the inputs of the check; for x "),  # whose outputs it has memorized
     ],
 )
 def test_wrong_answers_get_feedback_on_their_misconception_or_error(
@@ -145,7 +145,7 @@ def test_texts_of_students_cannot_become_formulas_or_cells(start):
     lines = table([given], ExerciseResult).decode("utf-8-sig").splitlines()
     (back,) = csv.DictReader(lines)
     assert back["feedback"].startswith("'")
-    assert ";" not in lines[1]  # separates cells where a comma is the decimal sign
+    assert ";" not in lines[1]  # separates cells if the decimal sign is a comma
 
 
 @pytest.mark.slow
@@ -214,7 +214,7 @@ def source():
 
 
 def handed(tmp_path, cells):
-    """Read a notebook of these cells as a submission."""
+    """Read a notebook with these cells as a submission."""
     path = tmp_path / "introduction.ipynb"
     content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     path.write_text(json.dumps(content))

@@ -1,4 +1,4 @@
-"""Homework from the exercises, as nbgrader makes it: no solution, numbers by seed, all it needs."""
+"""Homework generated with nbgrader: no solutions, inputs by seed, complete setup."""
 
 import json
 import re
@@ -33,12 +33,12 @@ def everything(request, tmp_path_factory):
 
 
 def released(folder):
-    """The folder's notebooks."""
+    """The released notebooks of a folder."""
     return sorted((folder / "release" / "homework").glob("*.ipynb"))
 
 
 def pairs(folder):
-    """Each notebook as the students get it, and the teacher's."""
+    """Pairs of the released notebook and the teacher's."""
     for path in released(folder):
         yield read(path), read(folder / "source" / "homework" / path.name)
 
@@ -65,7 +65,7 @@ def test_students_files_contain_no_line_of_a_solution(everything):
             if "BEGIN SOLUTION" in cell.source:
                 starter, solved = cell.source.split("### BEGIN SOLUTION")
                 for line in solved.splitlines()[:-1]:
-                    signature = line.lstrip().startswith("def ")  # gives nothing away
+                    signature = line.lstrip().startswith("def ")  # reveals nothing
                     if len(line) > 20 and line not in starter and not signature:
                         assert line not in given
 
@@ -74,7 +74,7 @@ def test_students_files_contain_no_answers(everything):
     path = everything / "release" / "homework" / "checks.json"
     every = json.loads(path.read_text("utf-8"))
     for name in set_here(everything):
-        if name in DRAWN:  # as examples, of which the hidden test has others
+        if name in DRAWN:  # examples, while the hidden test uses others
             hidden = checks.describe(name, seed=11 + homework.OTHER, key=True)
             assert every[name]["cases"] != hidden["cases"]
         else:
@@ -93,7 +93,7 @@ def test_nbgrader_finds_a_test_with_points_for_each_exercise(everything):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Object of type:sqlalchemy.exc.SAWarning")  # nbgrader's own
+@pytest.mark.filterwarnings("ignore:Object of type:sqlalchemy.exc.SAWarning")  # from nbgrader
 def test_the_seed_can_be_changed_before_and_after_submissions(tmp_path):
     cells = []
     for seed in (1, 2):
@@ -117,7 +117,7 @@ def test_solutions_only_need_the_setup_cell_and_pass_with_other_seeds(name):
     exec(homework.setup([task]), names)
     exec(task.starter, names)
     assert exercises.feedback(name, eval(task.answer, names), seed=5)
-    for one in homework.select([name]):  # with what it stands on, if that is another exercise
+    for one in homework.select([name]):  # with an exercise that it depends on, if any
         exec(one.solution, names)
     assert exercises.feedback(name, eval(task.answer, names), seed=5) is None
 

@@ -1,4 +1,4 @@
-"""What a grading runs, what it runs again, and where."""
+"""Which submissions a grading runs, which it runs again, and where."""
 
 import importlib.metadata
 import json
@@ -21,7 +21,7 @@ from tests.cases import submissions
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
-    """The folder of a homework with two submissions that was graded once, by hand."""
+    """The folder of a homework with two submissions, with hand-made results of a grading."""
     folder = tmp_path_factory.mktemp("graded")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "execute", lambda *arguments: "")
@@ -37,7 +37,7 @@ def graded(tmp_path_factory):
 
 @pytest.fixture
 def two(graded, tmp_path, monkeypatch):
-    """A copy of it, and the notebooks that are run; none is run in truth."""
+    """A copy of it, and the list of notebooks that would be run."""
     ran = []
 
     def execute(room, book, sandbox, notebooks):
@@ -50,7 +50,7 @@ def two(graded, tmp_path, monkeypatch):
 
 
 def make(folder, seed):
-    """Write a homework without nbgrader's part, which takes seconds."""
+    """Write a homework without the part of nbgrader, which takes seconds."""
     run, homework.nbgrader.run = homework.nbgrader.run, lambda *arguments: ""
     try:
         homework.make(["two-lines"], folder, seed=seed)
@@ -131,7 +131,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell and p
 
 @pytest.fixture
 def containers(tmp_path, monkeypatch):
-    """Put stand-ins for Docker or Podman on PATH, which note how they are called."""
+    """Put fake Docker or Podman programs on PATH, which record how they are called."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 

@@ -1,4 +1,4 @@
-"""An explorer and a run to test, and eyes on what they become."""
+"""An explorer and a live run for tests, and helpers to inspect them."""
 
 import base64
 import gzip
@@ -13,10 +13,10 @@ import plotly.graph_objects as go
 from lnbook.show import Explorer, LiveRun, choice, slider
 from tests.cases.page import parts
 
-PATIENCE = 30  # seconds; against hanging, not a measure of speed
+PATIENCE = 30  # seconds; a limit against hanging, not a measure of speed
 
 
-# A payload and its oracle: decoded here in ten lines, compared with what draw gives.
+# A payload and its oracle: decoded in ten lines, compared with the results of draw.
 
 
 def unpack(data):
@@ -61,7 +61,7 @@ def payload(thing):
     return unpack(source.split('class="ln-data">')[1].split("</script>")[0])
 
 
-# The live life.
+# Live widgets.
 
 
 def panels(box):
@@ -69,7 +69,7 @@ def panels(box):
 
 
 def drawn(box):
-    """The figures of a card, as the page is told them."""
+    """The figures of a card, as sent to the page."""
     return [go.Figure(json.loads(panel.figure)) for panel in panels(box)]
 
 
@@ -96,7 +96,7 @@ def describe_run(results, n):
 
 
 class Gate:
-    """A run that yields one result each time it is let through."""
+    """A run that yields one result each time it is released."""
 
     def __init__(self, n_passes=0):
         self.passes = threading.Semaphore(n_passes)

@@ -1,4 +1,4 @@
-"""What an explorer says as text, and what it draws of a picture."""
+"""Text and figures of an explorer."""
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.show import Explorer

@@ -1,4 +1,4 @@
-"""An explorer where there is a kernel."""
+"""Explorers in a live notebook."""
 
 import ipywidgets
 import numpy as np
@@ -29,7 +29,7 @@ def test_moving_a_control_redraws_and_describes():
     before = panels(box)
     assert np.shape(drawn(box)[0].data[0].z) == (3, 7)
     rows.value, scale.value = 2, -2.0
-    assert panels(box) == before  # changed, not replaced
+    assert panels(box) == before  # updated, not replaced
     heat, lines = drawn(box)
     np.testing.assert_array_equal(heat.data[0].z, TABLE[:2] * -2)
     np.testing.assert_array_equal(lines.data[1].y, np.sin(X) * -2)
@@ -59,7 +59,7 @@ def test_live_sliders_are_finer_and_errors_keep_the_last_figure():
             raise ZeroDivisionError("x must not be 0.25")
         return go.Figure(go.Bar(y=[x]))
 
-    fine = {"x": slider("x", [0.0, 1.0], live=(0, 2, 0.25))}  # finer where there is a kernel
+    fine = {"x": slider("x", [0.0, 1.0], live=(0, 2, 0.25))}  # finer with a kernel
     box = Explorer(sometimes, fine, title="T", describe=lambda x: f"x = {x}.").widget()
     (control,) = parts(box, ipywidgets.FloatSlider)
     assert (control.min, control.max, control.step) == (0, 2, 0.25)

@@ -1,4 +1,4 @@
-"""Live runs: started, stopped, resumed, failed, replayed in the book."""
+"""Live runs: start, stop, resume, failure, and replay in the book."""
 
 import ipywidgets
 import numpy as np

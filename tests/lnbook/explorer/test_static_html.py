@@ -1,4 +1,4 @@
-"""What an explorer is in the built book: the states it packs, the card, the numbers behind."""
+"""Explorers in the built book: packed states, the card, and tables of the numbers."""
 
 import re
 
@@ -16,7 +16,7 @@ from tests.lnbook.explorer.conftest import CONTROLS, TABLE, X, describe, explore
 
 
 def four_digits(array):
-    """What is to be stored of an array, by NumPy's own writing of floats."""
+    """Round an array to four digits with NumPy's own formatting."""
     return [
         float(np.format_float_scientific(x, 3, unique=False)) if np.isfinite(x) else None
         for x in np.asarray(array, float).ravel()
@@ -104,7 +104,7 @@ def test_figures_are_drawn_without_a_default_template():
 
     with pytest.raises(ZeroDivisionError, match="drawn"):
         Explorer(draw, title="T", describe=lambda: "").to_html()
-    assert templates.default == "plotly"  # as it comes
+    assert templates.default == "plotly"  # the default
 
 
 def test_tables_contain_the_drawn_numbers_merged_by_position():

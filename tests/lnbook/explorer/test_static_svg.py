@@ -1,4 +1,4 @@
-"""The still picture of a figure: what it draws lies where plotly will draw it."""
+"""Static figures have the same geometry as plotly's."""
 
 import re
 
@@ -16,7 +16,7 @@ def drawn(figure):
 
 
 def paths(source):
-    """The numbers of each path but the grid's."""
+    """The numbers in each path except the grid."""
     result = re.findall(r"<path (?!class)[^>]*?d=\"([^\"]*)\"", source.replace("<p>", ""))
     return [[float(n) for n in re.findall(r"-?\d+\.?\d*", d)] for d in result]
 

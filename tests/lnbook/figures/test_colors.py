@@ -1,4 +1,4 @@
-"""The colors of the book: seen on both themes, told from each other, and owned by one module."""
+"""The colors of the book: contrast in both themes, distinguishability, and one source."""
 
 import importlib
 import itertools
@@ -22,12 +22,12 @@ def linear(color):
 
 
 def contrast(one, other):
-    """As WCAG 2 has it."""
+    """The contrast ratio of WCAG 2."""
     low, high = sorted(linear(c) @ [0.2126, 0.7152, 0.0722] for c in (one, other))
     return (high + 0.05) / (low + 0.05)
 
 
-# What is left of red, green and blue without one kind of cone: Machado et al. (2009).
+# Transformation of red, green and blue for color vision deficiencies: Machado et al. (2009).
 EYES = {
     "all cones": np.eye(3),
     "protanopia": [
@@ -72,7 +72,7 @@ def test_colors_have_enough_contrast_on_cards_and_in_heat_maps(theme):
     assert [pair for pair in pairs if apart(*map(things.get, pair)) < 0.035] == []
 
 
-#: What stands in one figure, and must be told apart where the eye is all that one has.
+#: Colors that occur in one figure and must be distinguishable by eye.
 TOGETHER = [
     ("none", "layer", "batch", "weight"),
     ("layer", "batch", "rms"),
@@ -99,13 +99,13 @@ def test_colors_within_a_figure_can_be_distinguished(theme, things):
 
 
 def words(row, known):
-    """Those strings of a row that are known."""
+    """The strings of a row that are known."""
     parts = row if isinstance(row, tuple) else ()
     return [part for part in parts if isinstance(part, str) and part in known]
 
 
 def looks():
-    """Every table of looks in the modules of the figures: color and style, row by row."""
+    """All tables of styles in the modules of the figures: color and style, row by row."""
     paths = [path for path in (ROOT / "book/lnbook").rglob("*.py") if path.stem[0] != "_"]
     files = [path.relative_to(ROOT / "book").with_suffix("").parts for path in paths]
     files = [".".join(parts) for parts in files if len(parts) > 2 and parts[-1] != "colors"]

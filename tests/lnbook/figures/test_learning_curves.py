@@ -1,4 +1,4 @@
-"""Learning curves equal a second computation from the records, and so do the sentences."""
+"""Learning curves and sentences compared with a second computation from the records."""
 
 import math
 from statistics import fmean
@@ -23,12 +23,12 @@ MAIN = "standard settings"
 
 @pytest.fixture(scope="module")
 def runs():
-    """The records of each chapter and case, as the chapter reads them."""
+    """The records of each chapter and case, read by the chapter's class."""
     return {(name, case): read(name, case) for name in CHAPTERS for case in CASES}
 
 
 def between(t, times, values):
-    """Where a line through points is at a time; before its first it is as high as there."""
+    """The value of a piecewise linear curve; constant before its first point."""
     if t < times[0]:
         return values[0]
     for k in range(1, len(times)):
@@ -39,7 +39,7 @@ def between(t, times, values):
 
 
 def curves(name, case, arm, axis):
-    """Return where an arm is drawn, and its curve by seed."""
+    """Return the horizontal positions of an arm, and its curves by seed."""
     result, chapter = arms(name, case), CHAPTERS[name]
     of = {s: [chapter.factor * v for v in result[arm][s]["curves"][chapter.curve]]
           for s in sorted(result[arm])}  # fmt: skip
@@ -52,7 +52,7 @@ def curves(name, case, arm, axis):
 
 
 def without(text, labels):
-    """A text without the names of lines, some of which have numbers."""
+    """A text without the names of lines, some of which contain numbers."""
     for label in sorted(labels, key=len, reverse=True):
         text = text.replace(label, "")
     return text
@@ -103,7 +103,7 @@ def test_differences_are_layer_norm_minus_the_other_network(name, case, axis, ru
         wanted += [abs(means[best]), where[best], abs(means[-1])]
         labels.append((label, means[best], means[-1]))
     text = learning_curves.describe_curves(known, "lead", axis)
-    result = parsed(without(text, [label for label, *_ in labels]))[:-1]  # the last: how many seeds
+    result = parsed(without(text, [label for label, *_ in labels]))[:-1]  # without the seeds
     np.testing.assert_allclose(result, wanted, atol=0.51, rtol=0)
     np.testing.assert_allclose(result[::3], wanted[::3], atol=0.51 * 10**-learning_curves.digits)
     np.testing.assert_allclose(result[2::3], wanted[2::3], atol=0.51 * 10**-learning_curves.digits)
@@ -114,7 +114,7 @@ def test_differences_are_layer_norm_minus_the_other_network(name, case, axis, ru
 
 
 def first_at(target, times, values):
-    """When a falling line is first as low as a target; NaN where it never is."""
+    """The first time at which a falling curve reaches a target; NaN if it never does."""
     if values[0] <= target:
         return times[0]
     time, low = times[0], values[0]

@@ -1,4 +1,4 @@
-"""The names of lines at their ends, bands, and how differences are written."""
+"""Labels at the ends of lines, bands, and the format of differences."""
 
 import itertools
 
@@ -79,7 +79,7 @@ def test_labels_do_not_overlap_and_stay_in_the_panel(here, broken):
         assert size / 2 - 1e-9 <= at <= 300 - size / 2 + 1e-9
 
 
-# Bands, differences and verdicts.
+# Bands, differences and labels.
 
 
 def test_labels_of_a_table_are_corrected_for_its_rows_with_ten_seeds():

@@ -1,4 +1,4 @@
-"""Tables with verdicts: as HTML, and as text."""
+"""Tables with labels, as HTML and as text."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Every widget is a folder, whose files reach the page by one way."""
+"""All widgets: files of their folder, in the built book and in notebooks."""
 
 import html
 import json

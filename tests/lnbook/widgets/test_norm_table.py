@@ -1,4 +1,4 @@
-"""The table a reader types into, without a browser: what it refuses, writes, says, how it lives."""
+"""The norm table without a browser: errors, formatting, sentences, and the live widget."""
 
 import re
 
@@ -23,7 +23,7 @@ def make(values=TABLE, **changes):
 
 
 def state_of(x, **changes):
-    """A state from numbers, or from texts."""
+    """A state from numbers or texts."""
     x = tuple(tuple(v if isinstance(v, str) else repr(float(v)) for v in row) for row in x)
     F = len(x[0])
     start = {"gain": ("1",) * F, "bias": ("0",) * F, "norm": "layer norm", "groups": 1}
@@ -49,7 +49,7 @@ def test_groups_are_rounded_down_to_a_divisor():
     assert NormTable(np.ones((1, 5)), title="").start.groups == 1
 
 
-# What it computes and says; the browser's tests compare the page with this.
+# Numbers and sentences; the tests in a browser compare the page with these.
 
 
 @pytest.mark.parametrize("name", NORMS)
@@ -134,13 +134,13 @@ def test_the_html_contains_the_initial_state_as_tables():
 
 
 class Live:
-    """Hands and eyes on the widget."""
+    """Helpers to use and inspect the widget."""
 
     def __init__(self, made):
         self.norm_table, self.box = made, made.widget()
 
     def find(self, kind, **traits):
-        """The one part of a kind that has a tooltip or a description."""
+        """The only part of a kind with a given tooltip or description."""
         ((name, value),) = traits.items()
         (result,) = (w for w in parts(self.box, kind) if getattr(w, name, None) == value)
         return result
@@ -190,7 +190,7 @@ def test_live_typing_updates_the_table(widget):
     x[2, 4] = 1 / 3
     gain, bias = np.array([1, 1, 1, 1, -2.0, 1]), np.array([1.5, 0, 0, 0, 0, 0])
     assert_shows(widget, norms.layer_norm(x, gain, bias, eps=0.1))
-    assert "Example 3, feature 5 shares its mean" in widget.page  # the cell last typed into
+    assert "Example 3, feature 5 shares its mean" in widget.page  # the last edited cell
 
 
 @pytest.mark.parametrize(

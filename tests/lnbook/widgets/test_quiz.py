@@ -1,4 +1,4 @@
-"""Quizzes without a browser: what they judge, write and refuse, and how they live in a notebook."""
+"""Quizzes without a browser: checks, HTML, errors, and the live widget."""
 
 import re
 
@@ -172,11 +172,11 @@ def test_keys_of_questions_only_change_with_the_question():
     assert len({*keys(first), *(keys(other)[0] for other in others)}) == 7
 
 
-# The live life.
+# The live widget.
 
 
 class Live:
-    """A widget, driven as its reader does."""
+    """A widget, used as a reader does."""
 
     def __init__(self, *questions, **options):
         self.box = Quiz(*questions, **options).widget()

@@ -1,4 +1,4 @@
-"""The switchboard's Python half: the weights that a page and a notebook are handed."""
+"""The Python part of the transformer widget: weights of the page and of the notebook."""
 
 import base64
 
@@ -39,7 +39,7 @@ def test_page_weights_equal_the_recorded_weights(records, seed):
 
 @pytest.mark.parametrize("letters", transformer.MEASURES)
 def test_recorded_losses_belong_to_their_settings(records, letters):
-    """Each setting's letters, by what the record says of its measure."""
+    """Settings of all letters compared with the descriptions of the recorded measures."""
     result = transformer.recorded()[letters]
     name = {
         "lllll": "val_nll", "rrrrr": "nll_rms", "fffff": "nll_frozen", "ooooo": "nll_removed",

@@ -1,4 +1,4 @@
-"""What a norm costs: operations beside PyTorch and a count, least times, messages one by one."""
+"""Costs of a norm: operations compared with PyTorch and with counting, minimum times, messages."""
 
 import itertools
 
@@ -91,19 +91,19 @@ def test_operations_of_the_product_equal_a_loop(direction, products):
     N, H, size = 3, 5, 2
     operations = moved = 0
     for _ in range(products):
-        moved += N * H + H * H + N * H  # two read, one written
+        moved += N * H + H * H + N * H  # two arrays are read, one is written
         operations += sum(2 for _ in itertools.product(range(N), range(H), range(H)))
     assert costs.product_work(direction, N, H, size) == (operations, size * moved)
 
 
-LARGE, SMALL = (8 * 4096 * 1024, 8e9), (8 * 128 * 1000, 1e11)  # bytes moved, bytes a second
+LARGE, SMALL = (8 * 4096 * 1024, 8e9), (8 * 128 * 1000, 1e11)  # bytes moved, bytes per second
 
 
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [
         ((128, 1000), SMALL),
-        ((4096, 1023), SMALL),  # between the two: a least time has to be one
+        ((4096, 1023), SMALL),  # between the two sizes, so that times are lower bounds
         ((4096, 1024), LARGE),
         ((32768, 4096), LARGE),
     ],
@@ -118,14 +118,14 @@ def test_arrays_that_fit_into_a_cache_have_its_measured_bandwidth(shape, expecte
 
 
 def by_rounds(devices, H, network, way):
-    """The exchanges, message by message, for a power of two of devices."""
+    """Communication message by message, for a power of two of devices."""
     delay, speed = network
     forward, backward = 4 * (2 * H + 1), 4 * 2 * H
     time = 0.0
     if way == "ring":
         for _ in range(devices - 1):
             time += delay + forward / speed
-        for _ in range(2 * (devices - 1)):  # sums of a part each, then the parts handed round
+        for _ in range(2 * (devices - 1)):  # each sums a part, then the parts are passed on
             time += delay + backward / devices / speed
         return time
     known = 1

@@ -7,7 +7,7 @@ import torch
 from lnlab.analysis import fisher_error
 from lnlib.fisher import FAMILIES, GLM
 
-# float64, identities. Measured 2e-15.
+# Identities in float64; measured: 2e-15.
 EXACT = 1e-12
 
 
@@ -25,7 +25,7 @@ def test_relative_errors_are_over_all_entries_or_diagonal_blocks(units):
 
 
 def test_the_exact_matrix_is_the_hessian_of_the_kl_divergence():
-    """Bernoulli labels, layer norm, two units, and seed 1, that of the second model."""
+    """Bernoulli labels, layer norm, two units, and seed 1 (the second model)."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(7, 5)) + 0.5
     W, b = rng.normal(size=(2, 5)) / 2, 0.5 * rng.normal(size=2)

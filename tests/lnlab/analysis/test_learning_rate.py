@@ -1,4 +1,4 @@
-"""The effective learning rate: steps beside autograd and beside Pythagoras."""
+"""The effective learning rate: steps compared with autograd and Pythagoras' theorem."""
 
 import numpy as np
 import pytest

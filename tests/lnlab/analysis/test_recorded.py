@@ -1,4 +1,4 @@
-"""Recorded runs as arrays: grouped, sorted, compared, and refused where they do not fit."""
+"""Recorded runs as arrays: grouping, sorting, comparison, and errors."""
 
 import copy
 
@@ -11,7 +11,7 @@ EPOCHS = [0.0, 0.5, 1.0, 2.0]
 
 
 def run(norm, size, seed, epochs=EPOCHS, **settings):
-    """Curves in which every number tells where it comes from."""
+    """A record whose numbers identify their origin."""
     value = {"layer": 1, "batch": 2}[norm] + size / 1000 + seed / 10
     curves = {"epoch": epochs, "train_nll": [k + value for k in range(len(epochs))]}
     curves["test_error"] = [None, *(value / 100 for _ in epochs[1:])]

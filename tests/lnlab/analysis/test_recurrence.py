@@ -1,4 +1,4 @@
-"""Recurrent networks over many steps: the numbers are those of a loop in PyTorch."""
+"""Recurrent networks over many steps, compared with loops in PyTorch."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def test_states_sizes_and_gradients_equal_a_loop_with_autograd(form, f):
     lengths = np.array([s.grad.norm().item() for s in reversed(states)])
     options = {"form": form, "nonlinearity": f, "eps": EPS}
     result = recurrence.states(x, np.zeros((B, H)), params, **options)
-    # 60 steps enlarge the rounding of the first ones.
+    # 60 steps amplify the rounding errors of the first ones.
     expected = np.stack([s.detach().numpy() for s in states])
     np.testing.assert_allclose(result[1:], expected, rtol=1e-6, atol=1e-9)
     assert not result[0].any()
@@ -103,7 +103,7 @@ def test_batch_norm_includes_or_excludes_padding(leave_out):
         x, LENGTHS, params, form="batch", leave_out=leave_out, eps=EPS
     )
     step, h = network("batch", params), torch.zeros(5, H, dtype=torch.float64)
-    for t in range(7):  # PyTorch's batch norm refuses one row
+    for t in range(7):  # PyTorch's batch norm raises an error for one row
         n = sum(length > t for length in LENGTHS) if leave_out else 5
         _, h = step(torch.tensor(x[t, :n]), h[:n])
         np.testing.assert_allclose(result[t, :n], h.numpy(), atol=1e-9)
@@ -125,7 +125,7 @@ def test_statistics_over_time_equal_a_loop():
             average = 0.9 * average + 0.1 * value
         return average
 
-    steps = [0, 1, 2, 2, 2, 2]  # beyond training the last step's
+    steps = [0, 1, 2, 2, 2, 2]  # after training, those of the last step
     mean, var = running(means)[steps][:, None], running(variances)[steps][:, None]
     part = test @ params["W_ih"].T
     np.testing.assert_allclose(run.data, np.sqrt(part.var(axis=1).mean(1)))

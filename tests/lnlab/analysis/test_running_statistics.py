@@ -1,4 +1,4 @@
-"""Running statistics and what they make of a value, beside PyTorch's."""
+"""Running statistics and normalized values, compared with PyTorch."""
 
 import numpy as np
 import pytest

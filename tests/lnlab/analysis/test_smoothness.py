@@ -1,4 +1,4 @@
-"""Smoothness along a gradient and covariate shift, beside losses whose answer is known."""
+"""Smoothness along a gradient and covariate shift, for losses with known answers."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_the_smoothness_is_the_largest_ratio():
     at = [2 - rate * 32 for rate in (0.01, 0.03)]
     ratios = [abs(4 * y**3 - 32) / (2 - y) for y in at]
     np.testing.assert_allclose(met.smoothness, max(ratios))
-    assert max(ratios) == ratios[0]  # the nearer, though the gradient changes less there
+    assert max(ratios) == ratios[0]  # the closer point, although the gradient changes less there
 
 
 def test_covariate_shift_of_a_quadratic_is_known(bowl):
@@ -50,4 +50,4 @@ def test_covariate_shift_of_a_quadratic_is_known(bowl):
         np.linalg.norm(A[3:, :3] @ step[:3]) / np.linalg.norm(g[3:]),
     ]
     np.testing.assert_allclose(result, expected)
-    assert x.tolist() == bowl[2].tolist()  # as it was
+    assert x.tolist() == bowl[2].tolist()  # unchanged

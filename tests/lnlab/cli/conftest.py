@@ -1,4 +1,4 @@
-"""What is typed, short enough to be run in a test, and how it is refused."""
+"""Short commands for tests, and a helper for rejected commands."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from lnlab import datasets
 from lnlab.cli import main
 
-SHORT = {  # a run of a tenth of a second
+SHORT = {  # settings of runs that take a tenth of a second
     "attentive_reader": "--norm layer --gain 1 --batch-size 40 --hidden 4 --word-size 3",
     "mnist": "--data digits --norm batch --batch-size 400 --hidden 8 --step plain",
     "noise": "--data digits --norm batch --batch-size 300 --hidden 8 --step plain",
@@ -21,7 +21,7 @@ SHORT = {  # a run of a tenth of a second
 
 @pytest.fixture
 def short(monkeypatch, cloze, layouts):
-    """From an experiment and a folder to the command of a short run, on what needs no download."""
+    """``short(experiment, folder)``: the command of a short run on data without downloads."""
     load, made_up = datasets.load, {of.name: of for of in (cloze, layouts)}
     monkeypatch.setattr(datasets, "load", lambda name: made_up.get(name) or load(name))
 
@@ -35,7 +35,7 @@ def short(monkeypatch, cloze, layouts):
 
 @pytest.fixture
 def refused(capsys):
-    """Run what is to be refused; return the one sentence that it says."""
+    """Run a command that must fail; return its error message of one sentence."""
 
     def said_of(arguments):
         try:

@@ -1,4 +1,4 @@
-"""What is typed, what is run, and the command in a record."""
+"""Commands, the runs that they request, and the commands in records."""
 
 import json
 import shlex
@@ -18,7 +18,8 @@ def kind(experiment):
     return experiments.find(experiment).settings
 
 
-# Settings -> command -> settings. Numbers that are hard to write, and a value of every type.
+# Settings -> command -> settings, with numbers that are difficult to format and values of all
+# types.
 UNUSUAL = [
     ("mnist", {"hidden": (3, 10**9), "adam_betas": (0.0, 1 / 3), "eps": 5e-324, "momentum": 0.25}),
     ("sequence", {"cell": "gru", "gain": -1e-300, "clip": None, "held_out": True}),
@@ -65,7 +66,7 @@ def test_different_settings_have_different_record_names():
     assert len({weights.EXPERIMENT.stem(chosen, 0) for chosen in near}) == 2
 
 
-# What is run.
+# Requested runs.
 
 
 def test_a_gpu_runs_all_of_figure_6(monkeypatch):
@@ -88,7 +89,7 @@ def test_a_gpu_runs_all_of_figure_6(monkeypatch):
 def test_several_values_are_several_runs():
     typed = "replay mnist --norm batch layer --batch-size 1 8 --learning-rate 0.1 1e-2 --epochs 1"
     result = invocation([*typed.split(), "--momentum", "0.3"]).settings
-    # One case has no variance: batch norm of it is left out where there are other norms.
+    # One example has no variance: batch norm is left out if there are other norms.
     assert [(s.learning_rate, s.batch_size, s.norm) for s in result] == [
         (rate, size, norm)
         for rate in (0.1, 0.01)

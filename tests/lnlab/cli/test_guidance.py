@@ -1,4 +1,4 @@
-"""What is near to what was typed is suggested, and help says what there is to choose from."""
+"""Suggestions for misspelled words, and choices in help texts."""
 
 import re
 

@@ -96,7 +96,7 @@ SIGNALS += [signal.SIGHUP]
 
 @pytest.fixture
 def handlers():
-    """Every signal as a fresh process has it, and afterwards as it was."""
+    """All signals with default handlers, which are restored afterwards."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)

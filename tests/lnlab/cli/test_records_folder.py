@@ -1,4 +1,4 @@
-"""Where records are: `replay` says it, and `table` and `claims` read there without being told."""
+"""The folder of records: `replay` prints it, and `table` and `claims` find it by default."""
 
 import re
 import shlex
@@ -45,7 +45,7 @@ def test_without_own_records_those_of_the_book_are_used(here, capsys):
     book = capsys.readouterr()
     assert rows(book.out) == 17
     assert str(records.folder()) in book.err
-    # Records of another experiment are not those that are asked for.
+    # Records of other experiments do not count.
     shutil.copytree(records.folder() / "noise", "runs/noise")
     assert main(["table", "weights"]) == 0
     assert capsys.readouterr() == book

@@ -1,4 +1,4 @@
-"""What is refused: at once, in one sentence, by the name of its flag. Records that are damaged."""
+"""Invalid commands fail at once, in one sentence that names the flag; damaged records."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ from lnlab.runner import record_runs
 
 WRONG_COUNT = ["0", "-1", "1.5", "nan", "inf", "many", "", "1e30", "9" * 5000, "none"]
 WRONG_FROM_0 = ["-1", "-1e-30", "nan", "inf", "small", "", "none"]
-WRONG = {  # a setting of each type, and what is typed of every run
+WRONG = {  # a setting of each type, and the flags of every run
     "mnist --batch-size": WRONG_COUNT,
     "mnist --learning-rate": ["0", "-1", "nan", "inf", "-inf", "small", "", "1e999", "none"],
     "mnist --norm batch --eps": WRONG_FROM_0,
@@ -135,7 +135,7 @@ def test_damaged_records_do_not_stop_other_runs(tmp_path, capsys, short):
     last = text.splitlines()[-1]
     assert last.startswith(f"lnlab replay: {first}: not a JSON file that can be read")
     assert last.endswith("record the run again with --again, or delete the file")
-    # Said before the other run begins, too.
+    # Also reported before the other run begins.
     assert text.index(str(first)) < text.index("seed 1")
     assert main([*both, "--again"]) == 0
     assert records.read(first)["seed"] == 0

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full or broken: a run goes on, and what was asked for fails."""
+"""Closed, full or broken standard streams: runs continue, but requested output fails."""
 
 import io
 import os
@@ -14,7 +14,7 @@ def lnlib(command, redirection, folder):
     """Run a command in a shell with its streams redirected."""
     shell = f"exec {sys.executable} -m lnlib {command} {redirection}"
     out, into = os.pipe()
-    os.close(out)  # whoever writes into the pipe is told that nobody reads it
+    os.close(out)  # writing into the pipe fails with SIGPIPE
     try:
         return subprocess.run(
             ["bash", "-c", shell.replace("PIPE", str(into))],
@@ -32,7 +32,7 @@ def lnlib(command, redirection, folder):
     ("redirection", "status", "message"),
     [
         (">/dev/full", 1, "cannot write to standard output: No space left on device\n"),
-        (">&PIPE", 141, ""),  # as `| head`
+        (">&PIPE", 141, ""),  # like `| head`
         pytest.param(
             ">&-", 1, "cannot write to standard output: it is closed\n", marks=pytest.mark.slow
         ),

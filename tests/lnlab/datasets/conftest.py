@@ -1,4 +1,4 @@
-"""A server on 127.0.0.1 in place of the mirrors, and a folder in place of the user's cache."""
+"""A local server instead of the mirrors, and a temporary folder instead of the user's cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lnlab.datasets import fetch
 
 
 class Mirror:
-    """A server of files that remembers which paths were asked for.
+    """A file server that records the requested paths.
 
     ``behavior`` is ``well``, ``not_found``, ``breaking_off`` (after the first half), ``stalling``
     (after the first half, until ``resume`` is set), ``slow`` (single bytes, until
@@ -113,6 +113,6 @@ def register(monkeypatch):
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """Return what stands in for the user's cache."""
+    """Return the folder that replaces the user's cache."""
     monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
     return tmp_path / "cache" / "lnlib"

@@ -1,4 +1,4 @@
-"""Cloze questions: how they are derived from two translations."""
+"""Cloze questions: derivation from two translations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS = "and the man of the land went out with all that he had to the field . "
 
 
 def originals() -> tuple[bytes, bytes]:
-    """Return one made-up book of 20 chapters in both translations, as the originals are."""
+    """Return a synthetic book of 20 chapters in both translations."""
     pairs = [("Saul", "David"), ("David", "Ruth"), ("Ruth", "Saul")]
     old, modern = [], [{"type": "paragraph start"}]
     for chapter in range(1, 21):
@@ -32,7 +32,7 @@ def originals() -> tuple[bytes, bytes]:
 
 @pytest.fixture
 def derived(tmp_path, register, monkeypatch):
-    """Return the questions on the made-up books, whose files are in ``tmp_path``."""
+    """Return the questions from synthetic books, whose files are in ``tmp_path``."""
     old, modern = originals()
     derived = _cloze.derive(_cloze.old("1Made.json", old), _cloze.modern("1made.json", modern))
     monkeypatch.setattr(fetch, "REGISTRY", {})

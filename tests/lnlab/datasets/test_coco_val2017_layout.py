@@ -1,4 +1,4 @@
-"""Captions and boxes of COCO: how the originals are joined, and the features of an image."""
+"""Captions and boxes of COCO: joining of the original files, and features of images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOXES = {42: "1,2,3,4,0 5,6,7,8,79", 7: "0,0,9,9,16", 300: "", 12: "3,3,4,4,2",
 
 
 def originals() -> tuple[bytes, bytes]:
-    """Return files as the two originals are: one image has no box, one six captions."""
+    """Return files in the format of the originals: one image has no box, one six captions."""
     notes = [
         {"image_id": i, "id": 9 - k, "caption": f" A  {i}\tand {k} – \n"}
         for k in range(5)
@@ -32,7 +32,7 @@ def originals() -> tuple[bytes, bytes]:
 
 
 def expected() -> list[dict]:
-    """Return what is derived from them, by hand."""
+    """Return the derived rows, written by hand."""
     order = [7, 8, 12, 42, 99, 1000]
     random.Random(2016).shuffle(order)
     rows = []
@@ -82,7 +82,7 @@ def test_features_contain_presence_count_and_largest_object():
     assert result.shape == (2, 20)
     assert not result[0].any()
     one = [1, np.log(2), (1 / 20_000) ** 0.5, 0.5 / 200, 0.5 / 100]
-    # Two are equally large: the last of them counts.
+    # Two are equally large: the last one counts.
     other = [1, np.log(4), (80 * 40 / 20_000) ** 0.5, 60 / 200, 30 / 100]
     np.testing.assert_allclose(result[1], [*one, *[0] * 10, *other], rtol=1e-6)
 

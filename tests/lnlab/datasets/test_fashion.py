@@ -28,7 +28,7 @@ def test_the_small_set_is_selected_from_the_whole_in_the_order_of_its_list():
     parts = fashion_small.select(whole, sums)
     np.testing.assert_array_equal(parts[0], pixels[[4, 0, 3]])
     assert [part.tolist() for part in parts[1::2]] == [[4, 0, 3], [8, 6]]
-    # One of test is none of training.
+    # One image of the test set is not among the training images.
     with pytest.raises(ValueError, match=r"fashion_small: .* 1 of 1 are not"):
         fashion_small.select(whole, [sums[1][:1], sums[1]])
 

@@ -66,7 +66,7 @@ def test_a_file_that_only_the_server_compresses_is_stored_uncompressed(tmp_path,
     register(NAME, CONTENT, f"{mirror.url}torn.gz", f"{mirror.url}noise.gz")
     assert fetch.get(NAME, tmp_path) == CONTENT
     assert (tmp_path / "noise").read_bytes() == CONTENT
-    # A registered .gz is kept as it is.
+    # A registered .gz is stored unchanged.
     packed = mirror.files["noise.gz"]
     register("made_up/noise.gz", packed, f"{mirror.url}noise.gz")
     assert fetch.get("made_up/noise.gz", tmp_path) == packed
@@ -74,7 +74,7 @@ def test_a_file_that_only_the_server_compresses_is_stored_uncompressed(tmp_path,
 
 
 def archive(name: str) -> bytes:
-    """An archive with much else than the file."""
+    """An archive with many other files."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("before", random.Random(1).randbytes(3_000_000))

@@ -1,4 +1,4 @@
-"""Novels: how an e-book becomes sentences, and which of two files is read."""
+"""Novels: splitting e-books into sentences, and priority of two files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_sentences_are_derived_and_read_by_book_and_chapter(tmp_path, register, 
     assert result.sha256 == hashlib.sha256(EXPECTED).hexdigest()
     assert [len(chapter) for chapter in result.books[0].chapters] == [5, 3]
     assert result.books[0].chapters[1] == ("One.", "Two?", "3 is more.")
-    # A supplied file comes before a derived one.
+    # A supplied file has priority over a derived one.
     (tmp_path / "prose.txt.xz").write_bytes(lzma.compress(first))
     it, b = prose.load(tmp_path).books
     assert (it.key, it.author, it.chapters) == ("it", "A. Body, d. 1900", (("One.",),))

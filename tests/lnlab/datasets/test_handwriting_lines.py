@@ -1,4 +1,4 @@
-"""Lines of handwriting, and where they are cut."""
+"""Lines of handwriting, and cutting them."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from lnlab.datasets.handwriting_lines import Line, cut
 
 
 def line(lengths, text, known=True):
-    """A line whose characters have so many points; the space has none."""
+    """A line with given numbers of points per character; the space has none."""
     which = [k for k, character in enumerate(text) if character != " "]
     characters = np.repeat(which, lengths)
     strokes = np.arange(3 * len(characters), dtype=np.float32).reshape(-1, 3)
@@ -21,7 +21,7 @@ def line(lengths, text, known=True):
         (11, ["ab", "cd"]),  # 6 + 6
         (6, ["ab", "cd"]),
         (5, ["a", "b", "cd"[0], "d"]),  # no three parts are short enough
-        (4, ["a", "b", "d"]),  # c alone is too long
+        (4, ["a", "b", "d"]),  # c by itself is too long
     ],
 )
 def test_lines_are_cut_between_characters_into_as_few_pieces_as_possible(length, texts):

@@ -1,4 +1,4 @@
-"""The reader of IAM-OnDB, on small files of its format that were made up here."""
+"""The reader of IAM-OnDB, with synthetic files in its format."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def folder(tmp_path, monkeypatch):
 def test_each_split_has_the_lines_listed_in_its_file(folder):
     result = load("iam_ondb")
     assert {split: [line.text for line in lines] for split, lines in result.splits.items()} == {
-        # That with more files of strokes than lines is left out.
+        # A text with more stroke files than lines is left out.
         "train": ["A MOVE to stop", "Mr. Gaitskell", "it's", "two"],
         "val_new": ["other"],
         "test_new": ["A MOVE to stop", "Mr. Gaitskell"],

@@ -44,7 +44,7 @@ def test_rows_are_pixels_over_255_and_labels_are_classes(tmp_path, serve, regist
 @pytest.mark.needs_data("mnist")
 def test_mnist_has_the_published_moments_and_checksum():
     loaded = load("mnist")
-    # The pair that everyone normalizes MNIST with.
+    # The usual mean and standard deviation for normalizing MNIST.
     assert round(float(loaded.x_train.mean(dtype=np.float64)), 4) == 0.1307
     assert round(float(loaded.x_train.std(dtype=np.float64)), 4) == 0.3081
     assert loaded.sha256 == "b2d8f5bf39174ee5ffeefa97e42d673c35432b411bb5d1f74fbbeddae7f1690a"

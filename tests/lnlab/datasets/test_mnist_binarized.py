@@ -1,4 +1,4 @@
-"""Binarized MNIST: how the originals are packed and read."""
+"""Binarized MNIST: packing and reading of the original files."""
 
 from __future__ import annotations
 

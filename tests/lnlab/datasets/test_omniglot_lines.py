@@ -1,4 +1,4 @@
-"""Pen lines: how they are composed of letters."""
+"""Lines of pen strokes, composed of letters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEW = {"train": 19, "val_seen": 3, "val_new": 4, "test_new": 2}
 
 
 def letters():
-    """A file as Omniglot's: each drawer draws each letter as two short strokes."""
+    """A file in Omniglot's format, in which each writer draws each letter as two short strokes."""
     rng = random.Random(4)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as held:
@@ -50,7 +50,7 @@ def test_lines_contain_consecutive_words_by_writers_of_their_split():
     assert {split: len(lines) for split, lines in result.splits.items()} == FEW
     running = "to be or not to be thats the question whether tis nobler in the mind "
     words = (running * 9).split()
-    # The first four fifths are for training; after the last word comes the first again.
+    # The first four fifths are for training; after the last word, the first one follows again.
     running = {"train": " ".join(words[:108] * 2)}
     rest = " ".join(words[108:] * 2)
     writers = {s: {line.writer for line in lines} for s, lines in result.splits.items()}
@@ -81,7 +81,7 @@ def test_letters_are_thinned_but_keep_the_ends_of_strokes():
             ends = [j for j, (*_, end) in enumerate(own[character]) if end]
             selected = {phase: sorted({*range(phase, 14, 4), *ends}) for phase in range(4)}
             assert mine.sum() in {len(which) for which in selected.values()}
-            # Turned, stretched, slanted and bent: still nearly the letter, up to an affine map.
+            # Rotated, stretched, slanted and bent: still nearly an affine image of the letter.
             best = min(
                 affine_error(places[mine], np.array(own[character])[which, :2])
                 for which in selected.values()
@@ -116,5 +116,5 @@ def test_the_data_set_has_2480_lines():
     )
     line = result.splits["train"][0]
     assert line.text == "and like to show them that"
-    # A point belongs to a letter, and none to a space.
+    # Every point belongs to a letter and none to a space.
     assert {line.text[k] for k in line.characters} == set(line.text) - {" "}

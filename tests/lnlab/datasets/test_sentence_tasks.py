@@ -1,4 +1,4 @@
-"""Tasks for sentence vectors: how the archives are read, and how pairs are drawn."""
+"""Tasks for sentence vectors: reading of the archives, and sampling of pairs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ARCHIVES = [zipped(files) for files in (FILMS, PLOTS, FIVE, NINE)]
 
 
 def expected() -> dict[str, bytes]:
-    """Return what is derived, by hand: sorted, then shuffled by one generator."""
+    """Return the derived files, computed by hand: sorted, then shuffled by one generator."""
     rows = {
         "mr": ["0\tbad", "0\tworse", "0\tworst", "1\tgood one", "1\tgoéd"],
         "subj": ["0\the gées", "1\ti feel", "1\tthey feel"],
@@ -48,7 +48,7 @@ def expected() -> dict[str, bytes]:
 
 
 def layouts() -> coco.Layouts:
-    """Eight images: 0 and 4 are alike, 1 and 5, and so on, by what is in them."""
+    """Eight images: 0 and 4, 1 and 5, and so on, contain similar objects."""
     rows = [
         {"boxes": [[k % 4, 0, 0, 1, 1], [9, 0, 0, 1, 1], [10 + k, 0, 0, 1, 1]],
          "captions": [f"{k} {n}" for n in range(5)]}
@@ -69,7 +69,7 @@ def test_pairs_are_of_one_image_of_any_two_and_of_two_similar_images():
     others = [(a, b) for label, a, b, _ in of if label == "0"]
     assert len(others) == 16
     assert all(a != b for a, b in others)
-    # Every image is once the first of a pair with the image that is most like it.
+    # Every image occurs once as the first of a pair with the most similar image.
     assert set(others) >= {(k, (k + 4) % 8) for k in range(8)}
 
 
@@ -82,7 +82,7 @@ def test_similarity_is_the_overlap_of_categories():
     made = coco.Layouts("c", (), {"train": rows, "val": [], "test": []}, "0" * 64)
     lines = tasks.pairs(made, len(rows)).decode().splitlines()
     pairs = [[int(text.split()[0]) for text in line.split("\t")[1:]] for line in lines]
-    # Both times with 2, which has less else: by lot, and as the most alike.
+    # Both times image 2, which has fewer other objects: at random, and as the most similar one.
     assert [b for a, b in pairs if a == 0 and b] == [2, 2]
 
 

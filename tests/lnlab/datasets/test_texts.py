@@ -1,4 +1,4 @@
-"""Texts: how they are split, and the one that needs no network."""
+"""Texts: splitting, and the text that needs no network."""
 
 from __future__ import annotations
 

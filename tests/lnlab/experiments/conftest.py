@@ -8,13 +8,13 @@ from lnlab import checkpoint, datasets, training
 
 @pytest.fixture
 def made_up(text, monkeypatch):
-    """The module's text in place of the data set of its name."""
+    """Replace the data set of this name by the text of the module."""
     monkeypatch.setattr(datasets, "load", {text.name: text}.__getitem__)
 
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    """Small products gain nothing from threads, and the tests run side by side."""
+    """Small products gain nothing from threads, and tests run in parallel."""
     torch.set_num_threads(1)
 
 
@@ -26,7 +26,7 @@ def double():
 
 @pytest.fixture
 def interrupted_at_each_update(monkeypatch):
-    """Make a call again and again, each time interrupted at its first checkpoint; to its end.
+    """Repeat a call, each time interrupted at its first checkpoint, until it ends.
 
     Checkpoints are saved after every update. The call is made at least ``least`` times.
     """

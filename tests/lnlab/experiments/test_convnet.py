@@ -1,4 +1,4 @@
-"""Section 6.7: each norm over its own set, units at the border, arms at their best rates."""
+"""Section 6.7: axes of each norm, units at the border, arms at their best rates."""
 
 import dataclasses
 
@@ -28,7 +28,7 @@ def images():
 
 
 def over(name, x):
-    """The axes of one normalization set, and the array in which they are whole axes."""
+    """The axes of one normalization set, and the array reshaped so that they are whole axes."""
     b, c, h, w = x.shape
     return {
         "batch": (x, (0, 2, 3)),

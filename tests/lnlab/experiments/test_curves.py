@@ -1,4 +1,4 @@
-"""Plateau, end and updates to a target, against known answers."""
+"""Plateaus, final values and updates to a target, with known answers."""
 
 import math
 
@@ -24,7 +24,7 @@ AT = np.arange(17.0)
         (AT, comparison.NO_PROGRESS),
         (np.where(AT < 12, 1 / (1 + AT), math.nan), comparison.DIVERGED),
         (np.full(17, math.nan), comparison.DIVERGED),
-        # Measured now and then, at uneven distances.
+        # Measured at uneven distances.
         (np.where(np.isin(AT, [0, 1, 2, 3, 11, 16]), np.exp(-AT), math.nan), ""),
     ],
 )

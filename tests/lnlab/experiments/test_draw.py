@@ -1,8 +1,8 @@
-"""DRAW: windows by plain loops, whole runs by hand, and what is kept to be shown.
+"""DRAW: windows compared with plain loops, whole runs by hand, and recorded images.
 
-The runs by hand are float64, from the equations: weights, order of the images, noise, both LSTMs,
-windows, bound, clipping, Adam. A new field of ``Settings`` fails here until it has a value that is
-not the default.
+The runs by hand are computed in float64 from the equations: weights, order of the images, noise,
+both LSTMs, windows, bound, clipping, Adam. The tests fail for a new field of ``Settings`` until it
+has a value here that is not the default.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ NON_DEFAULT = {
 
 
 def made_up(train=14, val=9, test=11):
-    """Images that are one square each, somewhere."""
+    """Images with one square each, at random positions."""
     rng, counts = np.random.default_rng(0), {"train": train, "val": val, "test": test}
     images = {}
     for split, count in counts.items():
@@ -59,11 +59,11 @@ def test_windows_far_outside_the_image_have_finite_filters():
 
 
 class ByHand:
-    """Section 6.4 from the equations; parameters by the names of the model's own."""
+    """Section 6.4 from the equations; parameters have the names of the model's."""
 
     def __init__(self, s, data, seed):
         self.s, self.seed, H = s, seed, s.hidden
-        self.lengths = []  # of gradients, before they are clipped
+        self.lengths = []  # norms of gradients before clipping
         self.images = {k: torch.from_numpy(v).double() for k, v in data.images.items()}
         generator = torch.Generator().manual_seed(seed)
         shapes = {
@@ -144,7 +144,7 @@ class ByHand:
         return kl - right.log().sum((1, 2)), kl
 
     def measured(self, split, chosen, together):
-        """Mean bound and code of some images; noise is drawn for a few at a time."""
+        """Mean bound and KL term of some images; noise is drawn for a few at a time."""
         generator, result = torch.Generator().manual_seed(0), []
         for k in range(0, len(chosen), together):
             part = self.images[split][chosen[k : k + together]]
@@ -219,7 +219,7 @@ def test_runs_follow_the_equations(arm, monkeypatch):
         assert s.clip < max(hand.lengths)
 
 
-# What is kept.
+# Recorded images.
 
 
 @pytest.mark.usefixtures("double")
@@ -249,7 +249,7 @@ def test_samples_only_depend_on_the_noise():
     run = DrawRun(Settings(**NON_DEFAULT), DATA, seed=1)
     noise = numbers(3, 2, 3)
     for part in (run.model.code.weight, run.model.code.bias):
-        part.data.zero_()  # then the code is the noise, whatever the image
+        part.data.zero_()  # then the code is the noise for any image
     dreamt = run.model.dream(noise)
     painted = run.model(run.images["test"][:2].double(), noise)
     assert torch.equal(dreamt.canvas, painted.canvas)
@@ -257,7 +257,7 @@ def test_samples_only_depend_on_the_noise():
     assert not painted.kl.any()
 
 
-# Through the engine.
+# With the training loop.
 
 
 @pytest.fixture

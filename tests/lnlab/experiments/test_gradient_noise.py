@@ -1,4 +1,4 @@
-"""Noise in training: every measure against a loop of one's own, and the records."""
+"""Gradient noise: every measure compared with a loop, and the records."""
 
 import copy
 import math
@@ -18,7 +18,7 @@ SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points"
 
 
 def trained(digits, norm, updates=60, **settings):
-    """A replay a few updates on: gains, biases and running averages are no longer at the start."""
+    """A run after some updates, with gains, biases and running averages that have changed."""
     replay = GradientNoiseRun(Settings(norm=norm, **(SMALL | settings)), digits)
     replay.model.train()
     for _, batch in zip(range(updates), replay.batches(0), strict=False):
@@ -41,7 +41,7 @@ def test_batch_norm_statistics_equal_a_loop(digits, variance):
     a = (digits.x_train[cases].astype(float) @ first.T).reshape(-1, 4, 24)
     mean, std = a.mean((0, 1)), a.std((0, 1))
     miss = (a.mean(1) - mean) / std
-    # float32 against float64; the cloud keeps three decimals.
+    # float32 compared with float64; the cloud has three decimals.
     running = replay.model[1].running_mean.double().numpy()
     expected = (running - mean) / std
     assert result["kept_miss_1"] == pytest.approx(np.sqrt((expected**2).mean()), rel=1e-4)

@@ -1,4 +1,4 @@
-"""What experiments say of themselves: their grids are the book's runs, their names are found."""
+"""Descriptions of experiments: their grids are the book's runs, and they are found by name."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_the_book_contains_the_runs_of_its_grids(name):
         on_disk[path.stem] = result["settings"] | {"seed": result["seed"]}
     for runs in (wanted, planned):
         assert len(runs) == len(dict(runs)), "two grids ask for one run"
-    # A planned run may be there, and in the place of one that it replaces.
+    # A planned run can exist, also in place of one that it replaces.
     recorded_stems = {stem for stem, settings in planned if on_disk.get(stem) == settings}
     replaced = {stem for stem, _ in asked_for([g for g in experiment.grids if g.replaced])}
     assert recorded_stems & dict(wanted).keys() <= replaced
@@ -51,7 +51,7 @@ def test_unknown_names_raise_an_error():
 
 @pytest.fixture
 def recorded(monkeypatch):
-    """What would be recorded: experiment, settings, seeds, threads, and how."""
+    """The runs that would be recorded: experiment, settings, seeds, threads, and options."""
     calls = []
 
     def note(experiment, runs, seeds, **how):

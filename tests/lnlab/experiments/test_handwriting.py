@@ -1,4 +1,4 @@
-"""Handwriting: window, network and likelihood by plain loops, batches, what is measured."""
+"""Handwriting: window, network and likelihood compared with plain loops; batches; measures."""
 
 import dataclasses
 import itertools
@@ -22,7 +22,7 @@ SMALL = {"hidden": 6, "mixture": 3, "bells": 2, "length": 20, "batch_size": 3, "
 
 
 def made_up(seed=5):
-    """Lines of letters that are each written by a way of their own."""
+    """Lines of letters, each of which is written in its own way."""
     rng = np.random.default_rng(seed)
     ways = {c: rng.normal(size=(5, 2)) for c in "abc"}
 
@@ -49,7 +49,7 @@ def random(*shape, seed=1):
 
 
 def window_by_loop(module, x, text):
-    """Eqs. 46-51 of Graves, number by number, around a cell that was tested elsewhere."""
+    """Eqs. 46-51 of Graves, number by number, with a cell that has its own tests."""
     (T, B, _), (_, U, C), K = x.shape, text.shape, len(module.bells.bias) // 3
     steps = []
     for b in range(B):
@@ -118,7 +118,7 @@ def test_layers_receive_pen_window_and_the_layer_below(overrides, double):
     )
     torch.testing.assert_close(at, share)
     assert any(isinstance(m, nn.LSTM) for m in made.modules()) == (overrides.get("norm") == "none")
-    # No point is known before its turn.
+    # No point is known in advance.
     changed = points.clone()
     changed[4] += 1
     torch.testing.assert_close(made(changed, text)[0][:4], texts[:4])
@@ -189,7 +189,7 @@ def test_extreme_stds_give_a_finite_loss():
 def test_sampled_points_have_the_std_and_correlation_of_the_gaussian(before, double):
     text = torch.tensor([[0.0, 0.0, 2.0, -3.0, 0.4, -0.3, before]]).expand(40_000, -1)
     x, y = models.draw(text, torch.Generator().manual_seed(3)).T[:2]
-    # Five standard errors: 1 / sqrt(2 n) of a deviation, at most 1 / sqrt(n) of the correlation.
+    # Five standard errors: 1 / sqrt(2 n) for a std, at most 1 / sqrt(n) for the correlation.
     assert float(x.std()) == pytest.approx(math.exp(0.4), rel=0.018)
     assert float(y.std()) == pytest.approx(math.exp(-0.3), rel=0.018)
     result = float(torch.corrcoef(torch.stack((x, y)))[0, 1])
@@ -224,7 +224,7 @@ def test_points_are_standardized_with_noise_of_their_resolution():
     for k, piece in enumerate(pieces):
         n = len(piece.strokes)
         assert mask[:, k].tolist() == [True] * n + [False] * (len(points) - n)
-        assert points[0, k, :2].tolist() == [0, 0]  # a piece begins where it begins
+        assert points[0, k, :2].tolist() == [0, 0]  # the first offset of a segment is 0
         off = points[1:n, k, :2] * run.unit - torch.from_numpy(piece.strokes[1:, :2])
         assert 0.3 / 64 < off.abs().max() <= 0.501 / 64
         assert points[:n, k, 2].tolist() == piece.strokes[:, 2].tolist()
@@ -274,7 +274,7 @@ def test_updates_are_adam_steps_with_clipped_gradients(double):
         torch.testing.assert_close(p, old - 0.03 * g / (g.abs() + 0.3))
 
 
-# What is measured.
+# Measurements.
 
 
 def test_loss_and_window_distance_are_means_over_all_points(monkeypatch):

@@ -1,4 +1,4 @@
-"""The weights that a run of handwriting leaves, and the network that writes with them."""
+"""Recorded weights of a handwriting run, and the network that writes with them."""
 
 import dataclasses
 import math
@@ -98,7 +98,7 @@ def test_lines_for_the_page_are_quantized_outputs(recorded):
     assert line.strokes.dtype == np.int16
     np.testing.assert_array_equal(line.lifts, points[:end, 0, 2])
     np.testing.assert_array_equal(line.window, window[:end])
-    # It ends some points after the window has come to the last character.
+    # It ends some points after the window has reached the last character.
     assert POINTS_AFTER_END < end < len(window)
     assert (window[: end - POINTS_AFTER_END] <= len(text) - 1.5).all()
     assert window[end - POINTS_AFTER_END] > len(text) - 1.5
@@ -109,7 +109,7 @@ def test_lines_for_the_page_are_quantized_outputs(recorded):
 def test_lines_end_soon_after_the_window_has_passed_the_text(recorded, monkeypatch):
     pen = HandwritingSampler.of(recorded)
     points = pen.write("a" * 12, 100).points
-    early = torch.tensor([1.0, 6.0, 2.0])  # that a window goes back in the midst says nothing
+    early = torch.tensor([1.0, 6.0, 2.0])  # a window that moves back in the middle does not matter
     window = torch.cat((early, torch.linspace(2, 9, 57), torch.full((40,), 5.0)))[:, None]
     monkeypatch.setattr(HandwritingSampler, "of", lambda record: pen)
     monkeypatch.setattr(HandwritingSampler, "write", lambda *args, **named: Samples(points, window))
@@ -117,7 +117,7 @@ def test_lines_end_soon_after_the_window_has_passed_the_text(recorded, monkeypat
 
 
 def test_a_bias_reduces_the_variation_of_samples():
-    # Two Gaussians at -3 and 3, of deviation 1, the second with 1/4 of the odds.
+    # Two Gaussians at -3 and 3 with std 1; the odds of the second are 1/4.
     text = torch.zeros(4000, 1 + 6 * 2)
     text[:, 1], text[:, 3], text[:, 4], text[:, 5:7] = math.log(4), -3, 3, torch.tensor([-3.0, 3.0])
     for bias, odds in ((0.0, 4), (1.0, 16)):

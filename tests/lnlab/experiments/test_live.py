@@ -1,4 +1,4 @@
-"""What a reader starts: training that stops and resumes without losing a step, a step's time."""
+"""Live training, which can be stopped and resumed without losing a step, and step times."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The landscape of a small network: its loss as a function, its layers, and what a run measures."""
+"""The loss landscape: the loss as a function, its layers, and the measures of a run."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def data():
 
 
 def logits(norm, parameters, x, eps):
-    """The network by PyTorch's own functions, from its parameters in their order."""
+    """The network computed with PyTorch's functions from a list of its parameters."""
     h, left = x, list(parameters)
     while len(left) > 2:
         W, b, *left = left
@@ -76,7 +76,7 @@ def test_measurements_do_not_change_the_model(norm, data):
     with torch.inference_mode():
         result = run.measure()
     assert all(torch.equal(v, before[k]) for k, v in run.model.state_dict().items())
-    # The gradient of the logits' layer before and after all below have taken their step.
+    # The gradient of the output layer before and after the update of all layers below.
     landscape = LossLandscape(run.model, run.x[:20], run.y[:20])
     here, last = landscape.weights, landscape.layers[-1]
     g = landscape(here)[1]

@@ -1,7 +1,7 @@
-"""The transformer's measures, computed in parts, are means over all windows.
+"""Measures of the transformer that are computed in parts are means over all windows.
 
-Of 21 windows the last five, which are a part of their own, have the character that training text
-lacks, so that the mean over the parts is another number.
+Of 21 windows, the last five are a separate part. They contain a character that the training text
+lacks, so that the mean of the means of the parts is a different number.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def test_a_loss_computed_in_parts_is_the_mean_over_all_windows():
         values = run.measure()
     with torch.no_grad():
         frozen = deviations(run.model, run.even_windows(run.train, 64)[:, :-1])
-        # In 16 bits a window alone is rounded otherwise than among others.
+        # In 16 bits, a single window is rounded differently than in a batch.
         exact = [name for name in ABLATIONS if "float16" not in name]
         models = {f"nll_{name}": ablated(run.model, name, frozen) for name in exact}
         for name, model in {"val_nll": run.model, **models}.items():

@@ -29,7 +29,7 @@ def test_implementations_are_checked_first(monkeypatch):
     MNISTRun.check([Settings()], "cuda:1", step="compiled")
     assert called == [("compiled", 1, "resolved cuda:1")]
     MNISTRun.check([Settings()], "cuda:1", step="auto")
-    assert len(called) == 1  # to choose would start a compiler, even where all is recorded
+    assert len(called) == 1  # choosing would start a compiler, even if all is recorded
 
 
 def test_replay_trains_on_the_first_55000_examples_with_their_labels():

@@ -1,8 +1,8 @@
-"""Order embeddings: penalty, loss and ranks by plain loops, whole runs by hand, and what is learnt.
+"""Order embeddings: penalty, loss and ranks by loops, whole runs by hand, recorded vectors.
 
-The runs by hand are float64, from the equations: words, weights, order of the captions, both GRUs,
-loss, Adam, ranks. A new field of ``Settings`` fails here until it has a value that is not the
-default.
+The runs by hand are computed in float64 from the equations: words, weights, order of the captions,
+both GRUs, loss, Adam, ranks. The tests fail for a new field of ``Settings`` until it has a value
+here that is not the default.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ SMALL = {"hidden": 7, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch
 
 
 def places(penalties):
-    """Rank by sorting, what is right behind all that is as good."""
+    """Ranks by sorting, in which the right item follows all equally good ones."""
     captions, images = penalties.shape
     each = captions // images
     of_image, of_caption = [], []
@@ -48,7 +48,7 @@ def test_ranks_count_ties_as_worse(levels):
     assert result.image.tolist() == of_image
     assert result.caption.tolist() == of_caption
     if levels == 1:
-        # Its own five captions are not in each other's way: 30 others come first.
+        # The five captions of an image are not ranked against each other: 30 others come first.
         assert (set(of_image), set(of_caption)) == ({7}, {31})
 
 
@@ -56,7 +56,7 @@ def test_ranks_count_ties_as_worse(levels):
 
 
 class ByHand:
-    """A run from the equations, with the settings as their docstring says."""
+    """A run computed from the equations, with the settings as documented."""
 
     def __init__(self, s, data, seed):
         self.s, self.seed, H = s, seed, s.hidden
@@ -133,7 +133,7 @@ class ByHand:
         lacks = [self.s.margin + E[k, k] - e for k, j in wrong for e in (E[k, j], E[j, k])]
         loss = torch.stack(lacks).clamp(min=0).sum() / B
         gradients = torch.autograd.grad(loss, self.params)
-        if self.s.clip is not None:  # of the sum over the batch
+        if self.s.clip is not None:  # clips the gradient of the sum over the batch
             longest = [self.s.clip / (B * g.norm()) for g in gradients]
             gradients = [g * min(1.0, most) for g, most in zip(gradients, longest, strict=True)]
         self.steps += 1
@@ -212,7 +212,7 @@ def default_points(few):
 
 @pytest.fixture(scope="module")
 def few(layouts):
-    """Fewer images: by hand takes long."""
+    """Fewer images, because the computation by hand is slow."""
     sizes = {"train": 9, "val": 2, "test": 2}
     return dataclasses.replace(
         layouts, images={split: layouts.images[split][:n] for split, n in sizes.items()}
@@ -220,7 +220,7 @@ def few(layouts):
 
 
 def test_every_setting_has_a_non_default_value_here():
-    others = {"data", "keep"}  # what is kept has its own tests, and changes no run
+    others = {"data", "keep"}  # keep has its own tests and does not affect training
     assert {n for changes in NON_DEFAULT for n in changes} == {
         f.name for f in dataclasses.fields(Settings)
     } - others
@@ -240,7 +240,7 @@ def test_settings_with_non_default_values_act_as_defined(
         assert results[-1]["ranking_loss"] != pytest.approx(default_points[-1]["ranking_loss"])
 
 
-# What is kept.
+# Recorded vectors.
 
 
 def test_recorded_vectors_rank_captions_as_the_network_does(layouts):

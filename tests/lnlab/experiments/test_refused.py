@@ -1,4 +1,4 @@
-"""Settings and data that cannot be run are refused before anything is trained."""
+"""Invalid settings, and settings that do not fit the data, raise an error before training."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from lnlab import experiments
 from lnlab.datasets.handwriting_lines import Line, Lines
 from tests.lnlab.experiments.test_resume import made_up_data
 
-#: Of each experiment what its own settings check; what all types check is in ``test_experiment``.
+#: Checks by the settings of each experiment; ``test_experiment`` tests the checks by types.
 SETTINGS = {
     "attentive_reader": [
         ({"norm": "none", "gain": 0.5}, "gain must be omitted where norm is none, .*, got 0.5"),
@@ -50,7 +50,7 @@ SETTINGS = {
         ({"ablate": True, "norm": "rms"}, "ablate must be omitted where norm is not layer"),
     ],
 }
-#: Settings that ask for more than the data of ``test_resume`` have.
+#: Settings that need more data than ``test_resume`` has.
 DATA = {
     "attentive_reader": [({"batch_size": 44}, "batch_size 44 needs as many .* questions, .* 43;")],
     "draw": [

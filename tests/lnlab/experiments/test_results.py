@@ -1,4 +1,4 @@
-"""The printed tables of every experiment on synthetic records: each number is the records' own."""
+"""The printed tables of every experiment on synthetic records show the numbers of the records."""
 
 import re
 from statistics import fmean
@@ -13,7 +13,7 @@ from tests.cases.oracle import parsed
 CASES = ("better", "worse", "later")
 
 
-#: From words of a measure to its value in a run, where that is not a curve at the run's best.
+#: Maps words in a measure's name to its value in a run, if it is not a curve at the run's best.
 def value(experiment, measure):
     best, last = oracle.at_best, oracle.known
     if result := re.fullmatch(r"(\w+) retrieval, R@(\d+) \(%\)", measure):
@@ -54,7 +54,7 @@ def value(experiment, measure):
 def test_measures_use_paired_runs(experiment, case):
     task = experiments.module_of(experiment, "results").TASK
     runs = [*toy_records.of_arms(case, experiment)]
-    if experiment == "landscape":  # without the runs at the rate of another comparison
+    if experiment == "landscape":  # without runs at the rate of another comparison
         runs = [run for run in runs if run["settings"]["learning_rate"] < 0.1]
     default_runs = [run for run in runs if oracle.has_default_settings(run)]
     _, *parts = re.split(r"(?m)^  (?=.* and layer norm, each at its rate)", task.text(default_runs))

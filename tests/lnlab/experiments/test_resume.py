@@ -1,4 +1,4 @@
-"""A run that is interrupted between any two updates goes on to the curve of an unbroken one."""
+"""A run that is interrupted between any two updates gives the curve of an uninterrupted one."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ OTHERS = [
 
 
 def made_up_data(name, layouts, cloze):
-    """The settings of an experiment here, and data that are small."""
+    """The settings of an experiment for these tests, and small data."""
     data = {
         "convnet": test_convnet.images,
         "draw": lambda: test_draw.DATA,
@@ -62,7 +62,7 @@ def made_up_data(name, layouts, cloze):
 
 @pytest.fixture
 def start(layouts, cloze):
-    """From an experiment to its run of three epochs."""
+    """Maps an experiment to its run of three epochs."""
 
     def run(name, **more):
         of, (settings, data) = experiments.find(name), made_up_data(name, layouts, cloze)

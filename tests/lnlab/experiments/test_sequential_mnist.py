@@ -1,4 +1,4 @@
-"""Sequential digits: the networks, what one seed fixes, one update by hand, records, commands."""
+"""Sequential digits: the networks, effects of the seed, an update by hand, records, commands."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_random_biases_are_the_same_for_both_norms_in_every_form(cell, form):
     torch.testing.assert_close(total, ours)
     assert total > 0
     if cell != "lstm" and form == "paper":
-        # At x = 0 and h = 0 the norms of the parts are 0, and the bias is all there is.
+        # At x = 0 and h = 0, the norms of both parts are 0, and only the bias remains.
         torch.testing.assert_close(first_output(plain), first_output(normalized))
 
 
@@ -63,6 +63,6 @@ def test_tuned_learning_rates_are_the_best_of_the_sweep(kind):
         nll.setdefault(r["settings"]["learning_rate"], []).append(r["curves"]["test_nll"][-5:])
     mean = {rate: np.mean(curves) for rate, curves in nll.items()}
     assert len(mean) >= 4
-    # Rows have three seeds. Pixels have one, and this seed in another order of float32 arithmetic
-    # has given 0.60 and 0.80: 64 steps are chaotic.
+    # Rows have three seeds. Pixels have one, and float32 sums in another order gave 0.60 and 0.80
+    # for it, because 64 steps are chaotic.
     assert mean[TUNED[kind]] < {"row": 1.2, "pixel": 1.4}[step] * min(mean.values())

@@ -1,7 +1,8 @@
-"""Every setting of every experiment acts as its definition says: runs held against plain loops.
+"""Every setting of every experiment acts as documented: runs compared with plain loops.
 
-The loops are float64, from the equations: weights, order of the cases, forward pass, Adam, clipping
-and measures. A new field of a ``Settings`` fails here until it has a value that is not the default.
+The loops are computed in float64 from the equations: weights, order of the examples, forward pass,
+Adam, clipping and measures. The tests fail for a new field of a ``Settings`` class until it has a
+value here that is not the default.
 """
 
 import dataclasses
@@ -44,7 +45,7 @@ pytestmark = pytest.mark.usefixtures("double")
 
 @pytest.fixture(autouse=True)
 def _parts(monkeypatch):
-    """Test cases are evaluated in parts of 4, 4 and 3."""
+    """Evaluate test examples in parts of 4, 4 and 3."""
     monkeypatch.setattr(_classification, "EVAL_BATCH_SIZE", 4)
 
 
@@ -55,7 +56,7 @@ def normalized(a, dim, eps, divisor=0):
 
 
 class Layers:
-    """Section 6.6 by hand: ``params`` in the order in which they are drawn."""
+    """Section 6.6 by hand; ``params`` are in the order in which they are drawn."""
 
     def __init__(self, s, features, classes, generator):
         self.s, self.layers, self.params = s, [], []
@@ -104,7 +105,7 @@ class Layers:
 
 
 class Cells:
-    """Sequential digits by hand, but for the recurrent layers, which have their own tests."""
+    """Sequential digits by hand, except for the recurrent layers, which have their own tests."""
 
     def __init__(self, s, features, classes, generator):
         self.s, H = s, s.hidden
@@ -128,7 +129,7 @@ class Cells:
         self.recurrent = getattr(made, kind)(self.reads, H, **chosen)
         p = {n: torch.zeros_like(p) if "bias" in n else p.detach().clone()
              for n, p in self.recurrent.named_parameters()}  # fmt: skip
-        if s.norm == "none" and s.cell == "gru":  # z keeps what the paper's replaces
+        if s.norm == "none" and s.cell == "gru":  # PyTorch's z keeps what the paper's z replaces
             for part in (W, U, drawn):
                 part[H : 2 * H] *= -1
         p |= {"weight_ih_l0": W, "weight_hh_l0": U}
@@ -155,7 +156,7 @@ def nll_of(logits, y):
 
 
 class ByHand:
-    """A run from its definition: ``points()`` is what ``train`` yields, but for the time."""
+    """A run computed from its definition: ``points()`` equals ``train`` without times."""
 
     def __init__(self, experiment, s, data, seed):
         self.experiment, self.s, self.seed = experiment, s, seed
@@ -291,7 +292,7 @@ COUNTED = {"batch_size": 3, "epochs": 2, "train_cases": 22, "measured_cases": 3,
            "first_epoch_points": 3}  # fmt: skip
 OF_LAYERS = {**COUNTED, **ADAM, "hidden": (4, 7, 3), "initialization": "he"}
 OF_BATCH = {"eps": 0.3, "variance": "biased", "momentum": 0.37}
-# Each value that is not the default, with what it needs to act; a field may have several.
+# Values that are not the default, with the settings that they need to have an effect.
 NON_DEFAULT = {
     "mnist": [
         *(({"norm": "layer"}, {name: changes}) for name, changes in OF_LAYERS.items()),
@@ -371,7 +372,7 @@ def test_settings_with_non_default_values_act_as_defined(experiment, needs, chan
     chosen, default = kind(**BASE[experiment] | needs | changes), kind(**BASE[experiment] | needs)
     assert chosen != default
     result, expected = run(experiment, chosen), ByHand(experiment, chosen, TINY, 3).points()
-    # Double precision; a turn by way of the arc cosine loses half of it.
+    # Double precision; computing an angle by the arc cosine loses half of it.
     assert are_close(result, expected, rel=1e-6, abs=1e-9)
     assert not are_close(result, by_hand(experiment, default), rel=1e-3, abs=1e-6)
 
@@ -393,7 +394,7 @@ def test_the_named_data_set_is_loaded(experiment, tmp_path, monkeypatch):
         record = records.read(path)
         assert record["data"]["name"] == record["settings"]["data"] == name
         expected[name] = ByHand(experiment, chosen, data, 3).points()
-        # Five digits are kept.
+        # Five digits are recorded.
         by_hand = [p["test_nll"] for p in expected[name]]
         assert record["curves"]["test_nll"] == pytest.approx(by_hand, rel=1e-4)
     assert not are_close(expected["mnist"], expected["digits"], rel=1e-3)

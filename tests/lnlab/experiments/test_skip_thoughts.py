@@ -1,6 +1,6 @@
-"""Skip-thoughts: whole runs by hand in float64, from the equations, and what is judged and kept.
+"""Skip-thoughts: whole runs by hand in float64, evaluation of vectors, recorded maps.
 
-A new field of ``Settings`` fails here until it has a value that is not the default.
+The tests fail for a new field of ``Settings`` until it has a value here that is not the default.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ def material():
 
 
 def sentences():
-    """22 short chapters of drawn words, the 20th held out; and tasks of the same words."""
+    """22 short chapters of random words, the 20th held out, and tasks with the same words."""
     rng = np.random.default_rng(0)
     known = [f"w{k}" for k in range(12)]
 
@@ -52,7 +52,7 @@ def sentences():
 
 
 class ByHand:
-    """A run from the equations, with the settings as their docstring says."""
+    """A run computed from the equations, with the settings as documented."""
 
     def __init__(self, s, data, seed):
         self.s, self.seed, H, E = s, seed, s.hidden, s.word_size
@@ -141,7 +141,7 @@ class ByHand:
     def update(self, triples):
         loss = self.nll(triples)
         gradients = torch.autograd.grad(loss, self.params)
-        if self.s.clip is not None:  # of the sum over the words
+        if self.s.clip is not None:  # clips the gradient of the sum over the words
             count = sum(len(sentence) for triple in triples for sentence in triple[1:])
             longest = self.s.clip / (count * torch.cat([g.flatten() for g in gradients]).norm())
             gradients = [g * min(1.0, longest) for g in gradients]
@@ -186,7 +186,7 @@ def run(settings, data, seed=3):
 NON_DEFAULT = [
     {"norm": "none"}, {"norm": "none", "start": "scaled"}, {"start": "scaled"},
     {"condition": "every"}, {"norm": "none", "condition": "every"}, {"hidden": 4},
-    {"word_size": 2}, {"words": 6}, {"length": 2}, {"epochs": 6},  # more than a pass
+    {"word_size": 2}, {"words": 6}, {"length": 2}, {"epochs": 6},  # more than one pass
     {"updates_an_epoch": 4}, {"batch_size": 7}, {"learning_rate": 0.1}, {"gain": -0.3},
     {"adam_betas": (0.3, 0.6)}, {"adam_eps": 0.3}, {"eps": 0.2}, {"val_sentences": 5},
     {"first_epoch_points": 1}, {"clip": 0.3},
@@ -214,7 +214,7 @@ def test_settings_with_non_default_values_act_as_defined(changes, material, doub
     assert not are_close(result, default_points(), rel=1e-6)
 
 
-# How vectors are judged.
+# Evaluation of vectors.
 
 
 @pytest.mark.parametrize("auc", [False, True], ids=["accuracy", "AUC"])
@@ -222,7 +222,7 @@ def test_folds_are_scored_with_regularization_from_their_training_part(auc, monk
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1], [50, 30])
     x = rng.standard_normal((80, 4)) * [1, 30, 1e-3, 1] + y[:, None] * [1, 20, 0, 0]
-    x[:, 3] = 7.0  # of no deviation
+    x[:, 3] = 7.0  # with std 0
     monkeypatch.setattr(tasks, "FOLDS", 4)
     splits, fits = [], []
     from sklearn.model_selection import StratifiedKFold
@@ -282,7 +282,7 @@ def test_the_map_contains_principal_components_and_nearest_neighbors(material, m
     made = SkipThoughtsRun(Settings(**SMALL), material, seed=0)
     short = [f"w{k} w{k + 1} w3 w{(5 * k) % 7}?" for k in range(6)]
     made.numbers = {f"w{k}": k + 1 for k in range(7)} | {"?": 8}
-    again, unknown = "W0, w1: w3 w0?", "w1 w2 w3 w9"  # words of the first; one that it lacks
+    again, unknown = "W0, w1: w3 w0?", "w1 w2 w3 w9"  # the same words; one unknown word
     made.texts = ["w1?", *short, again, unknown, "w1 " * 30]
     with torch.inference_mode():
         result = made.map()

@@ -1,4 +1,4 @@
-"""The fast steps of the MNIST replay against the plain one."""
+"""The fast updates of the MNIST experiment compared with the plain one."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.cases.build import unoptimized
 from tests.cases.points import without_time
 
 SMALL = {"data": "digits", "hidden": (37, 21)}
-# No setting at its default, none at a round number: one that is dropped on the way shows.
+# No setting has its default or a round value, so that an ignored setting is noticed.
 NON_DEFAULT = {
     "learning_rate": 0.013,
     "adam_betas": (0.7, 0.95),
@@ -28,7 +28,7 @@ NON_DEFAULT = {
 
 @pytest.fixture(scope="module")
 def images(digits):
-    """80 digits of MNIST's size: each pixel of scikit-learn's 3 by 3 times, in a dark margin."""
+    """80 images of MNIST's size: digits of scikit-learn enlarged, with a dark margin."""
     x = digits.x_train[:80].reshape(80, 8, 8).repeat(3, 1).repeat(3, 2)
     x = np.pad(x, ((0, 0), (2, 2), (2, 2))).reshape(80, 784)
     return Dataset("images", x, digits.y_train[:80], x[:10], digits.y_train[:10], "0" * 64)
@@ -41,7 +41,7 @@ def built():
 
 
 def pair(digits, dtype=torch.float64, **settings):
-    """The plain run and one that takes the compiled step, both in ``dtype``."""
+    """The plain run and one with compiled updates, both in ``dtype``."""
     both = [MNISTRun(Settings(**SMALL | settings), digits) for _ in range(2)]
     for replay in both:
         convert(replay, dtype)
@@ -76,12 +76,12 @@ def test_fast_updates_equal_plain_ones(
     monkeypatch, digits, built, count, norm, size, variance, hidden
 ):
     torch.set_num_threads(count)
-    monkeypatch.setattr(compiled, "WORK", 1)  # as many threads as are allowed, however small
+    monkeypatch.setattr(compiled, "WORK", 1)  # the maximum number of threads for any size
     settings = {"norm": norm, "batch_size": size, "variance": variance, "hidden": hidden}
     plain, ours = pair(digits, **NON_DEFAULT | settings)
     for _, batch in zip(range(10), plain.batches(0), strict=False):
         assert_close(ours.update(batch), plain.update(batch), rtol=1e-10, atol=1e-10)
-    close = {"rtol": 1e-8, "atol": 1e-10}  # a gradient near 0 in every case may differ in sign
+    close = {"rtol": 1e-8, "atol": 1e-10}  # gradients near 0 can differ in sign
     for name, value in plain.model.state_dict().items():
         assert_close(ours.model.state_dict()[name], value, **close)
     assert moments(ours)["step"] == 10
@@ -98,8 +98,8 @@ def test_losses_stay_close_to_double_precision_at_the_paper_size(images, built, 
     exact, _ = pair(images, **settings)
     ours = MNISTRun(Settings(**settings), images, step=step)
     for k, (x, y) in zip(range(20), exact.batches(0), strict=False):
-        # Batch norm of four cases amplifies rounding, of the plain step too, beyond any bound
-        # within these steps: there each step starts from where the exact run is.
+        # Batch norm of four examples amplifies rounding without bound within these steps, also for
+        # the plain updates: here, each update starts from the state of the exact run.
         if norm == "batch" and k:
             ours.model.load_state_dict(exact.model.state_dict())
             for name in ("exp_avg", "exp_avg_sq"):
@@ -139,7 +139,7 @@ def test_only_tiny_moments_are_set_to_zero(images, built):
     assert float(torch.tensor([1e-39]) * 0.5) > 0, "the switch of the processor stayed on"
 
 
-# Which step is taken.
+# Choice of the implementation.
 
 
 def test_sweep_sets_denormal_moments_to_zero_every_100_updates(digits):

@@ -1,6 +1,6 @@
-"""The trained transformer on a text of one's own, beside the equations and the recorded ablations.
+"""The trained transformer on a text, compared with the equations and recorded ablations.
 
-The page's JavaScript is held to it in ``tests/book/test_transformer_page.py``.
+``tests/book/test_transformer_page.py`` compares the page's JavaScript with it.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ TEXT = "cab b"
 
 @pytest.fixture(scope="module")
 def record():
-    """As a run leaves it, whose gains and biases are not what they start as."""
+    """A record in the format of a run, with gains and biases that have changed."""
     chosen = Settings(**SMALL | {"eps": 1e-4, "ablate": True})
     run = TransformerRun(chosen, words(), seed=2)
     generator = torch.Generator().manual_seed(1)

@@ -1,8 +1,8 @@
-"""The small transformer: whole runs by hand, what its ablations change, and runs that explode.
+"""The small transformer: whole runs by hand, ablations, and runs that diverge.
 
-The runs by hand are float64, from the equations: windows, learning rate, loss, Adam, measures. The
-network is the library's, which has its own tests. A new field of ``Settings`` fails here until it
-has a value that is not the default.
+The runs by hand are computed in float64 from the equations: windows, learning rate, loss, Adam,
+measures. The network is that of the library, which has its own tests. The tests fail for a new
+field of ``Settings`` until it has a value here that is not the default.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ def text():
 
 
 def normalized(kind, x, p, at, eps):
-    """A norm by its name, with the parameters that stand at a place."""
+    """Apply a norm by its name, with the parameters at a given position."""
     if kind == "rms":
         return p[f"{at}.weight"] * x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
     x = x - x.mean(-1, keepdim=True)
@@ -43,7 +43,7 @@ def normalized(kind, x, p, at, eps):
 
 
 def forward(p, tokens, s, norm=None):
-    """Logits, and the stream before and after each block; ``norm(x, at)`` stands in for norms."""
+    """Logits, and the stream before and after each block; ``norm(x, at)`` replaces the norms."""
     names = ("depth", "width", "heads", "length", "norm", "qk_norm", "eps")
     given = {n: getattr(s, n) for n in names} | {"placement": s.place}
     given["last_norm"] = s.last_norm and s.place != "post"
@@ -63,13 +63,13 @@ def loss_of(p, windows, s, norm=None):
 
 
 class ByHand:
-    """A run from the equations, with the settings as their docstring says."""
+    """A run computed from the equations, with the settings as documented."""
 
     def __init__(self, s, text, seed):
         self.s, self.seed = s, seed
         alphabet = sorted({*text.train, *text.val})
         self.train, self.val = ([alphabet.index(c) for c in t] for t in (text.train, text.val))
-        # One W for all norms and places, drawn as the plain pre-norm model draws it.
+        # The same weights for all norms and placements, drawn as for the plain pre-norm model.
         plain = dataclasses.replace(s, norm="layer", place="pre", qk_norm="none", last_norm=True)
         drawn = dict(model(plain, len(alphabet), seed=seed).state_dict())
         extra = dict(model(s, len(alphabet), seed=seed + 1).state_dict())
@@ -190,7 +190,7 @@ def test_settings_with_non_default_values_act_as_defined(changes, text, double):
     result = run(chosen, text)
     expected = list(ByHand(chosen, text, 3).points())
     assert [set(p) for p in result] == [set(p) for p in expected]
-    assert are_close(result, expected, rel=1e-6, abs=1e-20)  # rounding makes a share of 0
+    assert are_close(result, expected, rel=1e-6, abs=1e-20)  # rounding affects a share of 0
     base = run(default, text)
     assert len(result) != len(base) or result[-1] != pytest.approx(base[-1], nan_ok=True)
 
@@ -213,12 +213,12 @@ def test_weights_and_batches_only_depend_on_seed_and_depth(text):
     assert [k for k, _ in order] == [8, 9, 10, 11]
 
 
-# What is changed in a trained model.
+# Ablations of a trained model.
 
 
 @pytest.fixture(scope="module")
 def trained(text):
-    """A model whose gains and biases are not what they start as, and text to measure it on."""
+    """A model with changed gains and biases, and text for measurements."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     made = TransformerRun(Settings(**SMALL | {"eps": 1e-4}), text, seed=2)
@@ -229,7 +229,7 @@ def trained(text):
 
 
 def changed_by_hand(name, p, s, frozen):
-    """The norm of an ablation, as ``forward`` calls it."""
+    """The norm of an ablation, for use in ``forward``."""
     places = [f"blocks.{k}.{n}" for k in range(s.depth) for n in ("norm_a", "norm_f")]
     places.append("last_norm")
     eps = {"eps_thousandth": 1e-3, "eps_hundredth": 1e-2, "eps_tenth": 1e-1, "eps_one": 1.0}
@@ -254,7 +254,7 @@ def changed_by_hand(name, p, s, frozen):
 @pytest.mark.parametrize("name", ABLATIONS)
 def test_ablations_change_the_norms_as_described(name, trained, double):
     p = {k: v.detach() for k, v in trained.model.state_dict().items()}
-    # What comes into each norm, on text to train on: its deviation, over all characters.
+    # The std of the input of each norm on training text, over all characters.
     deviations = {}
 
     def note(x, at):
@@ -289,7 +289,7 @@ def test_float16_sums_overflow_earlier_than_those_of_the_layer(trained):
     assert not abs(naive - exact) < 0.1
 
 
-# Weights that are kept.
+# Recorded weights.
 
 
 def test_quantized_matrices_are_within_half_a_step(trained):

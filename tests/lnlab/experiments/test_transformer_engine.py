@@ -1,4 +1,4 @@
-"""The small transformer through the engine: what is refused, resumed, recorded, and its lines."""
+"""The small transformer with the training loop: errors, resuming, records, and baselines."""
 
 import collections
 import itertools
@@ -21,7 +21,7 @@ def text():
     return words()
 
 
-# Lines to compare with.
+# Baselines.
 
 
 def test_unigram_and_bigram_entropies_equal_plain_counts(text):
@@ -38,7 +38,7 @@ def test_unigram_and_bigram_entropies_equal_plain_counts(text):
     assert result["bigram"] < result["unigram"]
 
 
-# What is refused, and what is said.
+# Errors and messages.
 
 
 def test_without_a_norm_there_is_one_placement():
@@ -50,7 +50,7 @@ def test_without_a_norm_there_is_one_placement():
     assert result.place == "post"
 
 
-# Through the engine.
+# With the training loop.
 
 
 def recorded(out, chosen):
@@ -66,7 +66,8 @@ def test_diverged_runs_are_recorded_to_the_end(made_up, tmp_path):
     record = recorded(tmp_path, chosen)
     curves = record["curves"]
     assert curves["epoch"] == [0, 1, 2, 3]
-    # The first loss is that of the start; what follows is no number, and is not called one.
+    # The first loss is the initial one; the following ones are not finite, and are recorded as
+    # such.
     assert curves["broken_updates"] == [0, 3, 4, 4]
     assert curves["val_nll"][0] > 0
     assert (

@@ -1,4 +1,4 @@
-"""What a step says of arguments that do not fit."""
+"""Errors of cell steps for invalid arguments."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The steps and their gradients: against the same formulas in PyTorch."""
+"""Cell steps and their gradients, compared with the same formulas in PyTorch."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from tests.cases.cells import (
     step,
 )
 
-# The way back.
+# Backward steps.
 
 
 @each
@@ -35,7 +35,7 @@ def test_missing_gains_and_biases_are_1_and_0_without_gradients(cell, form):
         np.testing.assert_allclose(gradient, expected[name], rtol=1e-10, atol=EXACT, err_msg=name)
 
 
-# No setting at its default, against the same formulas with PyTorch's norms.
+# Settings that are not the defaults, compared with the same formulas with PyTorch's norms.
 
 
 def torch_step(cell, form, p, x, h, c, f=torch.tanh, eps=0.3, given=None):

@@ -1,6 +1,6 @@
-"""Where a model is nearly certain: against 80 digits.
+"""Accuracy for models that are nearly certain, compared with 80-digit arithmetic.
 
-A variance of 1e-17 is below the rounding of the probability beside it, which is 1.
+A variance of 1e-17 is below the rounding error of the probability, which is 1.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from lnlib.fisher import GLM, MLP, Dense
 from lnlib.transformer import attention_backward
 
 LOGITS = [0.3, -0.3, 5, -5, 17, -17, 37, -37, 38, -38, 100, -100, 700, -700]
-# Rows of logits: one class is certain, the first, the last, or two of three share the label.
+# Rows of logits: one class is certain (the first or the last), or two of three share the label.
 ROWS = [[0, 38], [38, 0], [-20, 20, 0], [100, 0, 99], [1, 2, 3], [400, -300, 0], [50, 50, 0]]
 close = {"rtol": 2e-13, "atol": 0}
 
@@ -43,7 +43,7 @@ def covariance(family, s):
 
 
 def model_of(s, family):
-    """A model whose natural parameters are ``s``, and cases that are 1: F is Cov[y] in b."""
+    """A model with natural parameters ``s`` for inputs of 1: F is Cov[y] for b."""
     s = np.array(s, float)
     return GLM(np.zeros((len(s), 1)), s, norm="none", family=family), np.ones((1, 1))
 
@@ -91,7 +91,7 @@ def test_products_of_a_network_are_accurate_for_certain_labels(row):
 def test_the_score_of_the_likely_label_is_accurate(family, s):
     p = probabilities(family, s)
     likely = [a == max(p) for a in p] if family == "categorical" else [a > 0.5 for a in p]
-    if family == "categorical":  # one of those that share the most
+    if family == "categorical":  # one of the most probable classes
         likely = [k == likely.index(True) for k in range(len(p))]
     model, X = model_of(s, family)
     F = model.fisher(X, "empirical", y=np.array([likely], float))[1::2, 1::2]
@@ -109,7 +109,7 @@ def test_the_divergence_from_a_certain_label_is_accurate(family, s, size):
         pytest.skip("past the largest number")
     d = size * np.linspace(0.4, 1.2, len(s))
     end = np.array(s, float) + d
-    d = end - np.array(s, float)  # as it is rounded
+    d = end - np.array(s, float)  # after rounding
     p = probabilities(family, s)
     eta = {
         "bernoulli": lambda s: mp.fsum(mp.log1p(mp.exp(mpf(float(a)))) for a in s),
@@ -125,7 +125,7 @@ def test_the_divergence_from_a_certain_label_is_accurate(family, s, size):
 @pytest.mark.parametrize("unit", range(len(LOGITS)))
 @pytest.mark.parametrize("size", [1e-6, 3])
 def test_the_divergence_of_one_unit_is_accurate_next_to_others(unit, size):
-    """Its step is small, or its label certain, while others move far."""
+    """Its step is small, or its label certain, while other units change much."""
     s, d = np.zeros(2), np.array([size, 1e-3 / size])
     s[0] = LOGITS[unit]
     model, X = model_of(s, "bernoulli")

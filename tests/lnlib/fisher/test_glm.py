@@ -4,7 +4,7 @@ import torch
 
 from lnlib.fisher import FAMILIES, GLM, NORMS
 
-# float64 at eps = 0. Against automatic differentiation, measured 4e-15.
+# float64 with eps = 0, compared with automatic differentiation; measured: 4e-15.
 EXACT = 1e-12
 H, D, N = 3, 4, 40
 

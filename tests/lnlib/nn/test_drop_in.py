@@ -1,4 +1,4 @@
-"""What code written for the modules of torch.nn expects of ours."""
+"""Compatibility with code written for the modules of torch.nn."""
 
 import io
 
@@ -85,7 +85,7 @@ def test_memory_format_channels_last_is_preserved(kind, implementation, shape, d
 
 @pytest.mark.parametrize(("kind", "name"), [(LayerNorm, "layer_norm"), (RMSNorm, "rms_norm")])
 def test_channels_stay_last_where_pytorchs_kernel_writes_rows(monkeypatch, kind, name):
-    """Off the CPU PyTorch's kernels are called; on a GPU they write contiguous rows."""
+    """On other devices, PyTorch's kernels are called; on a GPU they write contiguous rows."""
     theirs = getattr(torch.nn.functional, name)
     monkeypatch.setattr(torch.nn.functional, name, lambda *args: theirs(*args).contiguous())
     x = torch.empty(2, 3, 4, 5, device="meta", memory_format=torch.channels_last)

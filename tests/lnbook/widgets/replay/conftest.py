@@ -1,4 +1,4 @@
-"""What the tests of widgets that show records share: what a page and a notebook are handed."""
+"""Checks shared by the tests of all replays: data of a page and of a notebook."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def handed(monkeypatch):
-    """Check a widget of the book's records, one of a reader's own, and what that calls itself."""
+    """Check a widget with the book's records, one with a reader's own, and their texts."""
 
     def check(ours, own, text):
         web = own.WEB

@@ -1,4 +1,4 @@
-"""The maps' Python half: what a page and a notebook are handed to draw."""
+"""The Python part of the activation maps: data of a page and of a notebook."""
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ SIDES = (28, 14, 7)
 
 
 def made(norm, seed=0, **settings):
-    """A record that need not have been: few channels, borders unlike the rest."""
+    """A synthetic record with few channels and special borders."""
     rng = np.random.default_rng([seed, sum(map(ord, norm))])
-    ink = np.random.default_rng(9).integers(256, size=(3, 28, 28))  # the same pictures for all
+    ink = np.random.default_rng(9).integers(256, size=(3, 28, 28))  # the same images for all
     arrays = {"ink": ink.astype("u1")}
     for layer, side in enumerate(SIDES, 1):
         shape = len(PASSES), 2 + layer, side, side

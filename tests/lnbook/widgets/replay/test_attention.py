@@ -1,4 +1,4 @@
-"""Passages under attention, their Python half: what a page and a notebook are handed to draw."""
+"""The Python part of the attention replay: data of a page and of a notebook."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ LONGEST = 12
 
 
 def made(norm="layer", start="usual", gain=None, seed=0, texts=ASKED, questions=320):
-    """A record that need not have been; batches are of 32."""
+    """A synthetic record, with batches of 32."""
     gain = {"none": 1.0, "layer": 1.0}.get(norm, 0.1) if gain is None else gain
     rng = np.random.default_rng([seed, len(norm), start == "usual", int(10 * gain)])
     attention = np.zeros((len(EPOCHS), len(texts), LONGEST))
@@ -89,7 +89,7 @@ def test_packed_data_can_be_decoded_to_the_records():
     assert header["questions"][0]["passage"] == questions(made())[0].passage
     for k, run in {5: six()[0], 4: six()[1], 2: six()[2], 3: six()[3], 0: six()[4]}.items():
         np.testing.assert_allclose(chances[k], run["arrays"]["chances"], atol=6e-5)
-        # A root in 255 steps: at most half a step away.
+        # Square roots in 255 levels: the error is at most half a level.
         own = run["arrays"]["attention"].astype(float)
         np.testing.assert_allclose(np.sqrt(weights[k]), np.sqrt(own), atol=0.51 / 255)
 

@@ -1,4 +1,4 @@
-"""Networks side by side: at which updates they were measured, and at which they are shown."""
+"""Base of the replays: the updates of measurements, and the points that are shown."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The scene's Python half: what a page and a notebook are handed."""
+"""The Python part of the caption ranking: data of a page and of a notebook."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The painter's Python half: what a page and a notebook are handed to draw."""
+"""The Python part of the DRAW replay: data of a page and of a notebook."""
 
 import numpy as np
 
@@ -8,14 +8,14 @@ EPOCHS = [0, 0.5, 1, 2, 3]
 
 
 def made(norm="layer", start="usual", seed=0, images=6, glimpses=3, **settings):
-    """A record that need not have been."""
+    """A synthetic record."""
     rng = np.random.default_rng([seed, norm == "layer", start == "usual"])
     shape = len(EPOCHS), images, glimpses
     arrays = {k: rng.integers(16, size=(*shape, 28, 28)).astype("u1")
               for k in ("canvas", "dream_canvas")}  # fmt: skip
     for name in ("read_window", "write_window", "dream_window"):
         arrays[name] = (20 * rng.normal(size=(*shape, 5))).astype("f2")
-        arrays[name][-1, 0, 0, 0] = 9_000  # far off
+        arrays[name][-1, 0, 0, 0] = 9_000  # far outside the image
     return {
         "settings": {"norm": norm, "start": start, "glimpses": glimpses, "updates_an_epoch": 100,
                      "read_size": 4, "write_size": 3} | settings,

@@ -1,4 +1,4 @@
-"""The scribe's Python half: what a page and a notebook are handed to draw, and what one types."""
+"""The Python part of the handwriting replay: data of page and notebook, and typed texts."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ EPOCHS = [0, 0.5, 1, 2]
 
 
 def made(norm="layer", start="usual", seed=0, points=30, **settings):
-    """A record that need not have been."""
+    """A synthetic record."""
     rng = np.random.default_rng([seed, norm == "layer", start == "usual"])
     shape = len(EPOCHS), points
     window = np.sort(15 * rng.random(shape)).astype("f2")
@@ -73,7 +73,7 @@ def test_texts_are_written_by_each_trained_network():
     layer, plain, chosen = three()
     for k, run in enumerate((plain, chosen, layer)):
         assert np.all(strokes[k, 0, :12] == run["arrays"]["strokes"][0, 0, 0] + 10)
-    # Who is ready first lifts the pen and rests.
+    # The network that ends first lifts the pen and rests.
     assert not strokes[2, 0, 12:].any()
     assert lifts[:, 0, 12:].tolist() == [[0] * 3, [0] * 3, [1] * 3]
     assert windows[:, 0, -1].tolist() == [2, 2, 2]

@@ -1,4 +1,4 @@
-"""The maps of sentences, their Python half: what a page and a notebook are handed to draw."""
+"""The Python part of the sentence maps: data of a page and of a notebook."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ TEXTS = ['"Come in!" said Holmes.', "I am--here, sir.\"", "“She said”", "Who
 
 
 def made(norm="layer", start="code", seed=0, texts=TEXTS, **settings):
-    """A record that need not have been."""
+    """A synthetic record."""
     rng = np.random.default_rng([seed, norm == "layer", start == "code"])
     count = len(texts)
     encoded = np.stack([np.frombuffer(t.encode().ljust(60, b"\0"), "u1") for t in texts])
@@ -80,7 +80,7 @@ def test_packed_data_can_be_decoded_to_the_records():
     for k, run in enumerate((plain, chosen, layer)):
         np.testing.assert_array_equal(nearest[k], run["arrays"]["neighbors"])
         assert header["arms"][k]["agreement"][0] == agreement(run, "questions")[0].round(4).tolist()
-        for point in range(len(EPOCHS)):  # turned or mirrored: no distance has changed
+        for point in range(len(EPOCHS)):  # rotated or reflected: distances are unchanged
             saved = run["arrays"]["map"][point, :, :2].astype(float)
             far, shown = (np.linalg.norm(x[:, None] - x, axis=-1)
                           for x in (saved, places[k, point].astype(float)))  # fmt: skip
@@ -107,7 +107,7 @@ def test_maps_are_aligned_with_the_next_and_with_layer_norm():
 def test_neighbors_of_the_same_category_are_counted_next_to_their_chance_level():
     run = made()
     run["arrays"]["neighbors"][:] = 5
-    run["arrays"]["neighbors"][0, 3] = [4, 0, 1]  # of two questions one has the other
+    run["arrays"]["neighbors"][0, 3] = [4, 0, 1]  # one of two questions has the other
     shares, chance = agreement(run, "questions")
     assert shares.tolist() == pytest.approx([1 / 6, 0, 0, 0])
     assert chance == pytest.approx(1 / 5)

@@ -1,4 +1,4 @@
-"""Gradients by hand, in Python and in C++: against autograd's of the plain loop."""
+"""Handwritten gradients in Python and C++, compared with autograd for the reference."""
 
 import pytest
 import torch
@@ -115,7 +115,7 @@ def test_backward_can_run_twice_without_modifying_arguments(path, kind, options)
     assert_close(case.leaves, before, rtol=0, atol=0)
 
 
-# PyTorch's own decorator is silent behind a sum.
+# PyTorch's own decorator raises no error behind a sum.
 @each_kind
 @pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
 def test_second_derivatives_raise_an_error(path, kind, options, loss):

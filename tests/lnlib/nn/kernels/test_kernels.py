@@ -1,4 +1,4 @@
-"""Who computes: the path that was asked for, or the one that stands in for it."""
+"""Choice of the implementation: the requested one, or its fallback."""
 
 import os
 import runpy
@@ -35,7 +35,7 @@ def x(*shape):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The names of the paths that computed something, in order."""
+    """The names of the implementations that were called, in order."""
     names = []
     for path, module in {"plain": reference, "function": autograd, "compiled": recurrent}.items():
         real = module.run
@@ -50,7 +50,7 @@ def calls(monkeypatch):
 
 @pytest.fixture
 def unbuilt(monkeypatch, tmp_path):
-    """A process in which nothing has been tried yet, and whose compiler fails."""
+    """A process in which nothing has been built yet, and whose compiler fails."""
     monkeypatch.setattr(recurrent, "_library", build.Library(recurrent.SOURCE, recurrent._check))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CXX", "/bin/false")
@@ -141,7 +141,7 @@ def test_the_library_is_built_at_the_first_call(built, tmp_path):
 
 @pytest.mark.parametrize("compiler", ["works", "fails"])
 def test_the_library_can_be_built_in_advance(request, capfd, compiler):
-    layer_norm.operator_reason()  # built by now, or never: what it says is not looked at
+    layer_norm.operator_reason()  # builds the library if possible; its output is ignored
     capfd.readouterr()
     request.getfixturevalue({"works": "built", "fails": "unbuilt"}[compiler])
     with pytest.raises(SystemExit) as end:
@@ -153,15 +153,15 @@ def test_the_library_can_be_built_in_advance(request, capfd, compiler):
     assert capfd.readouterr() == (text, "")
 
 
-# Whatever looks at the operations, and not at the numbers alone, has to see them.
+# Tools that inspect operations must see them.
 
 
 def test_traces_contain_the_operations(built, calls):
     module = make().requires_grad_(False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch's own, of its way to trace
+        warnings.simplefilter("ignore")  # from PyTorch's tracing
         traced = torch.jit.trace(lambda a: module(a)[0], x(4, 2, 3))
-    assert calls[0] == "plain"  # then PyTorch compares, untraced
+    assert calls[0] == "plain"  # then PyTorch compares without tracing
     other = x(8, 2, 3)[4:]
     assert_close(traced(other), module(other)[0])
 
@@ -175,7 +175,7 @@ def test_dispatch_modes_see_the_operations(built, calls):
     assert counter.get_total_flops() == 2 * 8 * 20 * 4 * 2
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's own, of what it deprecates
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from PyTorch, about deprecations
 def test_torch_compile_takes_a_module_as_one_graph(built):
     torch.compiler.reset()
     module = make()

@@ -1,4 +1,4 @@
-"""What the recurrent modules say of arguments that do not fit."""
+"""Errors of the recurrent modules for invalid arguments."""
 
 import re
 
@@ -24,7 +24,7 @@ def unsorted():
     return pack_sequence([torch.ones(n, IN) for n in (2, T, 3)], enforce_sorted=False)
 
 
-# A packed sequence that does not fit: PyTorch's LSTM lets it pass.
+# A packed sequence that does not fit; PyTorch's LSTM accepts it.
 PACKED = {
     "features": lambda m: m(pack_sequence([torch.ones(T, IN + 1)])),
     "h": lambda m: m(pack_sequence([torch.ones(T, IN)]), h(m, 1, 2, H)),
@@ -76,7 +76,7 @@ def test_the_order_of_packed_sequences_is_checked(kind):
 
 
 def shapes(module):
-    """Every parameter, with wrong shapes of it."""
+    """Every parameter with wrong shapes for it."""
     for name, p in module.named_parameters():
         n, *rest = p.shape
         yield from ((name, shape) for shape in ((1, *rest), (n + 4, *rest), (n, *rest, 1), (n, 9)))

@@ -1,4 +1,4 @@
-"""The norms inside the recurrent modules are modules: hooks, other settings, other modules."""
+"""The norms in recurrent modules are modules: hooks, changed settings, replacements."""
 
 import copy
 
@@ -43,7 +43,7 @@ def of_inputs(name):
 
 
 def networks(kind, form):
-    """A network and a cell, as functions of a fresh copy without arguments."""
+    """A network and a cell, as functions that return a new copy."""
     network, cell = make(kind, form=form, **BOTH), randomize(CELLS[kind](IN, H, form=form).double())
     x, hx = draw(T, B, IN), start(kind, 4)
     one = states(kind, hx)
@@ -56,7 +56,7 @@ def networks(kind, form):
 
 @pytest.fixture
 def paths(monkeypatch):
-    """The names of the implementations that ran, in order."""
+    """The names of the implementations that were called, in order."""
     names = []
     for name, module in {"plain": reference, "function": autograd, "compiled": recurrent}.items():
         real = module.run
@@ -132,7 +132,7 @@ def test_backward_hooks_of_inner_norms_can_change_the_gradient(kind, form):
 
 
 def normalized(groups, eps):
-    """A hook that computes a norm anew, with another ``eps``."""
+    """A hook that recomputes a norm with another ``eps``."""
 
     def hook(norm, args, _):
         x_hat = F.group_norm(args[0], groups, eps=eps)
@@ -185,7 +185,7 @@ def test_networks_without_norms_equal_pytorchs(kind, form, layers):
 
 
 def move_weights(ours, theirs):
-    """Give torch's module our weights; its z of a GRU opens the other way."""
+    """Copy our weights to PyTorch's module; PyTorch's z of a GRU is 1 - z."""
     own = dict(ours.named_parameters())
     with torch.no_grad():
         for name, p in theirs.named_parameters():

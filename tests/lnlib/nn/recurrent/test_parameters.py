@@ -1,4 +1,4 @@
-"""The parameters of the recurrent modules: how they start, dtypes, weights trained elsewhere."""
+"""Parameters of recurrent modules: initialization, dtypes, weights from other code."""
 
 import copy
 import io
@@ -82,7 +82,7 @@ def test_autocast_computes_and_returns_its_dtype(kind):
     assert module.weight_hh_l0.grad.dtype == torch.float32
 
 
-# Weights trained elsewhere.
+# Weights from other code.
 
 
 class PublicCell(nn.Module):

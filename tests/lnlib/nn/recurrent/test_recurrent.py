@@ -1,4 +1,4 @@
-"""The recurrent modules: as those of torch.nn."""
+"""The recurrent modules behave like those of torch.nn."""
 
 import pytest
 import torch
@@ -42,7 +42,7 @@ def test_the_plain_path_can_be_differentiated_twice(kind, form):
     assert torch.autograd.gradgradcheck(lambda x: module(x)[0], x, fast_mode=True)
 
 
-# As torch.nn.
+# Compared with torch.nn.
 
 
 OPTIONS = [
@@ -103,7 +103,7 @@ def test_packed_sequences_equal_separate_sequences(kind, implementation):
 def test_dropout_only_acts_between_layers_in_training(kind):
     module = make(kind, num_layers=2, dropout=1.0)
     x = draw(T, B, IN)
-    assert_close(module(x)[0], module(2 * x)[0])  # nothing passes
+    assert_close(module(x)[0], module(2 * x)[0])  # everything is dropped
     assert not torch.allclose(module.eval()(x)[0], module(2 * x)[0])
     with pytest.warns(UserWarning, match="num_layers=1"):
         KINDS[kind](IN, H, dropout=0.5)

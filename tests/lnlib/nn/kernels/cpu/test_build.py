@@ -84,7 +84,7 @@ def test_name_depends_on_what_the_library_depends_on(machine, monkeypatch, chang
     change(machine, monkeypatch)
     assert library(machine).load()[0].answer() == 42
     assert builds(machine) == 2
-    assert len(cached(machine)) == 2  # the other one stays
+    assert len(cached(machine)) == 2  # the other one is kept
 
 
 def test_compiler_that_does_not_support_the_processor_builds_without_its_flag(machine):

@@ -1,4 +1,4 @@
-"""RMS norm as a module, and both norms of a sum in one pass, against PyTorch's composition."""
+"""RMS norm and fused add-and-norm as modules, compared with PyTorch's operations."""
 
 import copy
 import os
@@ -114,7 +114,7 @@ def test_every_16_bit_number_survives_adding_zero(built, dtype):
     assert_close(total, x + 0, rtol=0, atol=0, equal_nan=True)
 
 
-# Layouts, what needs a gradient.
+# Layouts, and which tensors need gradients.
 
 
 @each_kind

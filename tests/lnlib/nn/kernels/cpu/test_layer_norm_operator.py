@@ -1,4 +1,4 @@
-"""The compiled norms as a C++ function: the same numbers, and nothing it should not take."""
+"""The compiled norms as a C++ operator: the same results, and fallbacks."""
 
 import subprocess
 import sys
@@ -70,7 +70,7 @@ def dual(x):
     return forward_ad.make_dual(x, torch.ones_like(x))
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own forward mode
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from PyTorch's forward mode
 @pytest.mark.parametrize(
     "special",
     [
@@ -106,7 +106,7 @@ def test_special_parameters_fall_back(operator):
     assert operator(*given, None, None, "small", True) is None
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.jit.trace
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from torch.jit.trace
 def test_transforms_modes_and_tracers_fall_back(operator):
     module, x, result = make_pair("rms", 5)[0], draw32(4, 5), []
 

@@ -1,4 +1,4 @@
-"""The C++ recurrences against the plain loop."""
+"""The C++ recurrences compared with the reference."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ from tests.cases.recurrences import EXACT, SIZES, Case, each_kind
     "library", [recurrent, layer_norm, step], ids=["recurrences", "layer norm", "step"]
 )
 def test_the_library_is_available_if_there_is_a_compiler(library):
-    # Whatever else tests it skips where it is missing.
+    # All other tests of the library are skipped if it is missing.
     assert library.available(), library.reason()
 
 

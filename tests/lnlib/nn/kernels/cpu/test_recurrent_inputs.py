@@ -1,4 +1,4 @@
-"""The C++ recurrences from the data on: what makes the inputs within the loop."""
+"""The C++ recurrences with inputs that are computed within the loop."""
 
 import copy
 

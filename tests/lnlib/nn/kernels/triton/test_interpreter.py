@@ -1,4 +1,4 @@
-"""The tests of Triton kernels that need its interpreter, in a process that has asked for it."""
+"""Runs the tests that need Triton's interpreter in a process with the interpreter enabled."""
 
 import os
 import re

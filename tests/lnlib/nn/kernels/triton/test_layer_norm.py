@@ -1,4 +1,4 @@
-"""The Triton kernels of the norms without a GPU: in its interpreter, and compiled for chips."""
+"""The Triton kernels of the norms without a GPU: interpreted, and compiled for several GPUs."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def draw(*shape, seed=0):
 
 
 def both(x, residual, weight, bias, centered):
-    """Return what the kernels and the plain formula make of a norm, each with its sum."""
+    """Return the results of the kernels and of the plain formula, each with its sum."""
     settings = (x.shape[-1], 1, 0.3, centered, layer_norm)
     ours = layer_norm_function.Rows.apply(settings, x, residual, weight, bias)
     total = x if residual is None else x + residual
@@ -78,7 +78,7 @@ def test_the_check_before_their_first_use_finds_them_right(dtype, weight_dtype, 
     layer_norm_function.compare(layer_norm, torch.device("cpu"), dtype, H, weight_dtype)
 
 
-# What surrounds them, and what the interpreter cannot know: whether the compiler takes it.
+# The self-check, and whether the compiler accepts the kernels.
 
 
 @in_this_process
@@ -122,7 +122,7 @@ def compile_kernel(name, H, dtype, centered, added, chip):
     given |= {"GAIN": True, "BIAS": centered, "DX": True}
     constants = {n: v for n, v in given.items() if n in kernel.arg_names}
     types = {"stats": "*fp64", "rows": "i32", "sums": f"*{WIDE[dtype]}"}
-    # By position: Triton 3.2 has another name for the constants.
+    # By position, because Triton 3.2 has other names for the constants.
     signature = {
         n: "constexpr" if n in constants else types.get(n, f"*{dtype}") for n in kernel.arg_names
     }

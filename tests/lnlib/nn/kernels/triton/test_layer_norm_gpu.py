@@ -1,4 +1,4 @@
-"""The norms' Triton kernels where there is a GPU."""
+"""The Triton kernels of the norms on a GPU."""
 
 import warnings
 
@@ -49,7 +49,7 @@ def test_gpu_agrees_with_float64_and_without_a_warning(module, dtype, added, n, 
         warnings.simplefilter("error")
         actual = results(norm, *inputs, dy=dy)
     expected = results(exact, *(x.double() for x in inputs), dy=dy.double())
-    assert layer_norm.kernel(inputs[0], H, dtype) is layer_norm  # nothing else has run
+    assert layer_norm.kernel(inputs[0], H, dtype) is layer_norm  # no fallback was used
     # Sums over rows are of n terms, and the sum with the residual is rounded to the dtype.
     scale = torch.finfo(dtype).eps * (4 if dtype.itemsize < 4 else 32)
     for a, e in zip(actual, expected, strict=True):
@@ -70,7 +70,7 @@ def test_gpu_takes_rows_too_wide_for_one_program(module):
 
 @each_module
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.filterwarnings("ignore:Mismatch dtype")  # torch's own, from nn.RMSNorm
+@pytest.mark.filterwarnings("ignore:Mismatch dtype")  # from nn.RMSNorm of PyTorch
 def test_gpu_autocast_gives_the_dtype_that_torch_gives(module, dtype):
     twin = {LayerNorm: nn.LayerNorm, RMSNorm: nn.RMSNorm}[module]
     for given in (dtype, torch.float32):

@@ -1,4 +1,4 @@
-"""The CUDA path's walk over time, its kernels run by Triton's interpreter on a CPU."""
+"""The CUDA recurrences, with kernels run by Triton's interpreter on a CPU."""
 
 import pytest
 import torch
@@ -55,7 +55,7 @@ def test_arguments_and_gradients_may_lie_in_memory_as_they_like():
 
 
 def strided(*shape):
-    """Return numbers whose neighbors are not neighbors in memory."""
+    """Return a tensor that is not contiguous."""
     drawn = torch.randn(*shape[::-1], generator=torch.Generator().manual_seed(1))
     return drawn.double().permute(*reversed(range(len(shape)))).requires_grad_()
 
@@ -132,7 +132,7 @@ def test_results_may_be_changed_in_place_before_the_backward_pass():
     assert_close(slopes[recurrent], slopes[reference], **EXACT)
 
 
-# PyTorch's own decorator is silent behind a sum.
+# PyTorch's own decorator raises no error behind a sum.
 @in_the_interpreter
 @pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
 def test_a_second_derivative_raises_instead_of_being_wrong(loss):

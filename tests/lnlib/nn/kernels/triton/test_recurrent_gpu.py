@@ -1,4 +1,4 @@
-"""The CUDA path where there is a GPU."""
+"""The CUDA recurrences on a GPU."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The Triton kernels without a GPU: run by Triton's interpreter, and compiled for four chips."""
+"""The Triton kernels without a GPU: interpreted, and compiled for four GPUs."""
 
 import pytest
 import torch
@@ -24,7 +24,7 @@ def test_tanh_keeps_its_digits_near_zero_and_is_1_far_from_it():
     assert_close(h, x.double().tanh().float(), rtol=4e-7, atol=0)
 
 
-# What the interpreter cannot know: whether the compiler takes it.
+# Whether the compiler accepts the kernels, which the interpreter cannot test.
 
 IN_THE_WIDE_DTYPE = {"gain", "bias", "gain_c", "bias_c", *steps.WIDE}
 WIDE = {"fp16": "fp32", "bf16": "fp32", "fp32": "fp32", "fp64": "fp64"}
@@ -45,7 +45,7 @@ def compile_kernel(name, form, H, dtype, masked, chip, relu=False):
         for n in kernel.arg_names
         if n not in constants
     }
-    # By position: Triton 3.2 has another name for the constants.
+    # By position, because Triton 3.2 has other names for the constants.
     signature = {n: pointers.get(n, "constexpr") for n in kernel.arg_names}
     source = ASTSource(kernel, signature, constants)
     options = steps._compiled_with(block)

@@ -101,7 +101,7 @@ def compute_gradient(network: nn.Sequential, X: Tensor, y: Tensor) -> None:
 
 
 def rows(device: str) -> list[dict[str, Any]]:
-    """Return one row per competitor, on the CPU alone: the product in NumPy runs there."""
+    """Return one row per competitor, only on the CPU, where the product in NumPy runs."""
     if device != "cpu":
         return []
     rng = np.random.default_rng(0)

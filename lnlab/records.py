@@ -167,7 +167,7 @@ def read_all(experiment: str, root: Path | None = None, **settings: Any) -> list
     records, errors, root = [], [], Path(root or installed())
     paths = [*root.glob("*.json"), *root.glob(f"{experiment}/*.json")]
     for path in sorted(paths, key=lambda path: path.name):
-        # Of a damaged file, only the path is known.
+        # For a damaged file, only the path is known.
         is_ours = path.parent != root or path.name.startswith(f"{experiment}-")
         try:
             content = _read_json(path)

@@ -229,7 +229,7 @@ def _raise_failures(failures: dict[Path, str]) -> None:
     """Raise one error that names all failed runs, if there are any.
 
     Args:
-        failures: From the path of each run to the reason of its failure, or to an empty string.
+        failures: Maps the path of each run to the reason of its failure, or to an empty string.
     """
     failed = [f"\n  {path.stem}: {reason}" for path, reason in failures.items() if reason]
     if failed:

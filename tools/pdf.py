@@ -89,7 +89,7 @@ class PrintedPage:
         title: Heading of the page.
         reader: The PDF of the page.
         first: Index of its first sheet in the book.
-        destinations: From an anchor to its sheet in ``reader`` and its distance from the bottom.
+        destinations: Maps an anchor to its sheet in ``reader`` and its distance from the bottom.
     """
 
     name: str

@@ -210,7 +210,7 @@ def _record_run(name: str, settings: Settings, seed: int, out: Path, device: str
     try:
         with stopped_by_signals():
             record_runs(experiment, [settings], [seed], out=out, device=device)
-    except RuntimeError as error:  # one that diverged, say
+    except RuntimeError as error:  # for example, it diverged
         return str(error)
     return ""
 

@@ -2,7 +2,7 @@
 
 Notebooks run with ``LNLIB_STATIC=1``, so that figures and widgets are written as HTML. The cache of
 myst-nb depends on the code of a notebook only. Here each state of the packages, of the recorded
-runs and of the versions of NumPy, PyTorch and plotly has a cache folder of its own.
+runs and of the versions of NumPy, PyTorch and plotly has its own cache folder.
 """
 
 import hashlib

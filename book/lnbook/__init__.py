@@ -1,1 +1,1 @@
-"""What the chapters are made of: what they show, and each chapter's own figures and exercises."""
+"""Figures, widgets, quizzes and exercises of the book, and tools for teaching with it."""

@@ -1,10 +1,10 @@
-"""What every chapter may show, by the names that a reader types.
+"""The names that chapters and readers import to display something.
 
 ============  ==================================================================================
-figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which computes as one watches;
+figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which computes live;
               :class:`Picture`; the controls :func:`slider` (over :func:`round_numbers`) and
               :func:`choice`
-tables        :class:`Table`, in which labels have their colors
+tables        :class:`Table`, which colors labels of claims
 questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
 widgets       :class:`NormTable`, :class:`Playground`, :class:`TransformerWidget`, :class:`Sphere`;
               :class:`DrawReplay`, :class:`HandwritingReplay`, :class:`AttentionReplay`,

@@ -107,7 +107,7 @@ def write(
         text, MAX_POINTS_PER_CHARACTER * len(text), bias=bias, seed=seed
     )
     numbers, position = points[:, 0].nan_to_num().numpy(), window[:, 0].numpy()
-    # When a window has passed the end, the mean of what remains of it lies before its last
+    # After a window has passed the end, the mean of its remaining part is before its last
     # position.
     furthest = np.maximum.accumulate(position)
     moved_back = (furthest > len(text) - 4) & (furthest - position > 2)

@@ -96,7 +96,7 @@ SWITCHES: dict[str, Callable[[LayerNorm, Tensor, Tensor], Tensor] | None] = {
 
 
 def switched(model: Transformer, switches: Sequence[str], frozen: Tensor) -> Transformer:
-    """Return a copy of a model with each of its layer norms as its switch says.
+    """Return a copy of a model whose layer norms are changed by the switches.
 
     Args:
         model: A trained model with layer norms.

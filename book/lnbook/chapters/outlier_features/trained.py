@@ -36,7 +36,7 @@ def error(x: np.ndarray, bits: int = BITS) -> np.ndarray:
     """Round each row to integers with one scale per row, and return the relative error per row.
 
     Args:
-        x: Of shape ``(T, H)``.
+        x: Vectors, shape ``(T, H)``.
         bits: Number of bits of the signed integers, whose range is symmetric.
     """
     scale = np.abs(x).max(-1, keepdims=True) / (2 ** (bits - 1) - 1)

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-MOST = 8  # the largest array that is shown completely
+MAX_SHOWN = 8  # the largest array that is shown completely
 
 # Results.
 
 
-def missing(answer: object) -> bool:
+def is_missing(answer: object) -> bool:
     """Return whether the starter's ``...`` is still there."""
     if isinstance(answer, np.ndarray) and answer.dtype == object:
         answer = answer.tolist()
     if isinstance(answer, list | tuple):
-        return any(map(missing, answer))
+        return any(map(is_missing, answer))
     return answer is ... or answer is None
 
 
@@ -39,10 +39,12 @@ def _without_gradient(value: Any) -> Any:
     return value.detach().cpu() if hasattr(value, "detach") else value
 
 
-def agree(a: object, b: object, tolerance: float) -> bool:
+def are_equal(a: object, b: object, tolerance: float) -> bool:
     """Return whether two results are of the same kind and shape and have the same numbers."""
     if isinstance(a, tuple | list) and isinstance(b, tuple | list) and tuple in (type(a), type(b)):
-        return len(a) == len(b) and all(agree(v, w, tolerance) for v, w in zip(a, b, strict=True))
+        return len(a) == len(b) and all(
+            are_equal(v, w, tolerance) for v, w in zip(a, b, strict=True)
+        )
     if isinstance(a, str) or isinstance(b, str):
         return isinstance(a, str) and isinstance(b, str) and a == b
     a, b = numbers(a), numbers(b)
@@ -51,16 +53,16 @@ def agree(a: object, b: object, tolerance: float) -> bool:
     return np.allclose(a.astype(float), b.astype(float), tolerance, tolerance, equal_nan=True)
 
 
-def unlike(expected: np.ndarray, answer: object, what: str) -> str | None:
+def form_problem(expected: np.ndarray, answer: object, what: str) -> str | None:
     """Return what is wrong with the kind or shape of an answer, or with its NaN or infinities."""
     got = numbers(answer)
     if got is None:
         thing = "a number" if expected.ndim == 0 else "an array of numbers"
         hint = "; take the quotation marks away" if isinstance(answer, str) else ""
-        return f"{what} must be {thing}, got {kind(answer)}{hint}."
+        return f"{what} must be {thing}, got {describe(answer)}{hint}."
     if got.shape != expected.shape and not (expected.ndim == 0 and got.size == 1):
         shapes = f"{_of_shape(expected)}, got {_of_shape(got)}"
-        return f"{what} must be {shapes}{_why(got, expected)}."
+        return f"{what} must be {shapes}{_shape_hint(got, expected)}."
     for name, test, hint in (
         ("NaN", np.isnan, "look for 0 / 0 and for the square root of a negative number"),
         ("infinite", np.isinf, "look for a division by 0"),
@@ -78,23 +80,23 @@ def difference(
     if isinstance(expected, str):
         if expected == result:
             return None
-        got = repr(result) if isinstance(result, str) else kind(result)
+        got = repr(result) if isinstance(result, str) else describe(result)
         return f"{what} must be {expected!r}, got {got}."
     want = np.asarray(expected)
-    if problem := unlike(want, result, what):
+    if problem := form_problem(want, result, what):
         return problem
     got = numbers(result).reshape(want.shape)
     if dtype and got.dtype != want.dtype:
         return f"{what} must be of dtype {want.dtype}, got {got.dtype}."
-    if agree(want, got, tolerance):
+    if are_equal(want, got, tolerance):
         return None
-    if want.size <= MOST:
-        a, b = _apart(got, want)
+    if want.size <= MAX_SHOWN:
+        a, b = _distinct_texts(got, want)
         return f"{what} must be {b}, got {a}{_pattern(want, got)}."
     off = ~np.isclose(got, want, tolerance, tolerance, equal_nan=True)
     gap = np.where(off, np.abs(np.subtract(got, want, dtype=float)), 0)
     worst = np.unravel_index(gap.argmax(), gap.shape)
-    a, b = _apart(got[worst], want[worst])
+    a, b = _distinct_texts(got[worst], want[worst])
     index = ", ".join(map(str, worst))
     return (
         f"{off.sum()} of {off.size} numbers of {what} are wrong; the one with the largest error, "
@@ -118,7 +120,7 @@ def _pattern(want: np.ndarray, got: np.ndarray) -> str:
     return ""
 
 
-def _why(got: np.ndarray, want: np.ndarray) -> str:
+def _shape_hint(got: np.ndarray, want: np.ndarray) -> str:
     """Return the likely cause of a wrong shape, if it is a common one."""
     if got.ndim < want.ndim and got.shape == want.squeeze().shape and got.ndim:
         return "; `keepdims=True` keeps the axis that a mean or a sum runs over"
@@ -127,7 +129,7 @@ def _why(got: np.ndarray, want: np.ndarray) -> str:
     return ""
 
 
-def raised(error: Exception, answer: Callable, where: str) -> str:
+def describe_exception(error: Exception, answer: Callable, where: str) -> str:
     """Return which exception the answer raised, and on which of its own lines."""
     message = " ".join(str(error).split())
     if isinstance(error, TypeError) and "ellipsis" in message:
@@ -143,7 +145,7 @@ def raised(error: Exception, answer: Callable, where: str) -> str:
 # Arguments.
 
 
-def size(args: tuple) -> int:
+def case_size(args: tuple) -> int:
     """Return how many numbers a case contains."""
     return sum(np.size(a) for a in args)
 
@@ -159,7 +161,7 @@ def arguments(reference: Callable, args: tuple) -> str:
     return ", ".join(f"{name} {_argument(a)}" for name, a in _named(reference, args))
 
 
-def changed(reference: Callable, before: tuple, after: tuple) -> str | None:
+def modified_argument(reference: Callable, before: tuple, after: tuple) -> str | None:
     """Return the name of the first argument that was modified, or ``None``."""
     for (name, a), b in zip(_named(reference, before), after, strict=True):
         if not _equal(a, b):
@@ -172,10 +174,10 @@ def _named(reference: Callable, args: tuple) -> list[tuple[str, Any]]:
 
 
 def _argument(value: Any) -> str:
-    if isinstance(value, np.ndarray) and value.size > MOST:
+    if isinstance(value, np.ndarray) and value.size > MAX_SHOWN:
         return f"of shape {value.shape}"
     if isinstance(value, np.ndarray | float):
-        return f"= {short(value)}"
+        return f"= {format_array(value)}"
     if isinstance(value, np.random.Generator):
         return "a random generator"
     return f"= {getattr(value, '__name__', None) or repr(value)}"
@@ -195,7 +197,7 @@ def _equal(a: Any, b: Any) -> bool:
 # Describing values.
 
 
-def kind(value: object) -> str:
+def describe(value: object) -> str:
     """Describe a value by its kind, such as "a function" or "an array of float64"."""
     if isinstance(value, str):
         return f"the text {value!r}"
@@ -209,19 +211,19 @@ def kind(value: object) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-def count(value: object) -> str:
+def result_count(value: object) -> str:
     """Return how many results a function returned, in words."""
     if isinstance(value, tuple | list):
         return f"it returns {len(value)} results"
     return "it returns one result"
 
 
-def short(a: object, digits: int = 4) -> str:
+def format_array(a: object, digits: int = 4) -> str:
     """Format an array, with ``digits`` significant digits for its largest number."""
     a = np.asarray(a)
     if a.ndim:
-        shown = [_number(v, a, digits) for v in a.ravel()[:MOST]]
-        return _nest(shown, a.shape) if a.size <= MOST else f"[{', '.join(shown)}, …]"
+        shown = [_number(v, a, digits) for v in a.ravel()[:MAX_SHOWN]]
+        return _nest(shown, a.shape) if a.size <= MAX_SHOWN else f"[{', '.join(shown)}, …]"
     return _number(a[()], a, digits)
 
 
@@ -237,10 +239,10 @@ def _number(value: Any, among: np.ndarray, digits: int) -> str:
     return f"{value:.0f}" if value.is_integer() and abs(value) < 1e9 else f"{value:.12g}"
 
 
-def _apart(a: np.ndarray, b: np.ndarray) -> tuple[str, str]:
+def _distinct_texts(a: np.ndarray, b: np.ndarray) -> tuple[str, str]:
     """Format two arrays with as many digits as it takes to tell them apart."""
     for digits in (4, 8, 12, 17):
-        texts = short(a, digits), short(b, digits)
+        texts = format_array(a, digits), format_array(b, digits)
         if texts[0] != texts[1]:
             break
     return texts

@@ -79,7 +79,7 @@ def check(name: str, answer: object, *, seed: int = 0) -> None:
 def feedback(name: str, answer: object, *, seed: int = 0) -> str | None:
     """Return what :func:`check` says is wrong with an answer, or ``None`` if it is right."""
     exercise = find(name, seed=seed)
-    if _feedback.missing(answer):
+    if _feedback.is_missing(answer):
         return "the answer is still `...`; put yours in its place."
     return exercise.feedback(answer)
 
@@ -151,7 +151,7 @@ class Function:
     def feedback(self, answer: object) -> str | None:
         """Return what is wrong with the answer, or ``None`` if it is right."""
         if not callable(answer):
-            return f"the answer must be a function, got {_feedback.kind(answer)}."
+            return f"the answer must be a function, got {_feedback.describe(answer)}."
         cases = self._cases()
         if not _takes(answer, cases[0]):
             return (
@@ -163,7 +163,7 @@ class Function:
             if self._same(runs, self.run(misconception)):
                 return sentence
         results = list(zip(cases, self.run(self.reference), runs, strict=True))
-        for args, expected, run in sorted(results, key=lambda case: _feedback.size(case[0])):
+        for args, expected, run in sorted(results, key=lambda case: _feedback.case_size(case[0])):
             if problem := self._problem(args, expected.result, run, answer):
                 return problem
         return None
@@ -189,7 +189,7 @@ class Function:
         def same(a: Run, b: Run) -> bool:
             if a.error or b.error:
                 return type(a.error) is type(b.error)
-            return _feedback.agree(a.result, b.result, self.tolerance)
+            return _feedback.are_equal(a.result, b.result, self.tolerance)
 
         return all(map(same, runs, others))
 
@@ -197,12 +197,12 @@ class Function:
         """Return what is wrong in one case, or ``None`` if it is right."""
         where = f"for {_feedback.arguments(self.reference, args)},"
         if run.error is not None:
-            return _feedback.raised(run.error, answer, where)
+            return _feedback.describe_exception(run.error, answer, where)
         if run.result is None:
             return "the function returns nothing; end it with `return` and the result."
-        if _feedback.missing(run.result):
+        if _feedback.is_missing(run.result):
             return "the function still returns `...`; put your code in its place."
-        if changed := _feedback.changed(self.reference, args, run.args):
+        if changed := _feedback.modified_argument(self.reference, args, run.args):
             return (
                 f"the function modifies its input {changed}, which belongs to the caller; "
                 "work on a copy, and write x = x - 1 instead of x -= 1."
@@ -212,7 +212,8 @@ class Function:
             return problem and f"{where} {problem}"
         labels = self.returns or [f"result {i}" for i in range(1, len(expected) + 1)]
         if not isinstance(run.result, tuple | list) or len(run.result) != len(expected):
-            return f"the function must return {', '.join(labels)}; {_feedback.count(run.result)}."
+            count = _feedback.result_count(run.result)
+            return f"the function must return {', '.join(labels)}; {count}."
         for label, want, got in zip(labels, expected, run.result, strict=True):
             if problem := _feedback.difference(want, got, self.tolerance, self.dtype, label):
                 return f"{where} {problem}"
@@ -261,7 +262,7 @@ class Value:
     def feedback(self, answer: object) -> str | None:
         """Return what is wrong with the answer, or ``None`` if it is right."""
         expected = np.asarray(self.answer, float)
-        if problem := _feedback.unlike(expected, answer, "the answer"):
+        if problem := _feedback.form_problem(expected, answer, "the answer"):
             return problem
         got = _feedback.numbers(answer).reshape(expected.shape)
 
@@ -273,7 +274,7 @@ class Value:
         nearest = min(self.misconceptions, key=off, default=None)
         if nearest is not None and off(nearest) <= self.tolerance:
             return self.misconceptions[nearest]
-        return f"{_feedback.short(got)} is not the answer; {self.hint}"
+        return f"{_feedback.format_array(got)} is not the answer; {self.hint}"
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,9 @@ class Measured:
     def feedback(self, answer: object) -> str | None:
         """Return what is wrong with the answer, or ``None`` if it is right."""
         expected = np.zeros(len(self.results))
-        if problem := _feedback.unlike(expected, answer, f"the answer ({', '.join(self.results)})"):
+        if problem := _feedback.form_problem(
+            expected, answer, f"the answer ({', '.join(self.results)})"
+        ):
             return problem
         got = _feedback.numbers(answer).tolist()
         return next(
@@ -321,7 +324,9 @@ class Text:
     def feedback(self, answer: object) -> str | None:
         """Return what is wrong with the answer, or ``None`` if it is right."""
         if not isinstance(answer, str):
-            return f"the answer must be a text in quotation marks, got {_feedback.kind(answer)}."
+            return (
+                f"the answer must be a text in quotation marks, got {_feedback.describe(answer)}."
+            )
         for text, sentence in {self.answer: None, **self.misconceptions}.items():
             if answer.casefold().split() == text.casefold().split():
                 return sentence

@@ -35,7 +35,8 @@ def address(tmp_path_factory):
     where = tmp_path_factory.mktemp("scene")
     caption_ranking.WEB.write(where)
     (where / "page.html").write_text(
-        f'<!doctype html><meta charset="utf-8"><style>{caption_ranking.WEB.whole_style()}</style>'
+        '<!doctype html><meta charset="utf-8">'
+        f"<style>{caption_ranking.WEB.complete_style()}</style>"
         f"{caption_ranking.CaptionRanking().to_html()}"
         '<script src="caption_ranking/caption_ranking.js"></script>',
         "utf-8",

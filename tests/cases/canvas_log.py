@@ -45,7 +45,7 @@ def drawn(browser, web, data, **look):
     """A page on which a replay of recorded networks draws, with the given colors."""
     page = browser.new_page(reduced_motion="reduce")
     page.add_script_tag(content=LOG)
-    page.add_style_tag(content=web.whole_style())
+    page.add_style_tag(content=web.complete_style())
     page.add_script_tag(content=f"{web.source()}\nwindow.{web.js_name} = {web.js_name};")
     page.evaluate(START, [web.js_name, data, look])
     yield page

@@ -27,7 +27,7 @@ from lnbook.exercises import Exercise, Function, Measured, Text, Value
 
 FILE = "checks.json"
 HERE = Path.cwd()  # the notebook's folder, even if a cell changes the working directory
-LATER = "Recorded. Your answer will be graded after you hand in the notebook."
+RECORDED = "Recorded. Your answer will be graded after you hand in the notebook."
 
 
 # Called in notebooks.
@@ -51,7 +51,7 @@ def check(name: str, answer: object) -> None:
         )
     with _quiet():
         message = feedback(described[name], answer)
-    print(described[name].get("on_success", LATER) if message is None else f"Not yet: {message}")
+    print(described[name].get("on_success", RECORDED) if message is None else f"Not yet: {message}")
 
 
 def mark(name: str, answer: object, sealed: str) -> None:
@@ -182,7 +182,7 @@ def feedback(described: dict, answer: object) -> str | None:
 
     Without the right answer, only the form of the answer and the misconceptions are checked.
     """
-    if _feedback.missing(answer):
+    if _feedback.is_missing(answer):
         return "the answer is still `...`; put yours in its place."
     if "expected" in described or described["kind"] == "Measured":
         return rebuild(described).feedback(answer)
@@ -200,7 +200,7 @@ def _open_function(described: dict, answer: Any) -> str | None:
 
 def _open_value(described: dict, answer: object) -> str | None:
     shape = described["shape"]
-    if problem := _feedback.unlike(np.zeros(shape), answer, "the answer"):
+    if problem := _feedback.form_problem(np.zeros(shape), answer, "the answer"):
         return problem
     got = _feedback.numbers(answer).reshape(shape)
     off = [

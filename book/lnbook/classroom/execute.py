@@ -13,7 +13,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
-PRINTED = 200_000  # maximum number of characters of a cell's output
+MAX_OUTPUT_CHARS = 200_000  # maximum number of characters of a cell's output
 
 
 class Client(NotebookClient):
@@ -23,7 +23,7 @@ class Client(NotebookClient):
         """Process a message from the kernel, unless the cell has printed too much."""
         if msg["msg_type"] in ("stream", "display_data", "execute_result"):
             self.printed += len(str(msg["content"]))
-            if self.printed > PRINTED:
+            if self.printed > MAX_OUTPUT_CHARS:
                 return None
         return super().process_message(msg, cell, cell_index)
 
@@ -40,20 +40,20 @@ def execute(path: Path, seconds: float, total: float) -> None:
         total: Time limit for the notebook in seconds, including restarts.
     """
     notebook = nbformat.read(path, as_version=4)
-    left_out: dict[int, tuple[str, str]] = {}
+    skipped: dict[int, tuple[str, str]] = {}
     end = time.monotonic() + total
     while True:
-        failed = _pass(path, notebook, left_out, seconds, end)
+        failed = _run_cells(path, notebook, skipped, seconds, end)
         if failed is None:
             break
-        left_out |= failed
-    for index, (kind, why) in left_out.items():
+        skipped |= failed
+    for index, (kind, why) in skipped.items():
         notebook.cells[index].outputs = [_error(kind, why)]
     nbformat.write(notebook, path)
 
 
-def _pass(
-    path: Path, notebook: Any, left_out: dict, seconds: float, end: float
+def _run_cells(
+    path: Path, notebook: Any, skipped: dict, seconds: float, end: float
 ) -> dict[int, tuple[str, str]] | None:
     """Run all cells once; return the cells that stopped the run, or ``None``."""
     client = Client(
@@ -67,14 +67,14 @@ def _pass(
     try:
         with client.setup_kernel():
             for index, cell in enumerate(notebook.cells):
-                if cell.cell_type != "code" or index in left_out:
+                if cell.cell_type != "code" or index in skipped:
                     continue
                 left = end - time.monotonic()
                 if left <= 0:
                     rest = range(index, len(notebook.cells))
                     late = ("NotRun", "the time for the whole notebook was over")
                     code = [i for i in rest if notebook.cells[i].cell_type == "code"]
-                    left_out |= {i: late for i in code if i not in left_out}
+                    skipped |= {i: late for i in code if i not in skipped}
                     return None
                 cell.outputs, client.printed = [], 0
                 client.timeout = max(1, round(min(seconds, left)))

@@ -24,8 +24,11 @@ from lnbook.classroom.runner import Sandbox
 from lnbook.classroom.submissions import Submission, find_submissions, read, restore
 from lnlab import atomic_write
 
-RUN = "executed"  # the folder of executed submissions, which nbgrader grades
-AGAIN = ("ModuleNotFoundError", "NotRun")  # errors that may disappear when the machine is fixed
+EXECUTED = "executed"  # the folder of executed submissions, which nbgrader grades
+RETRY_ERRORS = (
+    "ModuleNotFoundError",
+    "NotRun",
+)  # errors that may disappear when the machine is fixed
 
 
 @dataclass
@@ -120,10 +123,10 @@ def grade(
             ran = _run(submission, course, name, sources, book, sandbox, versions)
             if ran:
                 tell(f"{number} of {len(submissions)}: {submission.student}")
-    _forget(course, name, submissions)
+    _remove_deleted(course, name, submissions)
     if any(submission.notebooks for submission in submissions):
         for command in ("autograde", "generate_feedback"):
-            run = [f"--CourseDirectory.submitted_directory={RUN}", "--force"]
+            run = [f"--CourseDirectory.submitted_directory={EXECUTED}", "--force"]
             run += ["--no-execute"] if command == "autograde" else []
             try:
                 nbgrader.run(course, command, name, *run)
@@ -134,7 +137,7 @@ def grade(
         own = [
             row
             for chapter, names in sheets.items()
-            for row in _rows(submission, chapter, names, course / RUN, name)
+            for row in _rows(submission, chapter, names, course / EXECUTED, name)
         ]
         for row in own:
             if row.chapter in submission.notebooks:  # else it is of an earlier notebook
@@ -187,7 +190,7 @@ def _run(
     """Run a submission, unless it has already run; return whether it ran."""
     import nbformat
 
-    home = course / RUN / submission.student / name
+    home = course / EXECUTED / submission.student / name
     notebooks = {}
     for chapter, member in list(submission.notebooks.items()):
         try:
@@ -197,8 +200,8 @@ def _run(
             del submission.notebooks[chapter]
     files = {path: member.read() for path, member in submission.files.items()}
     files[checks.FILE] = (course / "source" / name / checks.FILE).read_bytes()
-    key = _key(notebooks, files, book, sandbox, versions)
-    if not notebooks or _ran(home, notebooks, key):
+    key = _run_hash(notebooks, files, book, sandbox, versions)
+    if not notebooks or _has_run(home, notebooks, key):
         return False
     with tempfile.TemporaryDirectory(prefix="submission-") as room:
         room = Path(room)
@@ -217,7 +220,7 @@ def _run(
     return True
 
 
-def _key(
+def _run_hash(
     notebooks: dict, files: dict[str, bytes], book: Path, sandbox: Sandbox, versions: list[str]
 ) -> str:
     """Return a hash of everything on which the result of a run depends.
@@ -231,7 +234,7 @@ def _key(
     return digest.hexdigest()
 
 
-def _ran(home: Path, notebooks: dict, key: str) -> bool:
+def _has_run(home: Path, notebooks: dict, key: str) -> bool:
     """Return whether a submission has run unchanged, with a result that would not change."""
     try:
         sources = [_source(home / f"{chapter}.ipynb") for chapter in notebooks]
@@ -239,7 +242,7 @@ def _ran(home: Path, notebooks: dict, key: str) -> bool:
         return False
     return all(
         notebook.metadata.get("graded") == key
-        and not any(e.ename in AGAIN for cell in notebook.cells for e in _errors(cell))
+        and not any(e.ename in RETRY_ERRORS for cell in notebook.cells for e in _errors(cell))
         for notebook in sources
     )
 
@@ -265,10 +268,10 @@ def _outputs(path: Path, before: Any, problem: str) -> Any:
     return before
 
 
-def _forget(course: Path, name: str, submissions: list[Submission]) -> None:
+def _remove_deleted(course: Path, name: str, submissions: list[Submission]) -> None:
     """Remove executed submissions that no longer exist."""
     present = {submission.student for submission in submissions if submission.notebooks}
-    for home in (course / RUN).glob(f"*/{name}"):
+    for home in (course / EXECUTED).glob(f"*/{name}"):
         if home.parent.name not in present:
             shutil.rmtree(home)
 

@@ -25,10 +25,10 @@ from lnbook.exercises import Function
 from lnbook.renamed import NEW_NAMES
 from lnlab import atomic_write
 
-OTHER = 1_000_003  # added to the class's seed for the hidden inputs of the grader
+HIDDEN_SEED_OFFSET = 1_000_003  # added to the class's seed for the hidden inputs of the grader
 DEFAULT = ("introduction", "normalization_axes")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
-ALWAYS = "import numpy as np\n\nimport lnlib\nfrom lnbook.classroom import checks\n"
+IMPORTS = "import numpy as np\n\nimport lnlib\nfrom lnbook.classroom import checks\n"
 POINTS = 1
 CONFIG = """c = get_config()
 c.CourseDirectory.course_id = "layer_normalization"
@@ -60,7 +60,7 @@ def make(
         raise ValueError(f"seed must be 0 to 4294967295, got {seed}; choose another")
     chosen = select(names)
     for task in chosen:
-        for drawn in (seed, seed + OTHER):
+        for drawn in (seed, seed + HIDDEN_SEED_OFFSET):
             check_distinguishes(task.name, drawn)
     nbgrader.required()
     folder = Path(folder)
@@ -139,10 +139,10 @@ def setup(tasks: Sequence[Task]) -> str:
     for task in tasks:
         for statement in task.needs:
             lines.setdefault(statement)
-    known = [line for line in lines if line not in ALWAYS.splitlines()]
+    known = [line for line in lines if line not in IMPORTS.splitlines()]
     imports = [line for line in known if line.startswith(("import ", "from "))]
     rest = [line for line in known if line not in imports]
-    return (ALWAYS + "\n".join(imports) + "\n\n" + "\n".join(rest)).rstrip()
+    return (IMPORTS + "\n".join(imports) + "\n\n" + "\n".join(rest)).rstrip()
 
 
 def varies(name: str) -> bool:
@@ -190,7 +190,7 @@ def notebook(tasks: Sequence[Task], seed: int) -> dict[str, Any]:
 
 def test(task: Task, seed: int) -> str:
     """Return the cell that checks an answer; nbgrader removes the hidden test for students."""
-    hidden = checks.describe(task.name, seed=seed + OTHER, key=True)
+    hidden = checks.describe(task.name, seed=seed + HIDDEN_SEED_OFFSET, key=True)
     if varies(task.name):
         hidden["wrong"] = []  # the open check reports them
     return (

@@ -99,7 +99,7 @@ class WidgetFiles:
         """Return the widget's own style sheet, to be loaded after :data:`CONTROLS`."""
         return (self.folder / f"{self.name}.css").read_text("utf-8")
 
-    def whole_style(self) -> str:
+    def complete_style(self) -> str:
         """Return all styles for use outside the book: colors, controls and the widget's own."""
         return colors.css() + CONTROLS + self.style()
 
@@ -231,4 +231,4 @@ def _widget_class(web: WidgetFiles, start: str) -> type:
         f"  return {start};\n"
         "} };\n"
     )
-    return anywidget_class(web.name, esm, web.whole_style(), data=traitlets.Dict())
+    return anywidget_class(web.name, esm, web.complete_style(), data=traitlets.Dict())

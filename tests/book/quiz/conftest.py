@@ -63,7 +63,7 @@ def write(tmp_path, monkeypatch):
     """``write(quiz, …)``: a page at a fixed address; with ``plain`` it has no script."""
     monkeypatch.setenv("LNLIB_STATIC", "1")
 
-    style = (STATIC / "custom.css").read_text("utf-8") + WEB.whole_style()
+    style = (STATIC / "custom.css").read_text("utf-8") + WEB.complete_style()
     script = WEB.book()
 
     def to_file(*quizzes, plain=False):

@@ -142,7 +142,7 @@ def fields(names):
 
 
 def write(path, names):
-    style = (STATIC / "custom.css").read_text("utf-8") + WEB.whole_style()
+    style = (STATIC / "custom.css").read_text("utf-8") + WEB.complete_style()
     path.write_text(PAGE.format(style=style, script=WEB.book(), quizzes=fields(names)), "utf-8")
     return path.as_uri()
 

@@ -75,7 +75,7 @@ def test_students_files_contain_no_answers(everything):
     every = json.loads(path.read_text("utf-8"))
     for name in set_here(everything):
         if name in DRAWN:  # examples, while the hidden test uses others
-            hidden = checks.describe(name, seed=11 + homework.OTHER, key=True)
+            hidden = checks.describe(name, seed=11 + homework.HIDDEN_SEED_OFFSET, key=True)
             assert every[name]["cases"] != hidden["cases"]
         else:
             revealed = {"expected", "on_success", "hint"} & every[name].keys()

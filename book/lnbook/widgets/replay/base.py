@@ -19,7 +19,7 @@ Arm = tuple[Any, ...]  # the values of the settings that identify it, such as no
 POINTS = 12  # the maximum number of recorded points to show
 
 
-def side_by_side(
+def records_by_arm(
     widget: str,
     records: Sequence[Record],
     arms: Sequence[Arm],

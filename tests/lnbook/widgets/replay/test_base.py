@@ -54,7 +54,7 @@ ARMS = [("layer", "usual"), ("none", "usual")]
 
 
 def test_results_follow_the_order_of_the_arms():
-    result = base.side_by_side("Widget", [record("none"), record("layer")], ARMS, "maps", "x")
+    result = base.records_by_arm("Widget", [record("none"), record("layer")], ARMS, "maps", "x")
     assert list(result) == ARMS
     assert [run["settings"]["norm"] for run in result.values()] == ["layer", "none"]
 
@@ -71,4 +71,4 @@ def test_results_follow_the_order_of_the_arms():
 )
 def test_incompatible_records_raise_an_error(records, message):
     with pytest.raises(ValueError, match=f"^Widget: records must .*{message}"):
-        base.side_by_side("Widget", records, ARMS, "maps", "x")
+        base.records_by_arm("Widget", records, ARMS, "maps", "x")

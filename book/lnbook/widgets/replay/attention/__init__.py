@@ -141,7 +141,7 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
     Raises:
         ValueError: See :class:`AttentionReplay`.
     """
-    arms = base.side_by_side(
+    arms = base.records_by_arm(
         "AttentionReplay",
         records,
         tuple(ARMS),

@@ -94,7 +94,7 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
     Raises:
         ValueError: See :class:`DrawReplay`.
     """
-    arms = base.side_by_side("DrawReplay", records, tuple(ARMS), "canvas", "draw --keep 6")
+    arms = base.records_by_arm("DrawReplay", records, tuple(ARMS), "canvas", "draw --keep 6")
     runs = list(arms.values())
     updates = base.updates(runs[0])
     chosen = base.points(updates)

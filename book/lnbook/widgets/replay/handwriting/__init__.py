@@ -131,7 +131,7 @@ def _book() -> list[dict[str, Any]]:
 def _ordered(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     how = "handwriting --keep 450"
     return list(
-        base.side_by_side("HandwritingReplay", records, tuple(ARMS), "strokes", how).values()
+        base.records_by_arm("HandwritingReplay", records, tuple(ARMS), "strokes", how).values()
     )
 
 

@@ -145,7 +145,7 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
     Raises:
         ValueError: See :class:`SentenceNeighbors`.
     """
-    arms = base.side_by_side(
+    arms = base.records_by_arm(
         "SentenceNeighbors", records, tuple(ARMS), "map", "skip_thoughts --keep true"
     )
     runs = list(arms.values())

@@ -30,7 +30,7 @@ ABOUT = {
     "digits":
         ("1,797 images of 8 x 8 pixels, part of scikit-learn", "no download", "BSD-3-Clause"),
     "fashion_mnist":
-        ("70,000 images of clothing, for section 6.7 at the paper's scale", "55 MB", "MIT"),
+        ("70,000 images of clothing, for larger runs of section 6.7", "55 MB", "MIT"),
     "fashion_small":
         ("10,000 images of Fashion-MNIST, for section 6.7", "55 MB", "MIT"),
     "gutenberg_prose":

@@ -43,6 +43,7 @@ SHOWN = {
     "sentence_neighbors": (SentenceNeighbors, "canvas"),
     "handwriting": (HandwritingReplay, "canvas"),
     "attention": (AttentionReplay, ".ln-attention-passage"),
+    "norm_table": (lambda: NormTable([[1.0, 2], [3, 5]], title="Two examples"), "input"),
 }
 
 # The selectors of each rule of a style sheet.
@@ -81,7 +82,7 @@ def rendered(page, name):
 
 
 def test_every_widget_with_scripts_is_tested_in_a_notebook():
-    by_kernel = {"explorer", "quiz", "norm_table"}  # they consist of ipywidgets
+    by_kernel = {"explorer", "quiz"}  # they consist of ipywidgets
     assert {widget.name for widget in base.widgets()} == {*SHOWN, *by_kernel, "diagrams"}
 
 
@@ -163,8 +164,7 @@ def boxes():
     quiz = Quiz(number("How many?", 3, why="Counted.", hint="Count."), title="One")
     controls = {"batch_size": slider("Batch size", [1, 2]), "scale": slider("Scale", [1, 2])}
     explorer = Explorer(figures.TWO_NORMS, controls, title="Two norms")
-    table = NormTable([[1.0, 2], [3, 5]], title="Two examples")
-    for shown in (quiz, explorer, table, diagrams.cube(), Chooser()):
+    for shown in (quiz, explorer, diagrams.cube(), Chooser()):
         yield shown.widget()
 
 

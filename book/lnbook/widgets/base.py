@@ -126,7 +126,7 @@ class WidgetFiles:
         return (
             f'<div class="ln-{self.css_name}" id="{self.css_name}-{next(_ids[self.name])}"'
             f' role="group" aria-label="{label}"{config}>{inside}'
-            f'<noscript><p class="ln-note">{without}</p></noscript></div>'
+            f'<noscript><div class="ln-note">{without}</div></noscript></div>'
         )
 
     def live(self, start: str, what: str, **data: Any) -> Any:

@@ -5,14 +5,14 @@ book.
 """
 
 import math
+import re
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from lnbook.show import NormTable
 from lnbook.widgets.norm_table import WEB
-from lnbook.widgets.norm_table.state import EPS, TEST_TIME, State
-from lnbook.widgets.norm_table.words import MESSAGES
 from lnlib import norms
 from tests.cases.themed_page import themed
 
@@ -24,12 +24,28 @@ TABLE = np.array(
         [32.67, 31.92, 34.4, 42.46, 42.22, 41.09],
     ]
 )
+TEST_TIME = "batch norm at inference"
+NORMS = ("layer norm", "batch norm", TEST_TIME, "RMS norm", "group norm", "instance norm", "none")
+EPS = {"0": 0.0, "1e-5": 1e-5, "1e-3": 1e-3, "1e-1": 1e-1}
 RUNNING = (np.array([15.5, 14.0, 20.0, 22.0, 25.0, 24.0]), np.array([9.0, 4.0, 1.0, 16.0, 25, 2]))
 READY = "document.querySelector('.ln-norm-table').dataset.ready"
 
 
 def norm_table(**changes):
     return NormTable(TABLE, **({"title": "Type here", "running": RUNNING} | changes))
+
+
+@dataclass
+class State:
+    """What the page shows to be set: typed texts, choices, and the chosen cell."""
+
+    x: list[list[str]]
+    gain: list[str]
+    bias: list[str]
+    norm: str
+    groups: int
+    eps: float
+    cell: tuple[int, int]
 
 
 class Reader:
@@ -85,15 +101,15 @@ class Reader:
         return self.snapshot()["said"][kind]
 
     def state(self, snapshot=None):
-        """The state that the page shows, as a Python object."""
+        """What the page shows to be set."""
         snapshot = snapshot or self.snapshot()
         value, texts = snapshot["chosen"], snapshot["texts"]
         F = len(texts["x"][0])
         bias = texts["bias"][0] if value["norm"] != "RMS norm" else ["0"] * F
         return State(
-            x=tuple(map(tuple, texts["x"])),
-            gain=tuple(texts["gain"][0]),
-            bias=tuple(bias),
+            x=texts["x"],
+            gain=texts["gain"][0],
+            bias=bias,
             norm=value["norm"],
             groups=int(value["groups"]),
             eps=EPS[value["eps"]],
@@ -181,7 +197,7 @@ def write(x, separator="\t"):
 
 
 def assert_page_is_right(reader):
-    """Compare outputs and bars with lnlib.norms, statistics with NumPy, sentences with Python."""
+    """Outputs and their bars against lnlib.norms, margins against NumPy, and the sentences."""
     snapshot = reader.snapshot()
     state = reader.state(snapshot)
     x = np.array(state.x, float)
@@ -235,11 +251,44 @@ def assert_page_is_right(reader):
             few = not per_row and span == 1 and value == stats[-1]
             digits = 5.1e-3 if few else 5.1e-4  # 3 or 4 digits
             assert math.isclose(rounded, value, rel_tol=digits, abs_tol=1e-11), (state, text, value)
-    python = NormTable(TABLE, title="", running=RUNNING).read(state)
-    assert snapshot["said"]["text"] == python.text
-    assert snapshot["said"]["work"] == python.work
-    assert snapshot["said"]["warning"] == python.warning
-    assert snapshot["said"]["about"] == MESSAGES["about"][state.norm]
+    i, j = state.cell
+    mean, std = statistics(state, x, running)
+    check_sentence(state, snapshot["said"]["text"], std if state.norm == "RMS norm" else mean)
+    assert snapshot["said"]["work"].endswith(f" = {texts[i][j]}")
+
+
+def statistics(state, x, running):
+    """Mean and standard deviation, or root mean square, that normalize the chosen cell."""
+    (i, j), size = state.cell, x.shape[1] // state.groups
+    if state.norm == TEST_TIME:
+        return running[0][j], math.sqrt(running[1][j] + state.eps)
+    part = {"batch norm": x[:, j], "group norm": x[i, j // size * size :][:size],
+            "instance norm": x[i, j : j + 1]}.get(state.norm, x[i])  # fmt: skip
+    square = np.square(part).mean() if state.norm == "RMS norm" else part.var()
+    return part.mean(), math.sqrt(square + state.eps)
+
+
+def check_sentence(state, text, statistic):
+    """Compare the sentence about the chosen cell: what it shares, with how many, how often."""
+    (i, j), (B, F) = state.cell, np.shape(state.x)
+    assert text.startswith(f"Example {i + 1}, feature {j + 1} ")
+    if state.norm == "none":
+        assert text.endswith("; nothing is shared.")
+        return
+    sharing, total = {
+        "batch norm": (B, F),
+        TEST_TIME: (0, F),
+        "group norm": (F // state.groups, B * state.groups),
+        "instance norm": (1, B * F),
+    }.get(state.norm, (F, B))
+    written = re.search(r"(?:mean|root mean square) ([−\d.e]+)", text)[1].replace("−", "-")
+    assert math.isclose(float(written), statistic, rel_tol=5.1e-4, abs_tol=1e-11), text
+    others = {0: "", 1: "no other number", 2: "the other "}.get(
+        sharing, f"the {sharing - 1} other "
+    )
+    assert others in text
+    noun = "root mean square" if state.norm == "RMS norm" else "mean"
+    assert text.endswith(f"; {total} {noun}{'s' * (total != 1)} in total.")
 
 
 def set_by_trial(name, x, cell, groups):

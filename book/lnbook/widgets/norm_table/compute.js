@@ -1,5 +1,4 @@
-/* The arithmetic of a norm table, the only arithmetic in these pages that is not Python's: `normalize`, compared
-   with lnlib.norms by the tests. */
+/* The arithmetic of a norm table: the tests compare `normalize` with lnlib.norms. */
 const lnNormTableCompute = (() => {
   "use strict";
   const TEST_TIME = "batch norm at inference";

@@ -1,18 +1,50 @@
-/* The page's half of lnbook.widgets.norm_table: a table into which the reader types, normalized as they type.
-   Words come from Python. No network; works from file://; nothing is stored. */
-(() => {
+/* A table into which the reader types, normalized as they type. No network; works from file://; nothing is stored. */
+const lnNormTable = (() => {
   "use strict";
+  const messages = lnNormTableWords;
+  const NORMS = Object.keys(messages.about), EPS = ["0", "1e-5", "1e-3", "1e-1"];
   const MOST = { example: 16, feature: 8 };
   const { TEST_TIME, normalizationSets, normalize, typed } = lnNormTableCompute;
   const { block, shown, figure, width, fill, escaped } = lnNormTableTexts;
 
-  function start(root) {
-    const book = JSON.parse(root.querySelector(".norm-table-data").textContent),
-      { words: messages } = book;
+  /* Everything but the tables. */
+  function frame(id, title, norms) {
+    const select = (name, label, options, chosen) => `<div class="norm-table-choice norm-table-${name}">
+      <label for="${id}-${name}">${label}</label><select id="${id}-${name}" autocomplete="off">${
+      options.map((v) => `<option value="${v}"${v === chosen ? " selected" : ""}>${v}</option>`).join("")}</select></div>`;
+    const stepper = (name, label) => `<div class="norm-table-step" role="group" aria-label="${name}s">
+      <span>${label}</span>
+      <button type="button" data-do="less ${name}" aria-label="Remove the last ${name}">−</button><output aria-live="off"></output>
+      <button type="button" data-do="more ${name}" aria-label="Add one ${name}">+</button></div>`;
+    return `<p class="norm-table-title">${escaped(title)}</p>
+      <div class="norm-table-controls">
+        ${select("norm", "Norm", norms)}${select("groups", "Groups", [])}${select("eps", "eps", EPS, "1e-5")}
+        ${stepper("example", "Examples")}${stepper("feature", "Features")}
+        <div class="norm-table-buttons"><button type="button" data-do="new">New numbers</button>
+          <button type="button" data-do="start">Start values</button></div></div>
+      <div class="norm-table-tables"></div>
+      <p class="norm-table-about"></p>
+      <div class="norm-table-said" role="status" aria-live="polite" aria-atomic="false">
+        <p class="norm-table-text"></p>
+        <p class="norm-table-warning" id="${id}-warning" hidden></p>
+        <p class="norm-table-note" hidden></p></div>
+      <p class="norm-table-work"></p>
+      <details class="norm-table-paste"><summary>Paste a table of your own</summary>
+        <label for="${id}-paste">One line per example, with tabs, commas, semicolons, or spaces between the numbers.
+          Printed NumPy arrays work, too. (You can also paste several numbers at once into a cell of the table.)</label>
+        <textarea id="${id}-paste" rows="4" spellcheck="false" autocomplete="off"></textarea>
+        <button type="button" data-do="paste">Use these numbers</button></details>`;
+  }
+
+  /* x: rows of texts. running: mean and var from training, a number for each feature, or null. */
+  return (root, { x, title, running }) => {
+    root.setAttribute("role", "group");
+    root.setAttribute("aria-label", title);
+    root.innerHTML = frame(root.id, title, NORMS.filter((name) => running || name !== TEST_TIME));
     const $ = (selector) => root.querySelector(selector);
     const [norm, groups, eps] = ["norm", "groups", "eps"].map((n) => $(`.norm-table-${n} select`));
-    const state = { cell: [Math.min(book.x.length, 2) - 1, Math.min(book.x[0].length, 3) - 1] };
-    let wanted = book.groups, seed = 0;
+    const state = { cell: [Math.min(x.length, 2) - 1, Math.min(x[0].length, 3) - 1] };
+    let wanted = 2, seed = 0;
 
     function random() { // mulberry32: the same numbers at every visit
       seed = (seed + 0x6d2b79f5) | 0;
@@ -36,16 +68,14 @@
     function begin() {
       const row = (text) => [Array(MOST.feature).fill(text)];
       state.texts = { x: draw(MOST.example, MOST.feature), gain: row("1"), bias: row("0") };
-      put(book.x);
-      [state.example, state.feature] = [book.x.length, book.x[0].length];
+      put(x);
+      [state.example, state.feature] = [x.length, x[0].length];
     }
 
     /* The tables: built when their shape changes, filled at every change. */
-    const head = (j) => escaped(book.columns[j] ?? `F${j + 1}`);
     const rms = () => state.norm === "RMS norm";
     const field = (which, i, j, text) => `<td><input type="text" size="1" data-at="${which} ${i} ${j}"`
-      + ` value="${escaped(text)}" aria-label="${escaped(fill(messages.cell[which],
-        { i: i + 1, feature: book.columns[j] ?? `feature ${j + 1}` }))}" autocomplete="off"`
+      + ` value="${escaped(text)}" aria-label="${fill(messages.cell[which], { i: i + 1, j: j + 1 })}" autocomplete="off"`
       // No inputmode: the number pads of phones have no minus.
       + ` autocapitalize="off" spellcheck="false"></td>`;
     function build() {
@@ -60,37 +90,37 @@
         `<td class="norm-table-margin${span ? "" : " norm-table-aside"}" data-of="${i} ${j}" colspan="${span || 1}"></td>`;
       const row = (name, cells, kind = "") =>
         `<tr${kind && ` class="${kind}"`}><th scope="row">${name}</th>${cells}</tr>`;
-      let x = "", y = "";
+      let input = "", output = "";
       for (let i = 0; i < B; i++) {
-        x += row(`E${i + 1}`, each((j) => field("x", i, j, state.texts.x[i][j]))
+        input += row(`E${i + 1}`, each((j) => field("x", i, j, state.texts.x[i][j]))
           + (aside ? margin(i, 0) : ""));
-        y += row(`E${i + 1}`, each((j) => `<td data-at="y ${i} ${j}" tabindex="-1"></td>`));
+        output += row(`E${i + 1}`, each((j) => `<td data-at="y ${i} ${j}" tabindex="-1"></td>`));
         if (!between) continue;
         const size = F / between, kind = `${size > 2 ? " norm-table-wide" : ""}${aside ? " norm-table-narrow" : ""}`;
-        x += row(signs + hidden, each((j) => margin(i, j, size), js.filter((j) => j % size === 0)), `norm-table-stats${kind}`);
-        if (!aside) y += `<tr class="norm-table-gap${kind}" aria-hidden="true"><td colspan="${F + 1}"></td></tr>`;
+        input += row(signs + hidden, each((j) => margin(i, j, size), js.filter((j) => j % size === 0)), `norm-table-stats${kind}`);
+        if (!aside) output += `<tr class="norm-table-gap${kind}" aria-hidden="true"><td colspan="${F + 1}"></td></tr>`;
       }
       const affine = each((which) => row(which,
         each((j) => field(which, 0, j, state.texts[which][0][j])), "norm-table-affine"),
       rms() ? ["gain"] : ["gain", "bias"]);
       const table = (kind, name, side, body, foot) => `<div class="norm-table-scroll"><table`
         + ` class="norm-table-${kind}"><caption>${name}</caption><thead><tr><td></td>${
-          each((j) => `<th scope="col">${head(j)}</th>`)}${side}</tr></thead><tbody>${body}</tbody>${
+          each((j) => `<th scope="col">F${j + 1}</th>`)}${side}</tr></thead><tbody>${body}</tbody>${
           foot && `<tfoot>${foot}</tfoot>`}</table></div>`;
       $(".norm-table-tables").innerHTML =
-        table("x", "Input x", aside ? `<th scope="col">${hidden}</th>` : "", x,
+        table("x", "Input x", aside ? `<th scope="col">${hidden}</th>` : "", input,
           below ? row(signs + hidden, each((j) => margin(0, j, 1)), "norm-table-stats") : "")
-        + table("y", "Output y", "", y, affine);
+        + table("y", "Output y", "", output, affine);
     }
 
     function update() {
       const { example: B, feature: F, texts } = state;
-      const [x, gain, bias] = ["x", "gain", "bias"].map((w) =>
+      const [numbers, gain, bias] = ["x", "gain", "bias"].map((w) =>
         texts[w].slice(0, B).map((row) => row.slice(0, F).map(typed)));
       const more = (list, rest) => list && [...list, ...Array(F).fill(rest)].slice(0, F);
-      const running = { mean: more(book.running?.mean, 0), var: more(book.running?.var, 1) };
-      const r = { x, gain: gain[0], bias: bias[0],
-        ...normalize(x, { ...state, gain: gain[0], bias: bias[0], running }) };
+      const trained = { mean: more(running?.mean, 0), var: more(running?.var, 1) };
+      const r = { x: numbers, gain: gain[0], bias: bias[0],
+        ...normalize(numbers, { ...state, gain: gain[0], bias: bias[0], running: trained }) };
       const mates = normalizationSets(state.norm, B, F, state.groups).find((cells) =>
         cells.some(([i, j]) => i === state.cell[0] && j === state.cell[1]));
       const chosen = new Set(mates.map(String));
@@ -131,7 +161,7 @@
           : line("μ", "mean", figure(r.mean[i][j])) + line("σ", "standard deviation", std);
       }
       for (const t of root.querySelectorAll("table")) t.style.setProperty("--wide", `${Number(Math.min(12, wide).toFixed(1))}ch`);
-      const sentences = lnNormTableSentences(book, state, r);
+      const sentences = lnNormTableSentences(state, r, running);
       for (const [kind, text] of Object.entries(
         { ...sentences, about: messages.about[state.norm] })) {
         const p = $(`.norm-table-${kind}`);
@@ -254,9 +284,5 @@
     begin();
     redo();
     root.dataset.ready = "yes";
-  }
-
-  window.lnNormTable = { normalize, block, shown, figure };
-  const find = () => document.querySelectorAll(".ln-norm-table").forEach(start);
-  document.readyState === "loading" ? addEventListener("DOMContentLoaded", find) : find();
+  };
 })();

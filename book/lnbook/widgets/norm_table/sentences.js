@@ -1,14 +1,14 @@
-/* What is said of a norm table, as sentences.py says it; the words come from Python. */
+/* The sentences below a norm table: the normalization set of the chosen cell, its output, and warnings. */
 const lnNormTableSentences = (() => {
   "use strict";
+  const messages = lnNormTableWords;
   const { TEST_TIME, normalizationSets, typed } = lnNormTableCompute;
   const { shown, figure, signed, fill, count, upper } = lnNormTableTexts;
 
-  function sentences(book, state, r) {
-    const { words: messages } = book, { norm, groups, eps, cell: [i, j], texts } = state;
+  function sentences(state, r, running) {
+    const { norm, groups, eps, cell: [i, j], texts } = state;
     const B = state.example, F = state.feature, own = norm in messages.few;
-    const feature = (k) => book.columns[k] ?? `feature ${k + 1}`;
-    const named = (which, k, m) => fill(messages.cell[which], { i: k + 1, feature: feature(m) });
+    const named = (which, k, m) => fill(messages.cell[which], { i: k + 1, j: m + 1 });
     const all = normalizationSets(norm, B, F, groups), n = all[0].length, rms = norm === "RMS norm";
     const shares = own && n === 1 ? (rms ? "alone RMS" : "alone") : norm;
     const text = fill(messages.shares[shares], {
@@ -55,7 +55,7 @@ const lnNormTableSentences = (() => {
         r.x[k][m] === (rms ? 0 : r.x[cells[0][0]][cells[0][1]])));
       if (equal.length) {
         const [k, m] = equal[0][0], g = Math.floor(m / (F / groups)) + 1;
-        let set = fill(messages.set[norm], { i: k + 1, g, feature: feature(m) });
+        let set = fill(messages.set[norm], { i: k + 1, g, j: m + 1 });
         if (equal.length > 1) set = count(messages.set.and, equal.length - 1, { set });
         warnings.push(fill(degenerate[rms ? "equal RMS" : eps ? "equal" : "equal, eps 0"],
           { set }));
@@ -63,10 +63,9 @@ const lnNormTableSentences = (() => {
     }
     for (const key of ["too big", "too small"])
       if (r.note.flat().includes(key)) warnings.push(degenerate[key]);
-    const known = book.running?.mean.length;
+    const known = running?.mean.length;
     if (norm === TEST_TIME && F > known) {
-      const features = count(messages.set.has, F - known, { feature: upper(feature(known)) });
-      warnings.push(fill(degenerate["no running"], { features }));
+      warnings.push(count(degenerate["no running"], F - known, { j: known + 1 }));
     }
     return { text, work, warning: warnings.join(" ") };
   }

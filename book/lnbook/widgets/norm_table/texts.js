@@ -1,6 +1,9 @@
-/* How a norm table parses pasted text and writes numbers: texts.py and the end of words.py. */
+/* How a norm table parses pasted text and formats numbers. */
 const lnNormTableTexts = (() => {
   "use strict";
+  /* Split a pasted table into rows of words, and name the separator. Brackets mark the rows of a printed NumPy
+     array, which may continue over several lines. A comma is a decimal comma if there are also tabs or
+     semicolons, or only spaces. */
   function block(text) {
     const framed = text.includes("[");
     let lines = framed ? [...text.matchAll(/\[([^[\]]*)\]/g)].map((m) => m[1])
@@ -20,11 +23,13 @@ const lnNormTableTexts = (() => {
   const minus = (text) => text.replace("e+", "e").replaceAll("-", "−");
   const trimmed = (t) => t.includes(".") ? t.replace(/\.?0+$/, "") : t;
   const fixed = (v, n) => minus(v.toFixed(n).replace(/^-(?=[0.]*$)/, ""));
+  /* Format a number for a column, so that decimal points are aligned. */
   function shown(v) {
     const size = Math.abs(v);
     if (size >= 1e5) return minus(v.toExponential(2));
     return fixed(v, size < 10 ? 3 : size < 100 ? 2 : size < 1000 ? 1 : 0);
   }
+  /* Format a number for a sentence. */
   function figure(v, digits = 4) {
     if (!Number.isFinite(v)) return Number.isNaN(v) ? "?" : v < 0 ? "−∞" : "∞";
     if (v === 0) return "0";

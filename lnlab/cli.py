@@ -98,7 +98,7 @@ def _invocations(args: argparse.Namespace) -> Iterator[Invocation]:
             f"--threads must be a whole number from 1 to {MAX_THREADS}, got {args.threads!r}"
         )
     if not args.out:
-        raise ValueError("--out must be a folder, got an empty name; '.' is this folder")
+        raise ValueError("--out must be a folder, got an empty name; use '.' for this folder")
     if int(os.environ.get("WORLD_SIZE") or 1) > 1:  # each of torchrun's processes would run all
         raise ValueError("start replay without torchrun; --jobs N trains N runs at a time")
     if args.scheduler and args.engine != "dask":
@@ -167,9 +167,7 @@ def _replay(args: argparse.Namespace) -> int:
                 torch.set_num_threads(threads or default_threads)
                 record_runs(experiments.find(name), settings, seeds, **options)
         except KeyboardInterrupt as stop:
-            messages.warn(
-                f"\nStopped{stop}. Checkpoints are kept: the same command goes on from there."
-            )
+            messages.warn(f"\nStopped{stop}. Checkpoints are kept: run the same command to resume.")
             return 128 + getattr(stop, "number", signal.SIGINT)
     messages.info(_next_steps(args.experiment, args.out))
     return 0
@@ -264,7 +262,7 @@ def _records_folder(args: argparse.Namespace, names: Sequence[str], what: str) -
         return records.installed(), f"records of {what} in {book}, the book's own"
     folder = Path(args.runs)
     if not args.runs:
-        reason = "an empty name; '.' is this folder"
+        reason = "an empty name; use '.' for the current folder"
     elif not folder.exists():
         reason = "it does not exist"
     elif not folder.is_dir():
@@ -276,7 +274,7 @@ def _records_folder(args: argparse.Namespace, names: Sequence[str], what: str) -
     replay = shlex.join(["python", "-m", "lnlab", "replay", names[0] if len(names) == 1 else BOOK])
     raise ValueError(
         f"--runs must be a folder with records of {what}, got {args.runs!r} ({reason}); {replay} "
-        f"makes records, in {OUT} or where --out says, and without --runs the book's are read"
+        f"writes records to {OUT} or --out, and without --runs, those of the book are used"
     )
 
 
@@ -320,13 +318,13 @@ def _data(args: argparse.Namespace) -> int:
     if args.folder is not None:
         try:
             if not args.folder:
-                raise FileNotFoundError(None, "an empty name; '.' is this folder")
+                raise FileNotFoundError(None, "an empty name; use '.' for the current folder")
             Path(args.folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             is_file = isinstance(error, FileExistsError)
             reason = "it is not a folder" if is_file else error.strerror
             raise ValueError(
-                f"--folder must be a folder, got {args.folder!r} ({reason}); name another"
+                f"--folder must be a folder, got {args.folder!r} ({reason}); choose another"
             ) from error
     dataset = module.load(*([args.folder] if is_download else []))
     if is_download:

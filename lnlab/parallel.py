@@ -61,7 +61,7 @@ def run_all(
         except TerminatedWorkerError as error:
             raise RuntimeError(
                 "a process was lost, for example because the memory is full; the same command "
-                "goes on from the checkpoints"
+                "resumes from the checkpoints"
             ) from error
 
 

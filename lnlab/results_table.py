@@ -39,8 +39,8 @@ def table(
         seeds = [run["seed"] for run in runs]
         if len(set(seeds)) < len(seeds):
             raise ValueError(
-                f"table: runs of one kind must differ in the seed, got {', '.join(group)} with "
-                f"seeds {sorted(seeds)}; name in `group_by` what else differs"
+                f"table: runs of a group must have different seeds, got {', '.join(group)} with "
+                f"seeds {sorted(seeds)}; add the setting in which they differ to `group_by`"
             )
         row = {name: runs[0]["settings"].get(name) for name in group_by} | {"seeds": len(seeds)}
         for name in measures:

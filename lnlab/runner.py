@@ -235,7 +235,7 @@ def _raise_failures(failures: dict[Path, str]) -> None:
     if failed:
         raise RuntimeError(
             f"{len(failed)} of {len(failures)} runs have no record yet:{''.join(failed)}\n"
-            "The same command tries them again, from their checkpoints."
+            "Run the same command to resume them from their checkpoints."
         )
 
 
@@ -285,7 +285,7 @@ def _cpu_estimate(experiment: Experiment, todo: Sequence[Planned]) -> str:
             record = None
         same = config.as_dict() | {"epochs": record and record["settings"]["epochs"]}
         if not record or record["settings"] != same or "CPU" not in record["provenance"]["device"]:
-            return " No GPU was found: the bar says within a minute how long the CPU takes."
+            return " No GPU was found: the bar shows the estimated time on the CPU within a minute."
         seconds += record["provenance"]["wall_s"] / same["epochs"] * config.epochs
     time = datetime.timedelta(seconds=math.ceil(seconds))
     return f" No GPU was found: at the speed of the book's own CPU runs they take {time} (h:mm:ss)."

@@ -40,7 +40,7 @@ def resolve_device(name: str) -> torch.device:
         gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if int(known[1] or 0) >= gpus:
             raise ValueError(
-                f"device {name!r} was asked for, but PyTorch sees {gpus or 'no'} "
+                f"device {name!r} was requested, but PyTorch sees {gpus or 'no'} "
                 f"GPU{'s' * (gpus > 1)}; use auto or cpu"
             )
     return torch.device(name)
@@ -125,9 +125,7 @@ def train(
         may_be_nan = run.optional_measures if progress.points else measured
         problem = _describe_non_finite(measured, may_be_nan)
         if problem and not run.allow_divergence:
-            raise Diverged(
-                f"after {epoch:.4g} epochs {problem}; a smaller learning rate is the likely cure"
-            )
+            raise Diverged(f"after {epoch:.4g} epochs {problem}; try a smaller learning rate")
         progress.wall_s = earlier_s + time.perf_counter() - started
         new = {"epoch": epoch, run.experiment.loss[0]: loss, "wall_s": progress.wall_s} | measured
         progress.points.append(new)
@@ -153,7 +151,7 @@ def train(
             if not (math.isfinite(loss) or run.allow_divergence):
                 raise Diverged(
                     f"the training loss is {loss} after update {last} of epoch "
-                    f"{epoch + 1}; a smaller learning rate is the likely cure"
+                    f"{epoch + 1}; try a smaller learning rate"
                 )
             run.at_end = (epoch + 1, last) == (epochs, per_epoch)
             measured = point(epoch + last / per_epoch, loss)
@@ -174,7 +172,7 @@ def _measure(run: Run) -> Point:
     run.model.train()
     if unknown := [name for name in measured if run.experiment.unit(name) is None]:
         raise TypeError(
-            f"experiment {run.experiment.name}: what is measured must be among its measures and "
+            f"experiment {run.experiment.name}: measurements must be among its measures and "
             f"arrays, got {', '.join(unknown)}"
         )
     return {name: _to_numpy(value) for name, value in measured.items()}

@@ -179,7 +179,7 @@ def main(arguments: list[str] | None = None) -> None:
         try:
             failed = _record(selected, folders, args.device, args.jobs)
         except KeyboardInterrupt as stop:
-            sys.exit(f"Stopped{stop}. Checkpoints are kept: the same command goes on from there.")
+            sys.exit(f"Stopped{stop}. Checkpoints are kept: run the same command to resume.")
         if failed:
             sys.exit("\n".join(failed))
 

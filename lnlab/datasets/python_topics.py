@@ -29,6 +29,6 @@ def load() -> Text:
     except ModuleNotFoundError as error:
         raise ValueError(
             "python_topics: the text must come with Python, this one has no pydoc_data; install a "
-            "whole Python, or take tiny_shakespeare"
+            "complete Python, or use tiny_shakespeare"
         ) from error
     return Text.split("python_topics", "\n".join(topics[name] for name in sorted(topics)))

@@ -68,8 +68,8 @@ class ClassificationRun(Run):
         cases = len(data.x_train[:n])
         if cases < settings.batch_size:
             raise ValueError(
-                f"Run: batch_size {settings.batch_size} needs as many training cases, "
-                f"{data.name} gives {cases}; choose a smaller batch_size"
+                f"Run: batch_size {settings.batch_size} needs as many training examples, "
+                f"{data.name} has {cases}; choose a smaller batch_size"
             )
         return dataclasses.replace(data, x_train=data.x_train[:n], y_train=data.y_train[:n])
 

@@ -54,7 +54,9 @@ def unpack(packed: Packed, model: Net) -> Net:
     def take(name: str, count: int) -> Tensor:
         part, remaining[name] = remaining[name][:count], remaining[name][count:]
         if len(part) < count:
-            raise ValueError(f"unpack: {name} must have more numbers for this model; take its own")
+            raise ValueError(
+                f"unpack: {name} has too few numbers for this model; use those of the same model"
+            )
         return part
 
     for p in model.parameters():
@@ -65,7 +67,7 @@ def unpack(packed: Packed, model: Net) -> Net:
             p.copy_(take("vectors", p.numel()).view_as(p))
     if left := [name for name, part in remaining.items() if len(part)]:
         raise ValueError(
-            f"unpack: the weights must be used up by the model, some of {', '.join(left)} are "
-            "left; it is smaller than the one that was packed"
+            f"unpack: the model must use all weights, but some of {', '.join(left)} are "
+            "left; it is smaller than the packed model"
         )
     return model

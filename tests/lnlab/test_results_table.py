@@ -24,7 +24,7 @@ def test_groups_can_be_formed_by_list_settings():
     runs = [run("layer", 0, 1.0, 1, hidden=h) for h in ([4, 4], [8])]
     assert [row["hidden"] for row in table(runs, ["norm", "hidden"], [])] == [[4, 4], [8]]
     with pytest.raises(
-        ValueError, match=r"got layer with seeds \[0, 0\]; name in `group_by` what else"
+        ValueError, match=r"got layer with seeds \[0, 0\]; add the setting in which"
     ):
         table(runs, ["norm"], ["loss"])
 

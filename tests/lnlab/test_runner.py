@@ -167,7 +167,7 @@ def test_interrupted_commands_can_be_resumed_to_the_same_record(tmp_path, unbrok
         assert process.returncode == -how
     else:
         assert process.returncode == 128 + how
-        assert b"the same command goes on from there" in text
+        assert b"run the same command to resume" in text
     assert main(command(broken)) == 0
     assert comparable(broken) == unbroken
     assert not list(broken.glob("*/.checkpoints/*")), "a checkpoint was left behind"

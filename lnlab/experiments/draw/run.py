@@ -72,7 +72,7 @@ class DrawRun(run.Run):
             if value > available:
                 raise ValueError(
                     f"Run: {name} {value} needs as many images of {' and '.join(splits)}, "
-                    f"{data.name} gives {available}; choose a smaller {name}"
+                    f"{data.name} has {available}; choose a smaller {name}"
                 )
         return settings.updates_an_epoch
 

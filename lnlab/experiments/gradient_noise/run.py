@@ -98,8 +98,9 @@ class GradientNoiseRun(mnist.MNISTRun):
         tightest = min(limits, key=limits.get)
         if settings.batch_size > limits[tightest]:
             raise ValueError(
-                f"noise: batch_size must be at most {limits[tightest]:,} ({tightest}), or a "
-                f"measurement has no whole batch, got {settings.batch_size:,}; choose a smaller one"
+                f"noise: batch_size must be at most {limits[tightest]:,} ({tightest}), so "
+                f"that every measurement has a full batch, got {settings.batch_size:,}; choose a "
+                "smaller one"
             )
 
     def measure(self) -> dict[str, Any]:

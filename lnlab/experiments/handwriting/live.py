@@ -83,7 +83,7 @@ class HandwritingSampler:
             )
         if unknown := sorted(set(text) - set(self.characters)):
             raise ValueError(
-                f"write: text must be of characters that training had, got "
+                f"write: text must consist of characters in the training data, got "
                 f"{' '.join(map(repr, unknown))}; use only {self.characters!r}"
             )
         indices = torch.tensor([[self.characters.index(c) for c in text]])

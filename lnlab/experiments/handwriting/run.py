@@ -93,7 +93,7 @@ class HandwritingRun(run.Run):
         """
         if not any(len(line.strokes) > 1 for line in data.splits["train"]):
             raise ValueError(
-                f"Run: {data.name} must have training lines of two points or more, it has none"
+                f"Run: {data.name} must have training lines of at least two points, but has none"
             )
         return settings.updates_an_epoch
 

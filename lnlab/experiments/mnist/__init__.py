@@ -81,7 +81,7 @@ class Settings(config.Settings):
         if self.norm == "batch" and self.batch_size < 2:
             raise ValueError(
                 "Settings: batch_size must be at least 2 where norm is batch, got 1; the variance "
-                "of one case is 0 (layer norm has no such limit)"
+                "of one example is 0 (layer norm has no such limit)"
             )
 
     @property

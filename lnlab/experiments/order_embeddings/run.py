@@ -249,14 +249,14 @@ class OrderEmbeddingsRun(run.Run):
         """
         if settings.keep and settings.keep > (available := len(data.images["test"])):
             raise ValueError(
-                f"Run: keep {settings.keep} needs as many test images, {data.name} gives "
-                f"{available}; keep fewer"
+                f"Run: keep {settings.keep} needs as many test images, {data.name} has "
+                f"{available}; choose a smaller keep"
             )
         images = len(data.images["train"])
         if images < settings.batch_size:
             raise ValueError(
                 f"Run: batch_size {settings.batch_size} needs as many training images, "
-                f"{data.name} gives {images}; choose a smaller batch_size"
+                f"{data.name} has {images}; choose a smaller batch_size"
             )
         return updates_per_epoch(images, settings.batch_size)
 

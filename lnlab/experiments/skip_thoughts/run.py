@@ -139,7 +139,7 @@ class SkipThoughtsRun(run.Run):
         if settings.keep and (count := len(shown(self.texts, self.numbers))) <= NEAREST:
             raise ValueError(
                 f"Run: keep needs more than {NEAREST} short held-out sentences of known words, "
-                f"{data.name} gives {count} with {settings.words} words; choose more words"
+                f"{data.name} has {count} with {settings.words} words; choose more words"
             )
         self.tasks = {name: getattr(data.tasks, name) for name in TASKS}
         # On the CPU, so that initial weights do not depend on the device.
@@ -161,7 +161,7 @@ class SkipThoughtsRun(run.Run):
         if count < settings.batch_size or not sum(held_out):
             raise ValueError(
                 f"Run: batch_size {settings.batch_size} needs as many training sentences between "
-                f"two others, and one to validate on, {data.name} gives {count} and "
+                f"two others, and one for validation, but {data.name} has {count} and "
                 f"{sum(held_out)}; choose a smaller batch_size, or more books"
             )
         return settings.updates_an_epoch

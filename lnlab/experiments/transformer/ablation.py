@@ -112,7 +112,7 @@ def switched(model: Transformer, switches: Sequence[str], frozen: Tensor) -> Tra
     names = norms(model)
     if len(switches) != len(names) or not set(switches) <= set(SWITCHES):
         raise ValueError(
-            f"switched: switches must be {len(names)} of {', '.join(SWITCHES)}, one for each norm; "
+            f"switched: switches must be {len(names)} of {', '.join(SWITCHES)}, one per norm; "
             f"got {', '.join(map(repr, switches)) or 'none'}"
         )
     changed = copy.deepcopy(model)

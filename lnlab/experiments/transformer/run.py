@@ -72,8 +72,8 @@ class TransformerRun(run.Run):
         shortest = min(len(data.train), len(data.val))
         if settings.length >= shortest:
             raise ValueError(
-                f"Run: length {settings.length} needs a text with more characters, {data.name} "
-                f"gives {shortest}; choose a smaller length"
+                f"Run: length {settings.length} needs a longer text, but {data.name} "
+                f"has {shortest} characters; choose a smaller length"
             )
         return settings.updates_an_epoch
 

@@ -79,11 +79,11 @@ class TrainedTransformer:
         if not 1 <= len(text) <= self.model.length:
             raise ValueError(
                 f"Transformer: text must have 1 to {self.model.length} characters, got {len(text)}"
-                "; give its last ones"
+                "; use the last part of the text"
             )
         if unknown := sorted(set(text) - set(self.characters)):
             raise ValueError(
-                f"Transformer: text must be made of the {len(self.characters)} characters that the "
+                f"Transformer: text must consist of the {len(self.characters)} characters that the "
                 f"model knows, got {' '.join(map(repr, unknown))}; leave them out"
             )
         return torch.tensor([self.characters.index(c) for c in text])

@@ -28,7 +28,7 @@ EXPERIMENTS = experiments.names()
     [
         (["data", "digits", "--folder", "x"], "the folder of a download, and digits is not"),
         (["data", "mnist", "--folder", ""], "--folder must be a folder, got '' (an empty name"),
-        (["data", "mnist", "--folder", "FILE"], "(it is not a folder); name another"),
+        (["data", "mnist", "--folder", "FILE"], "(it is not a folder); choose another"),
         (["data", "letters"], "argument name: invalid choice: 'letters' (choose from"),
         (["bench", "norm"], "unrecognized arguments: norm"),
         ([], "the following arguments are required: command; see python -m lnlab --help"),
@@ -36,7 +36,7 @@ EXPERIMENTS = experiments.names()
 )
 def test_other_commands_reject_invalid_arguments(command, message, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(mnist_data, "load", lambda folder: pytest.fail("MNIST was asked for"))
+    monkeypatch.setattr(mnist_data, "load", lambda folder: pytest.fail("MNIST was requested"))
     Path("FILE").write_text("mine")
     assert message in refused(command)
     assert Path("FILE").read_text() == "mine"
@@ -113,7 +113,7 @@ def test_signals_end_a_command_with_their_status(handlers, number, monkeypatch, 
     assert main(["replay", "weights", "--device", "cpu"]) == 128 + number
     text = capsys.readouterr()
     assert text.out == ""
-    assert "Checkpoints are kept: the same command goes on from there" in text.err
+    assert "Checkpoints are kept: run the same command to resume" in text.err
     if number != signal.SIGINT:
         assert f"Stopped by {number.name}." in text.err
     assert handlers() == before

@@ -42,7 +42,7 @@ def test_invalid_values_raise_an_error_that_names_the_flag(
         text = refused(["replay", *command.split(), *(value.split() or [value])])
         assert command.split()[-1] in text
         assert len(text) < 10_000 if len(value) > 1000 else len(text) < 400
-        assert re.search(r"must|must differ|expected|at most|was asked for|invalid choice", text)
+        assert re.search(r"must|must differ|expected|at most|was requested|invalid choice", text)
         assert re.search(r"got |invalid choice: |PyTorch sees", text), text
     assert list(tmp_path.iterdir()) == []
 
@@ -52,7 +52,7 @@ def test_invalid_values_raise_an_error_that_names_the_flag(
     [
         ("sequence --norm none --gain 0.1", "--gain must be omitted where norm is none"),
         ("mnist --learning-rate 1e-3 0.001", "--learning-rate must differ, got 0.001 twice"),
-        ("mnist --device cuda", "--device 'cuda' was asked for, but PyTorch sees no GPU"),
+        ("mnist --device cuda", "--device 'cuda' was requested, but PyTorch sees no GPU"),
         ("mnist --epochs", "argument --epochs: expected one argument; see python -m lnlab replay"),
         ("weights --step plain", "unrecognized arguments: --step plain; see python -m lnlab"),
         ("mnist --momentm 3", "--momentm 3 (did you mean --momentum?); see python -m lnlab rep"),
@@ -150,8 +150,10 @@ def test_diverged_runs_are_reported_at_once_and_do_not_stop_others(tmp_path, cap
         messages = text.err[text.err.index("lnlab replay: ") :].splitlines()
         assert re.match(r"lnlab replay: 2 of \d runs have no record yet:", messages[0])
         for seed, line in enumerate(messages[1:3]):
-            assert re.match(rf"  mnist-\S*1e\+30\S*-seed{seed}: .*; a smaller learning rate", line)
-        assert messages[3:] == ["The same command tries them again, from their checkpoints."]
+            assert re.match(
+                rf"  mnist-\S*1e\+30\S*-seed{seed}: .*; try a smaller learning rate", line
+            )
+        assert messages[3:] == ["Run the same command to resume them from their checkpoints."]
         recorded = {path.stem for path in tmp_path.glob("*/*.json")}
         assert len(recorded) == 2
         assert "-seed0 has failed: " in text.err[: text.err.index("seed 1:")], "at once"
@@ -170,7 +172,7 @@ def test_the_estimated_time_is_proportional_to_the_epochs(tmp_path, monkeypatch)
     # 20 epochs took 100 s, so 10 take 50 s and 60 take 300 s.
     assert "they take 0:05:50 (h:mm:ss)" in runner._cpu_estimate(weights.EXPERIMENT, runs)
     (tmp_path / path.name).write_text("{")
-    assert "the bar says within a minute" in runner._cpu_estimate(weights.EXPERIMENT, runs)
+    assert "the bar shows the estimated time" in runner._cpu_estimate(weights.EXPERIMENT, runs)
 
 
 # Python callers.

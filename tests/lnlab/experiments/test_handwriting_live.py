@@ -62,7 +62,7 @@ def test_texts_are_written_as_in_the_run(recorded):
 @pytest.mark.parametrize(
     ("text", "message"),
     [("", "1 to 40 characters, got 0"), ("a" * (MAX_CHARACTERS + 1), "1 to 40 characters, got 41"),
-     ("aXb!", r"training had, got '!' 'X'; use only ' abc'")],
+     ("aXb!", r"the training data, got '!' 'X'; use only ' abc'")],
 )  # fmt: skip
 def test_invalid_texts_raise_an_error(text, message, recorded):
     with pytest.raises(ValueError, match=f"write: text must .*{message}"):

@@ -58,16 +58,19 @@ DATA = {
         ({"images": 10}, "images 10 needs as many images of val and test, .* 9; choose"),
         ({"keep": 12}, "keep 12 needs as many images of test, .* 11; choose"),
     ],
-    "mnist": [({"batch_size": 5000}, "batch_size 5000 needs as many training cases")],
+    "mnist": [({"batch_size": 5000}, "batch_size 5000 needs as many training examples")],
     "order_embeddings": [
         ({"batch_size": 44}, "batch_size 44 needs as many training images, .* 43; ch"),
-        ({"batch_size": 4, "keep": 10}, "keep 10 needs as many test images, .* 9; keep fewer"),
+        (
+            {"batch_size": 4, "keep": 10},
+            "keep 10 needs as many test images, .* 9; choose a smaller",
+        ),
     ],
     "skip_thoughts": [
         ({"batch_size": 500}, "batch_size 500 needs as many training sentences"),
-        ({"words": 9, "keep": True}, "keep needs more than 5 short .* gives 0 with 9 words"),
+        ({"words": 9, "keep": True}, "keep needs more than 5 short .* has 0 with 9 words"),
     ],
-    "transformer": [({"length": 300}, "length 300 needs .* gives .*; choose a sm")],
+    "transformer": [({"length": 300}, "length 300 needs .* has .*; choose a sm")],
 }
 
 
@@ -93,5 +96,7 @@ def test_lines_of_one_point_raise_an_error():
     dots = tuple(Line("a", np.zeros((1, 3), np.float32), "x") for _ in range(3))
     lines = Lines("omniglot_lines", {"train": dots, "val_new": dots}, 1.0, "0" * 64)
     of = experiments.find("handwriting")
-    with pytest.raises(ValueError, match="omniglot_lines must have training lines of two points"):
+    with pytest.raises(
+        ValueError, match="omniglot_lines must have training lines of at least two points"
+    ):
         of.run_class(of.settings(), lines)

@@ -116,9 +116,9 @@ def test_high_temperatures_are_uniform_and_seeds_reproducible(reader):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "text must have 1 to 5 characters, got 0; give its last ones"),
+        ("", "text must have 1 to 5 characters, got 0; use the last part of the text"),
         ("abcabc", "text must have 1 to 5 characters, got 6"),
-        ("a7b!", "made of the 8 characters that the model knows, got '!' '7'; leave them out"),
+        ("a7b!", "consist of the 8 characters that the model knows, got '!' '7'; leave them out"),
     ],
 )
 def test_invalid_texts_raise_an_error_with_the_reason(reader, text, message):

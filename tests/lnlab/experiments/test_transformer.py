@@ -308,7 +308,7 @@ def test_quantized_matrices_are_within_half_a_step(trained):
 
 @pytest.mark.parametrize(
     ("depth", "message"),
-    [(3, r"scales must have more numbers for this model"), (1, r"some of matrices, scales, vec")],
+    [(3, r"scales has too few numbers for this model"), (1, r"some of matrices, scales, vec")],
 )
 def test_weights_of_another_model_raise_an_error(depth, message, trained):
     other = model(dataclasses.replace(trained.settings, depth=depth), len(trained.characters))

@@ -128,5 +128,5 @@ def test_invalid_texts_raise_an_error_with_the_reason(reader, text, message):
 
 @pytest.mark.parametrize("switches", [(), ("on",) * 4, ("on",) * 4 + ("of",)])
 def test_invalid_switches_raise_an_error(reader, switches):
-    with pytest.raises(ValueError, match="switches must be 5 of on, rms, frozen, off, one for"):
+    with pytest.raises(ValueError, match="switches must be 5 of on, rms, frozen, off, one per"):
         reader.switch(*switches)

@@ -28,7 +28,7 @@ NUM_PLACEHOLDERS = 4  # texts that reserve the space of the longest text
 LINE_WIDTHS = range(24, 110, 3)  # characters, from a phone to a wide page
 NARROW_CHARS, WIDE_CHARS = frozenset(" ijlft.,;:'|!()[]-"), frozenset("mwMW%@—")
 # Heights on a phone in pixels: screen below its header, control, panel title, smallest panel.
-PHONE_PX, CONTROL_PX, TITLE_PX, MIN_PANEL_PX = 760, 50, 28, 140
+PHONE_PX, CONTROL_PX, TITLE_PX, MIN_PANEL_PX = 760, 50, 28, 170
 MAX_CHOICE_CHARS = 18  # of a choice that fits next to its label on a phone
 MIN_SHARED_CHARS = 24  # shorter pieces of JSON are repeated instead of shared
 _ids = itertools.count(1)

@@ -92,6 +92,6 @@ def curves(runs: ConvnetRuns, task: Any) -> Explorer | None:
     if not compared_arms(runs, task):
         return None
     controls = {
-        "other": choice("Compared with no norm and batch norm", OTHERS, start="layer norm"),
+        "other": choice("Third network", OTHERS, start="layer norm"),
     }
     return Explorer(CURVES.of(runs, task), controls, title="Validation error during training")

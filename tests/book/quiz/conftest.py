@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from lnbook.show import Quiz, choose, number, order
+from lnbook.show import Quiz, choose
 from lnbook.widgets.quiz import WEB
 from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, plain_text
 from tests.book.conftest import DESK, PATIENCE
+from tests.cases.quiz_questions import LAST, STEPS
 
 STATIC = Path(__file__).parents[3] / "book" / "_static"
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A page</title>
@@ -33,22 +34,6 @@ MEANS = choose(
         "is *batch norm*.",
     },
     answer="`32`",
-)
-LAST = number(
-    "What is the last output, in `ms`?",
-    1.155,
-    atol=0.01,
-    why="The deviation divides by H.",
-    misconceptions={1.333: "That is the ratio of the variances.", 1.17: "Rounded too early."},
-    hint="Subtract the mean first.",
-    unit="ms",
-)
-STEPS = order(
-    "Smallest first.",
-    ["`1/4`", "*a half*", "1"],
-    why="1/4 < 1/2 < 1.",
-    misconceptions={("1", "*a half*", "`1/4`"): "You began with the largest."},
-    hint="Compare two at a time.",
 )
 KEPT = "Your answers stay in this browser and are not sent anywhere."
 LOST = (

@@ -9,6 +9,7 @@ from lnbook.show import Quiz, choose, number, order
 from lnbook.widgets.number_parsing import readings
 from lnbook.widgets.quiz import texts
 from tests.cases.page import Page, parts
+from tests.cases.quiz_questions import LAST, STEPS
 
 MEANS = choose(
     "How many *means* has `x[:32]`?",
@@ -18,22 +19,6 @@ MEANS = choose(
         "100": "That is batch norm.",
     },
     answer="`32`",
-)
-LAST = number(
-    "What is the *last* output?",
-    1.155,
-    atol=0.01,
-    why="Yes: the deviation divides by H.",
-    misconceptions={1.333: "That is the ratio of the variances.", 1.17: "Rounded too early."},
-    hint="Subtract the mean first.",
-    unit="ms",
-)
-STEPS = order(
-    "Smallest first.",
-    ["`1/4`", "*a half*", "1"],
-    why="1/4 < 1/2 < 1.",
-    misconceptions={("1", "*a half*", "`1/4`"): "You began with the largest."},
-    hint="Compare two at a time.",
 )
 
 

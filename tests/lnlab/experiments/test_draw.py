@@ -19,6 +19,7 @@ from lnlab.experiments.draw import run as runs
 from lnlab.experiments.draw.run import EXPERIMENT, DrawRun, Settings
 from lnlab.runner import record_runs
 from lnlab.training import train
+from tests.cases.adam import Adam
 
 NON_DEFAULT = {
     "norm": "layer", "start": "chosen", "data": "mnist_binarized", "glimpses": 3, "hidden": 6,
@@ -157,8 +158,7 @@ class ByHand:
 
     def train(self):
         """Yield the mean loss of each update."""
-        s, beta = self.s, self.s.adam_betas
-        moments = {name: [0, 0] for name in self.p}
+        s, adam = self.s, Adam(self.p.values(), self.s)
         count, a_pass = len(self.images["train"]), len(self.images["train"]) // s.batch_size
         for update in range(s.epochs * s.updates_an_epoch):
             epoch = update // s.updates_an_epoch
@@ -169,17 +169,11 @@ class ByHand:
             shape = s.glimpses, s.batch_size, s.latent
             noise = torch.tensor(rng.standard_normal(shape, np.float32)).double()
             loss = self.bound(self.images["train"][order[k : k + s.batch_size]], noise)[0].mean()
-            slopes = dict(zip(self.p, torch.autograd.grad(loss, [*self.p.values()]), strict=True))
-            longest = math.sqrt(sum(float((g**2).sum()) for g in slopes.values()))
+            gradients = torch.autograd.grad(loss, [*self.p.values()])
+            longest = math.sqrt(sum(float((g**2).sum()) for g in gradients))
             self.lengths.append(longest)
             shorter = min(1, s.clip / (longest + 1e-6)) if s.clip else 1
-            for name, g in slopes.items():
-                g = g * shorter
-                for n, power in ((0, 1), (1, 2)):
-                    moments[name][n] = beta[n] * moments[name][n] + (1 - beta[n]) * g**power
-                m, v = (moments[name][n] / (1 - beta[n] ** (update + 1)) for n in (0, 1))
-                with torch.no_grad():
-                    self.p[name] -= s.learning_rate * m / (v.sqrt() + s.adam_eps)
+            adam.update([g * shorter for g in gradients])
             yield float(loss.detach())
 
 

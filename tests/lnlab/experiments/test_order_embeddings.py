@@ -17,6 +17,7 @@ from lnlab import datasets
 from lnlab.experiments.order_embeddings import run as orders
 from lnlab.experiments.order_embeddings.run import OrderEmbeddingsRun, Settings
 from lnlab.training import train
+from tests.cases.adam import Adam
 from tests.cases.points import are_close
 
 SMALL = {"hidden": 7, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
@@ -95,8 +96,7 @@ class ByHand:
             self.params += [torch.zeros(3 * H), torch.zeros(3 * H)]
         for p in self.params:
             p.requires_grad_()
-        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self.params]
-        self.steps = 0
+        self.adam = Adam(self.params, s)
 
     def caption(self, numbers):
         words, W, U, _, _, *rest = self.params
@@ -136,14 +136,7 @@ class ByHand:
         if self.s.clip is not None:  # clips the gradient of the sum over the batch
             longest = [self.s.clip / (B * g.norm()) for g in gradients]
             gradients = [g * min(1.0, most) for g, most in zip(gradients, longest, strict=True)]
-        self.steps += 1
-        b1, b2 = self.s.adam_betas
-        with torch.no_grad():
-            for p, g, (m, v) in zip(self.params, gradients, self.moments, strict=True):
-                m.mul_(b1).add_((1 - b1) * g)
-                v.mul_(b2).add_((1 - b2) * g * g)
-                m_hat, v_hat = m / (1 - b1**self.steps), v / (1 - b2**self.steps)
-                p -= self.s.learning_rate * m_hat / (v_hat.sqrt() + self.s.adam_eps)
+        self.adam.update(gradients)
         return float(loss.detach())
 
     def measure(self, epoch, losses):

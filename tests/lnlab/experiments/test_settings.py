@@ -24,6 +24,7 @@ from lnlab.experiments.sequential_mnist import run as sequence
 from lnlab.experiments.weight_growth import run as weights
 from lnlab.runner import record_runs
 from lnlib import nn as lnlib_nn
+from tests.cases.adam import Adam
 from tests.cases.points import are_close
 
 EXPERIMENTS = {"mnist": mnist, "noise": noise, "sequence": sequence, "weights": weights}
@@ -169,8 +170,7 @@ class ByHand:
         make = Cells if experiment == "sequence" else Layers
         generator = torch.Generator().manual_seed(seed)
         self.net = make(s, x.shape[1], int(data.y_train.max()) + 1, generator)
-        self.moments = [[torch.zeros_like(p), torch.zeros_like(p)] for p in self.net.params]
-        self.t, self.norms, self.turns = 0, [], []
+        self.adam, self.norms, self.turns = Adam(self.net.params, s), [], []
         self.hidden = [layer[1][0] for layer in getattr(self.net, "layers", [])][:-1]
         self.walked = [float(W.detach().square().sum()) for W in self.hidden]
         self.initial = [math.sqrt(square) for square in self.walked]
@@ -182,16 +182,12 @@ class ByHand:
         if getattr(s, "clip", None) is not None:
             grads = [g * min(1.0, s.clip / (self.norms[-1] + 1e-6)) for g in grads]
         old = [W.detach().clone() for W in self.hidden]
-        self.t += 1
-        with torch.no_grad():
-            for p, g, moments in zip(self.net.params, grads, self.moments, strict=True):
-                if getattr(s, "optimizer", "adam") == "sgd":
+        if getattr(s, "optimizer", "adam") == "adam":
+            self.adam.update(grads)
+        else:
+            with torch.no_grad():
+                for p, g in zip(self.net.params, grads, strict=True):
                     p -= s.learning_rate * g
-                    continue
-                for k, (beta, new) in enumerate(zip(s.adam_betas, (g, g * g), strict=True)):
-                    moments[k] = beta * moments[k] + (1 - beta) * new
-                m, v = (moments[k] / (1 - s.adam_betas[k] ** self.t) for k in (0, 1))
-                p -= s.learning_rate * m / (v.sqrt() + s.adam_eps)
         turns = []
         for k, (a, W) in enumerate(zip(old, self.hidden, strict=True)):
             b = W.detach()

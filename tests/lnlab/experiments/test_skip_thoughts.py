@@ -21,6 +21,7 @@ from lnlab.experiments.skip_thoughts import SkipThoughtsData, tasks
 from lnlab.experiments.skip_thoughts import run as skip
 from lnlab.experiments.skip_thoughts.run import Settings, SkipThoughtsRun
 from lnlab.training import train
+from tests.cases.adam import Adam
 from tests.cases.points import are_close
 
 SMALL = {"hidden": 5, "word_size": 3, "words": 9, "length": 4, "epochs": 1, "updates_an_epoch": 3,
@@ -97,8 +98,7 @@ class ByHand:
         self.params = [self.words, self.V, self.c, *(p for gru in self.grus for p in gru)]
         for p in self.params:
             p.requires_grad_()
-        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self.params]
-        self.steps = 0
+        self.adam = Adam(self.params, s)
 
     def step(self, gru, x, h):
         W, U, *rest = gru
@@ -145,14 +145,7 @@ class ByHand:
             count = sum(len(sentence) for triple in triples for sentence in triple[1:])
             longest = self.s.clip / (count * torch.cat([g.flatten() for g in gradients]).norm())
             gradients = [g * min(1.0, longest) for g in gradients]
-        self.steps += 1
-        b1, b2 = self.s.adam_betas
-        with torch.no_grad():
-            for p, g, (m, v) in zip(self.params, gradients, self.moments, strict=True):
-                m.mul_(b1).add_((1 - b1) * g)
-                v.mul_(b2).add_((1 - b2) * g * g)
-                m_hat, v_hat = m / (1 - b1**self.steps), v / (1 - b2**self.steps)
-                p -= self.s.learning_rate * m_hat / (v_hat.sqrt() + self.s.adam_eps)
+        self.adam.update(gradients)
         return float(loss.detach())
 
     def measure(self, epoch, losses):

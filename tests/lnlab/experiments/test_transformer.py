@@ -20,6 +20,7 @@ from lnlab.experiments.transformer.run import Settings, TransformerRun, model, n
 from lnlab.runner import record_runs
 from lnlab.training import train
 from lnlib.nn.transformer import Transformer
+from tests.cases.adam import Adam
 from tests.cases.parameters import perturb
 from tests.cases.points import are_close
 from tests.cases.transformer import SMALL, words
@@ -82,9 +83,7 @@ class ByHand:
             else:
                 value = torch.full(value.shape, float(name.endswith("weight")))
             self.p[name] = value.requires_grad_()
-        self.moments = {name: (torch.zeros_like(v), torch.zeros_like(v)) for name, v in
-                        self.p.items()}  # fmt: skip
-        self.steps = 0
+        self.adam = Adam(self.p.values(), s)
 
     def windows(self, text, starts):
         return torch.tensor([text[k : k + self.s.length + 1] for k in starts])
@@ -98,19 +97,11 @@ class ByHand:
         s, loss = self.s, loss_of(self.p, windows, self.s)[0]
         gradients = torch.autograd.grad(loss, list(self.p.values()), allow_unused=True)
         rate = s.learning_rate
-        if self.steps < s.warm_up:
-            rate *= (self.steps + 1) / s.warm_up
+        if self.adam.steps < s.warm_up:
+            rate *= (self.adam.steps + 1) / s.warm_up
         if s.decay:
-            rate *= 0.5 + 0.5 * math.cos(math.pi * min(self.steps, s.decay) / s.decay)
-        self.steps += 1
-        b1, b2 = s.adam_betas
-        with torch.no_grad():
-            for (name, p), g in zip(self.p.items(), gradients, strict=True):
-                m, v = self.moments[name]
-                m.mul_(b1).add_((1 - b1) * g)
-                v.mul_(b2).add_((1 - b2) * g * g)
-                m_hat, v_hat = m / (1 - b1**self.steps), v / (1 - b2**self.steps)
-                p -= rate * m_hat / (v_hat.sqrt() + s.adam_eps)
+            rate *= 0.5 + 0.5 * math.cos(math.pi * min(self.adam.steps, s.decay) / s.decay)
+        self.adam.update(gradients, rate)
         return float(loss.detach())
 
     def measure(self, epoch, losses):

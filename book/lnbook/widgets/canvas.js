@@ -57,8 +57,9 @@ window.lnCanvas ??= (() => {
     }
   }
 
-  /* Draw now, and again where the width or the theme changes; returns how to stop. */
-  function follow(root, redraw) {
+  /* Draw now, and again where the width or the theme changes: the widget is ready. Returns how to close it, which
+     stops its player, too, if it has one. */
+  function follow(root, redraw, player) {
     let wide = 0;
     const watch = new ResizeObserver(([entry]) => {
       if (entry.contentRect.width !== wide) redraw();
@@ -68,7 +69,9 @@ window.lnCanvas ??= (() => {
     themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
     redraw();
     watch.observe(root);
+    root.dataset.ready = "yes";
     return () => {
+      player?.stop();
       watch.disconnect();
       themes.disconnect();
     };

@@ -247,10 +247,7 @@ const lnActivationMaps = (() => {
       });
     }
 
-    const redraw = () => { readColors(); go({}); };
-    const leave = lnCanvas.follow(root, redraw);
-    root.dataset.ready = "yes";
-    return leave;
+    return lnCanvas.follow(root, () => { readColors(); go({}); });
   }
 
   return (root, placed) => {

@@ -295,17 +295,7 @@ const lnDraw = (() => {
       });
     }
 
-    function redraw() {
-      readColors();
-      thumbs();
-      go({});
-    }
-    const leave = lnCanvas.follow(root, redraw);
-    root.dataset.ready = "yes";
-    return () => {
-      player.stop();
-      leave();
-    };
+    return lnCanvas.follow(root, () => { readColors(); thumbs(); go({}); }, player);
   }
 
   return (root, painted) => lnCanvas.open(

@@ -188,16 +188,7 @@ const lnHandwriting = (() => {
       },
     });
 
-    function redraw() {
-      readColors();
-      go({});
-    }
-    const leave = lnCanvas.follow(root, redraw);
-    root.dataset.ready = "yes";
-    return () => {
-      player.stop();
-      leave();
-    };
+    return lnCanvas.follow(root, () => { readColors(); go({}); }, player);
   }
 
   return (root, written) => lnCanvas.open(

@@ -202,16 +202,7 @@ const lnSentenceNeighbors = (() => {
       }
     });
 
-    function redraw() {
-      readColors();
-      go({});
-    }
-    const leave = lnCanvas.follow(root, redraw);
-    root.dataset.ready = "yes";
-    return () => {
-      train.stop();
-      leave();
-    };
+    return lnCanvas.follow(root, () => { readColors(); go({}); }, train);
   }
 
   return (root, packed) => lnCanvas.open(

@@ -73,7 +73,7 @@ class Diagram:
 
 
 def _style() -> str:
-    return WEB.whole_style()
+    return WEB.complete_style()
 
 
 @functools.cache

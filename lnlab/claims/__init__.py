@@ -136,7 +136,9 @@ def text(results: Sequence[ClaimResult]) -> str:
             items = [f"({result.evidence})"]
             for finding in result.findings:
                 mark = "-" if finding.counts else " "
-                items.append(f"{mark} {finding.what}: {interval(finding)}; {label_text(finding)}")
+                items.append(
+                    f"{mark} {finding.description}: {interval(finding)}; {label_text(finding)}"
+                )
             for item in items:
                 lines += textwrap.wrap(item, 96, initial_indent="  ", subsequent_indent="    ")
             if not result.findings and claim.commands:
@@ -185,7 +187,7 @@ def _result_as_json(result: ClaimResult) -> dict[str, Any]:
         "commands": claim.commands,
         "findings": [
             {
-                "what": finding.what,
+                "what": finding.description,
                 "unit": finding.unit,
                 "differences": _values_as_json(finding.differences),
                 **dict(zip(("mean", "low", "high"), _values_as_json(finding.range()), strict=True)),

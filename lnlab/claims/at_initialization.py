@@ -20,7 +20,9 @@ DEPTHS = (12, 24)  # blocks
 
 
 def _secondary(finding: Finding) -> Finding:
-    return Finding(finding.what, finding.differences, finding.unit, finding.shares, counts=False)
+    return Finding(
+        finding.description, finding.differences, finding.unit, finding.shares, counts=False
+    )
 
 
 # Section 3: correlated changes.

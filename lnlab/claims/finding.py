@@ -81,7 +81,7 @@ class Finding:
     """One measurement that tests a claim.
 
     Attributes:
-        what: Description of the comparison.
+        description: Description of the comparison.
         differences: One per seed, negative if the claim is true; infinite if a target was never
             reached, NaN if a run has no value. An exact statement has one number, which must not be
             above 0.
@@ -96,7 +96,7 @@ class Finding:
         epochs: The number of epochs to which the runs were cut, so that all are equally long.
     """
 
-    what: str
+    description: str
     differences: np.ndarray
     unit: str
     shares: np.ndarray | None = None
@@ -255,4 +255,4 @@ def comparisons(results: Sequence[ClaimResult]) -> list[Finding]:
 
 
 def _key(finding: Finding) -> tuple[str, bytes]:
-    return finding.what, finding.differences.tobytes()
+    return finding.description, finding.differences.tobytes()

@@ -23,13 +23,13 @@ class Row(NamedTuple):
     """A quantity without norm and with layer norm, in the paper and in the book.
 
     Attributes:
-        what: Description of the quantity, with its unit.
+        description: Description of the quantity, with its unit.
         paper: The paper's values without norm and with layer norm; empty if not given in its text.
         here: The book's values, or ``None`` if they are not recorded.
         experiment: Name of the experiment.
     """
 
-    what: str
+    description: str
     paper: tuple[str, str]
     here: tuple[str, str] | None
     experiment: str
@@ -38,7 +38,7 @@ class Row(NamedTuple):
     def cells(self) -> list[str]:
         """The cells of the row as text."""
         here = self.here or ("", NOT_RECORDED)
-        return [self.what, *(text or "–" for text in (*self.paper, *here))]
+        return [self.description, *(text or "–" for text in (*self.paper, *here))]
 
 
 def _means(group: RunGroup | None, value: Callable[[Record], float], form: str) -> tuple | None:
@@ -168,7 +168,7 @@ def _table_3(records: Records) -> list[Row]:
 def _reasons(records: Records) -> dict[str, str]:
     """Return why each task is not testable, in parentheses, as in the claim about the tasks."""
     reasons = {
-        finding.what.removesuffix(" at the end"): finding.untestable
+        finding.description.removesuffix(" at the end"): finding.untestable
         for finding in sentence_tasks(records)
     }
     return {task: f" ({reason})" * bool(reason) for task, reason in reasons.items()}

@@ -212,10 +212,10 @@ def epochs(run: Record) -> np.ndarray:
 
 def equivalence_margin(finding: Finding, margin: float, unit: str | None = None) -> Finding:
     """Convert a finding on "lower" to one on "equal within a margin", which is our choice."""
-    text, semicolon, group = finding.what.partition("; ")
+    text, semicolon, group = finding.description.partition("; ")
     return dataclasses.replace(
         finding,
-        what=f"{text}, at most {margin:g} {unit or finding.unit} apart{semicolon}{group}",
+        description=f"{text}, at most {margin:g} {unit or finding.unit} apart{semicolon}{group}",
         differences=np.abs(finding.differences) - margin,
         unit=unit or finding.unit,
         shares=None,

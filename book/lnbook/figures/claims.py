@@ -40,7 +40,7 @@ def findings(results: Sequence[ClaimResult], caption: str) -> Table:
     rows = []
     for result in results:
         rows.append([result.claim.statement, result.evidence, badge(result.label)])
-        rows += [_row(f"– {finding.what}", finding) for finding in result.counting]
+        rows += [_row(f"– {finding.description}", finding) for finding in result.counting]
     columns = ["Claim and measurements", "Runs and mean difference", "Label"]
     return Table(columns, rows, caption)
 

@@ -49,7 +49,7 @@ def test_a_chapter_has_the_claims_on_its_experiment_with_the_findings_of_its_own
         assert evidence == one.evidence
         for finding in one.counting:
             what, *cells = next(rows)
-            assert what.removeprefix("– ") == finding.what
+            assert what.removeprefix("– ") == finding.description
             check(*cells, finding)
     assert not [*rows]
 

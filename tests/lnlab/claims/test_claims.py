@@ -230,7 +230,7 @@ def test_batch_sizes_are_compared_after_the_epochs_that_all_runs_have():
     nll, error = feedforward.robust(made_up)
     np.testing.assert_allclose(nll.differences, [-0.4, -0.3])
     np.testing.assert_allclose(error.differences, [-40, -30])
-    assert "10 epochs" in nll.what
+    assert "10 epochs" in nll.description
     assert {run["curves"]["epoch"][-1] for run in nll.compared} == {10}
 
 

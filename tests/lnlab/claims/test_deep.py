@@ -38,7 +38,10 @@ def test_the_verdict_rests_on_residual_scaling_where_that_is_recorded():
     result = deep(InMemory(xavier))
     assert [one.counts for one in result] == [True]
     result = deep(InMemory(xavier + pair()))
-    assert [(one.counts, "GPT-2" in one.what) for one in result] == [(True, True), (False, False)]
+    assert [(one.counts, "GPT-2" in one.description) for one in result] == [
+        (True, True),
+        (False, False),
+    ]
 
 
 @pytest.mark.parametrize("recorded", [(12, 6), (24, 12)])
@@ -74,7 +77,9 @@ def test_each_arm_has_its_best_rate_of_those_that_both_have_and_says_which():
              for (norm, rate), last in ends.items() for seed in (0, 1)]  # fmt: skip
     (result,) = deep(InMemory(every))
     assert result.differences.tolist() == pytest.approx([-0.2, -0.2])
-    assert result.what.endswith("pre-norm at rate 0.001 versus no norm at 0.0003")
+    assert result.description.endswith("pre-norm at rate 0.001 versus no norm at 0.0003")
     warm = [runs(norm, seed, warm_up=60, last=1.5) for norm in ("layer", "none") for seed in (0, 1)]
     (result,) = deep(InMemory(every + warm))
-    assert result.what.endswith("at rate 0.001 with warm-up versus no norm at 0.001 with warm-up")
+    assert result.description.endswith(
+        "at rate 0.001 with warm-up versus no norm at 0.001 with warm-up"
+    )

@@ -50,14 +50,16 @@ def compare_with(findings, answers):
     assert len(findings) == len(answers)
     for finding, answer in zip(findings, answers, strict=True):
         np.testing.assert_allclose(finding.differences, answer.differences, rtol=1e-9, atol=1e-12)
-        assert finding.unit == answer.unit, finding.what
-        assert (finding.counts, finding.turned) == (answer.counts, answer.turned), finding.what
+        assert finding.unit == answer.unit, finding.description
+        assert (finding.counts, finding.turned) == (answer.counts, answer.turned), (
+            finding.description
+        )
         if answer.shares is None:
-            assert finding.shares is None, finding.what
+            assert finding.shares is None, finding.description
         else:
             np.testing.assert_allclose(finding.shares, answer.shares, rtol=1e-9, atol=1e-12)
         assert finding.exact == answer.exact
-        assert finding.untestable == answer.untestable, finding.what
+        assert finding.untestable == answer.untestable, finding.description
 
 
 def test_every_claim_has_a_known_answer():
@@ -253,7 +255,7 @@ PAPER_NUMBERS = {
 @pytest.mark.parametrize("case", CASES)
 def test_table_3_has_the_reason_for_which_a_task_is_not_testable(case):
     rows = numbers.rows("table-3", InMemory(truth.records(case)))
-    own = [row.what for row in rows if row.here[1] != "not among the tasks"]
+    own = [row.description for row in rows if row.here[1] != "not among the tasks"]
     reasons = [one.untestable for one in truth.skip_better(truth.records(case))]
     for what, reason in zip(own, reasons, strict=True):
         assert what.endswith(f" ({reason})" if reason else "%")

@@ -198,7 +198,7 @@ def _behind(claim_result: ClaimResult, suffix: str) -> str:
     if claim.caveat:
         parts.append(f"<p>{esc(claim.caveat)}</p>")
     result = "".join(
-        f"<li>{esc(_upper(finding.what))}: {esc(claims.interval(finding))}; "
+        f"<li>{esc(_upper(finding.description))}: {esc(claims.interval(finding))}; "
         + (f"<b>{esc(_badge(finding))}</b>" if finding.counts else esc(claims.label_text(finding)))
         + "</li>"
         for finding in claim_result.findings
@@ -290,7 +290,7 @@ def _mark(finding: Finding, y: int, evidence: str) -> str:
 
 def _title(finding: Finding, evidence: str) -> str:
     """Return the tooltip of a dot: its name, its seeds, and the size of runs if it differs."""
-    title = f"{_upper(finding.what)}; {finding.seeds} seeds"
+    title = f"{_upper(finding.description)}; {finding.seeds} seeds"
     size = relative(finding.runs) if finding.runs else ""
     return title if size in evidence else f"{title}; {size}"
 

@@ -24,7 +24,7 @@ def splits(runs: HandwritingRuns) -> Table:
         arms = task.at_best_rates(runs.records_by_group[MAIN], metric)
         ends = paired(arms[LAYER], arms[NO_NORM], lambda run, score=score: end_value(score(run)))
         text = f"{metric}, layer norm versus no norm"
-        found = [one for one in findings if one.what.endswith(text)]
+        found = [one for one in findings if one.description.endswith(text)]
         shares = [str(found[0].label), "–", "–"] if found[0].untestable else map(_percent, found)
         rows.append([metric, *shares, _difference(ends[0] - ends[1])])
     seeds = len(ends[0])

@@ -192,7 +192,13 @@ def comparison(learned: SequentialDigitRuns) -> Table:
         parts = [_percent(1 + f.differences) for f in row_findings[:-1] if not f.untestable]
         text = ", ".join(parts) or "–"
         rows.append(
-            [name, badge(compare.together(targets)), text, badge(last), row_findings[-1].what]
+            [
+                name,
+                badge(compare.together(targets)),
+                text,
+                badge(last),
+                row_findings[-1].description,
+            ]
         )
     seeds = " or ".join(
         map(str, sorted({finding.seeds for row_findings in results for finding in row_findings}))

@@ -113,9 +113,9 @@ def grade(
     course = Path(course).resolve() if course else folder.resolve().parent
     name = _homework(course, name)
     sources = {path.stem: _source(path) for path in (course / "source" / name).glob("*.ipynb")}
-    sheets = {chapter: _exercises(source) for chapter, source in sources.items()}
+    exercise_names = {chapter: _exercises(source) for chapter, source in sources.items()}
     others = {path.name for path in (course / "source").iterdir()} - {name}
-    submissions, sentences = find_submissions(folder, name, sheets, others)
+    submissions, sentences = find_submissions(folder, name, exercise_names, others)
     graded = Grades(sentences=sentences)
     with tempfile.TemporaryDirectory(prefix="lnbook-grading-") as room:
         book, versions = runner.stripped(Path(room, "book")), runner.versions(sandbox)
@@ -136,7 +136,7 @@ def grade(
     for submission in submissions:
         own = [
             row
-            for chapter, names in sheets.items()
+            for chapter, names in exercise_names.items()
             for row in _rows(submission, chapter, names, course / EXECUTED, name)
         ]
         for row in own:

@@ -66,13 +66,13 @@ def make(
     folder = Path(folder)
     source = folder / "source" / name
     source.mkdir(parents=True, exist_ok=True)
-    sheets = {chapter: [] for chapter in dict.fromkeys(task.chapter for task in chosen)}
+    tasks_by_chapter = {chapter: [] for chapter in dict.fromkeys(task.chapter for task in chosen)}
     for task in chosen:
-        sheets[task.chapter].append(task)
+        tasks_by_chapter[task.chapter].append(task)
     for path in source.glob("*.ipynb"):
-        if path.stem not in sheets:
+        if path.stem not in tasks_by_chapter:
             path.unlink()
-    for chapter, tasks in sheets.items():
+    for chapter, tasks in tasks_by_chapter.items():
         _write(source / f"{chapter}.ipynb", notebook(tasks, seed))
     opened = {t.name: checks.describe(t.name, seed=seed, key=varies(t.name)) for t in chosen}
     _write(source / checks.FILE, opened)

@@ -46,7 +46,7 @@ class Submission:
 
 
 def find_submissions(
-    folder: Path, name: str, sheets: dict[str, list[str]], others: Iterable[str] = ()
+    folder: Path, name: str, exercise_names: dict[str, list[str]], others: Iterable[str] = ()
 ) -> tuple[list[Submission], list[str]]:
     """Return the submissions in a folder, and a message about each entry that is not one.
 
@@ -55,7 +55,7 @@ def find_submissions(
     Args:
         folder: The folder of the submissions.
         name: The name of the homework.
-        sheets: The exercises of each notebook of the homework.
+        exercise_names: The exercises of each notebook of the homework.
         others: Names of other homework of the course, whose folders are skipped.
     """
     submissions: dict[str, Submission] = {}
@@ -65,7 +65,7 @@ def find_submissions(
         if _junk(entry.name):
             passed_over.append(f"skipped: {entry.name}, which was created by another program")
             continue
-        groups = _students(entry, name, sheets, set(others))
+        groups = _students(entry, name, exercise_names, set(others))
         if not groups:
             passed_over.append(f"not graded: {entry.name}, neither a notebook nor an archive")
         for student, (members, problems) in groups.items():
@@ -79,7 +79,7 @@ def find_submissions(
                     )
             own = submissions.setdefault(names[student], Submission(names[student]))
             own.problems += problems
-            _sort(own, members, sheets)
+            _sort(own, members, exercise_names)
     return list(submissions.values()), passed_over
 
 
@@ -104,7 +104,7 @@ def _free(name: str, taken: Collection[str]) -> str:
 
 
 def _students(
-    entry: Path, name: str, sheets: dict[str, list[str]], others: set[str]
+    entry: Path, name: str, exercise_names: dict[str, list[str]], others: set[str]
 ) -> dict[str, tuple[list[SubmittedFile], list[str]]]:
     """Return, for each student of an entry, the files and the reasons why others are unusable."""
     if entry.is_symlink():
@@ -123,7 +123,7 @@ def _students(
     kind = entry.suffix.lower()
     if kind == ".ipynb":
         member = _member(entry, PurePosixPath(entry.name))
-        chapter = _chapter(member, sheets) or ""
+        chapter = _chapter(member, exercise_names) or ""
         student = entry.stem.replace(chapter, "").strip(" -_.") or entry.stem
         return {student: ([member], [])}
     if kind == ".zip":
@@ -172,12 +172,14 @@ def _zipped(path: Path) -> Iterator[SubmittedFile]:
             )
 
 
-def _sort(own: Submission, members: list[SubmittedFile], sheets: dict[str, list[str]]) -> None:
+def _sort(
+    own: Submission, members: list[SubmittedFile], exercise_names: dict[str, list[str]]
+) -> None:
     """Sort the files of a student into notebooks and other files."""
     homes = []
     for member in members:
         if member.path.suffix.lower() == ".ipynb":
-            chapter = _chapter(member, sheets)
+            chapter = _chapter(member, exercise_names)
             if chapter is None:
                 own.problems.append(f"{member.path} holds no exercise of this homework")
             elif chapter not in own.notebooks or own.notebooks[chapter].age < member.age:
@@ -197,7 +199,7 @@ def _sort(own: Submission, members: list[SubmittedFile], sheets: dict[str, list[
         own.problems.append(f"there is no notebook in it, only {names}" if names else "it is empty")
 
 
-def _chapter(member: SubmittedFile, sheets: dict[str, list[str]]) -> str | None:
+def _chapter(member: SubmittedFile, exercise_names: dict[str, list[str]]) -> str | None:
     """Return which notebook of the homework a file is, by its cells or else by its name."""
     try:
         text = member.read().decode("utf-8", "replace") if member.size <= LARGEST else ""
@@ -205,14 +207,14 @@ def _chapter(member: SubmittedFile, sheets: dict[str, list[str]]) -> str | None:
         text = ""
     held = {
         chapter: sum(bool(re.search(rf"""check\(\\?["']{name}\\?["']""", text)) for name in names)
-        for chapter, names in sheets.items()
+        for chapter, names in exercise_names.items()
     }
     most = max(held, key=held.get)
     if held[most]:
         return most
     stem = member.path.stem
-    near = [chapter for chapter in sorted(sheets, key=len) if chapter in stem]
-    return near[-1] if near else (most if len(sheets) == 1 else None)
+    matches = [chapter for chapter in sorted(exercise_names, key=len) if chapter in stem]
+    return matches[-1] if matches else (most if len(exercise_names) == 1 else None)
 
 
 def read(member: SubmittedFile) -> nbformat.NotebookNode:
@@ -256,7 +258,9 @@ HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS\n.*?^### END HIDDEN TESTS\n?", re.
 SOLUTION = re.compile(r"^### BEGIN SOLUTION\n.*?^### END SOLUTION\n?", re.M | re.S)
 
 
-def restore(handed: nbformat.NotebookNode, source: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def restore(
+    submitted: nbformat.NotebookNode, source: nbformat.NotebookNode
+) -> nbformat.NotebookNode:
     """Return a submission with the teacher's setup and tests, even if its metadata are damaged.
 
     The student's cells keep their order. Changes to a cell of the teacher are kept in a separate
@@ -264,15 +268,15 @@ def restore(handed: nbformat.NotebookNode, source: nbformat.NotebookNode) -> nbf
     is inserted after the exercise.
 
     Args:
-        handed: The submission, as :func:`read` returns it.
+        submitted: The submission, as :func:`read` returns it.
         source: The teacher's notebook.
     """
     originals = {cell.metadata.nbgrader.grade_id: cell for cell in source.cells}
     bare = {name: _released(cell) for name, cell in originals.items()}
-    names = [_named(cell, bare) for cell in handed.cells]
+    names = [_named(cell, bare) for cell in submitted.cells]
     last = {name: index for index, name in enumerate(names) if name}
     cells: list[tuple[str | None, dict]] = []
-    for index, (cell, name) in enumerate(zip(handed.cells, names, strict=True)):
+    for index, (cell, name) in enumerate(zip(submitted.cells, names, strict=True)):
         original, counts = originals.get(name), last.get(name) == index
         own = [(None, dict(cell, metadata={}))]
         if original is None:

@@ -61,12 +61,14 @@ def panels(block: Sequence[str], norm: str, forms: Mapping[str, str | None]) -> 
     branches = {form: branch(form, block, norm) for form in forms}
     longest = max(map(len, branches.values()))
     return [
-        _panel(forms[form] or FORMS[form], labels, norm, longest, behind=form == "post")
+        _panel(forms[form] or FORMS[form], labels, norm, longest, norm_after_sum=form == "post")
         for form, labels in branches.items()
     ]
 
 
-def _panel(title: str, labels: Sequence[str], norm: str, longest: int, *, behind: bool) -> Panel:
+def _panel(
+    title: str, labels: Sequence[str], norm: str, longest: int, *, norm_after_sum: bool
+) -> Panel:
     """Draw one form, with the height of a block of ``longest`` boxes."""
     first = FIRST + STEP * (longest - len(labels)) / 2
     end = FIRST + STEP * longest  # the sum
@@ -81,14 +83,14 @@ def _panel(title: str, labels: Sequence[str], norm: str, longest: int, *, behind
     wires += [Wire(a, b) for a, b in itertools.pairwise(names)]
     wires.append(Wire(names[-1], "sum", "hv"))
     last = "sum"
-    if behind:
+    if norm_after_sum:
         boxes["behind"] = _box(norm, end + 0.95, 0, norm)
         wires.append(Wire("sum", "behind", lit=True))
         last, formula = "behind", f"{norm}({formula})"
     boxes["y"] = Box("end", end + 1.9, 0, "y")
-    wires.append(Wire(last, "y", lit=not behind))
+    wires.append(Wire(last, "y", lit=not norm_after_sum))
     flow = Flow(boxes, tuple(wires), f"{title}: y = {formula}")
-    return Panel(title, flow, f"y = {formula}", not behind)
+    return Panel(title, flow, f"y = {formula}", not norm_after_sum)
 
 
 def _box(label: str, along: float, across: float, norm: str) -> Box:

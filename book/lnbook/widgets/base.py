@@ -106,7 +106,7 @@ class WidgetFiles:
     def html(
         self,
         label: str,
-        without: str,
+        fallback: str,
         *,
         data: str = "",
         options: Mapping[str, Any] | None = None,
@@ -115,7 +115,7 @@ class WidgetFiles:
 
         Args:
             label: Its ARIA label.
-            without: What it shows without JavaScript.
+            fallback: What it shows without JavaScript.
             data: The text to display, if the page itself contains it.
             options: Options of the scripts, stored as JSON.
         """
@@ -126,7 +126,7 @@ class WidgetFiles:
         return (
             f'<div class="ln-{self.css_name}" id="{self.css_name}-{next(_ids[self.name])}"'
             f' role="group" aria-label="{label}"{config}>{inside}'
-            f'<noscript><div class="ln-note">{without}</div></noscript></div>'
+            f'<noscript><div class="ln-note">{fallback}</div></noscript></div>'
         )
 
     def live(self, start: str, what: str, **data: Any) -> Any:

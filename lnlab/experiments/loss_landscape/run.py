@@ -156,13 +156,13 @@ class LandscapeRun(ClassificationRun):
             result = along_gradient(loss, here, [factor * rate for factor in FACTORS])._asdict()
             shifts = covariate_shift(loss, here, step, loss.layers)
         before, after = loss.inputs(here), loss.inputs(here + step)
-        moments = map(_moved, before, after)
+        moments = map(_relative_change, before, after)
         for name, values in (("shift", shifts), ("moments", moments)):
             result |= {f"{name}_{k}": float(v) for k, v in enumerate(values, start=1)}
         return result
 
 
-def _moved(before: torch.Tensor, after: torch.Tensor) -> float:
+def _relative_change(before: torch.Tensor, after: torch.Tensor) -> float:
     (std, mean), (new_std, new_mean) = (torch.std_mean(x, 0, correction=0) for x in (before, after))
     on = std > 0  # the std of a unit that is never active is 0
     moved = torch.stack([new_mean - mean, new_std - std])[:, on] / std[on]

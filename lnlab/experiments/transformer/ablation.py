@@ -118,11 +118,11 @@ def switched(model: Transformer, switches: Sequence[str], frozen: Tensor) -> Tra
     changed = copy.deepcopy(model)
     for name, switch, std in zip(names, switches, frozen, strict=True):
         if change := SWITCHES[switch]:
-            _put(changed, name, change, std)
+            _replace_norm(changed, name, change, std)
     return changed
 
 
-def _put(changed: Transformer, path: str, change: Callable, std: Tensor) -> None:
+def _replace_norm(changed: Transformer, path: str, change: Callable, std: Tensor) -> None:
     owner, _, field = path.rpartition(".")
     norm = changed.get_submodule(path)
     setattr(changed.get_submodule(owner), field, ReplacedLayerNorm(norm, change, std))
@@ -162,5 +162,5 @@ def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:
         is_last = path == "last_norm"
         if (name.endswith("but_last") and is_last) or (name == "last" and not is_last):
             continue
-        _put(changed, path, change, std)
+        _replace_norm(changed, path, change, std)
     return changed.half() if name == "float16_sums" else changed

@@ -20,17 +20,17 @@ def running(estimates: list[float]) -> tuple[np.ndarray, np.ndarray]:
     return mean, spread / np.sqrt(n)
 
 
-def draw_trace(matrices: Mapping[str, np.ndarray], found: list[float], norm: str) -> go.Figure:
+def draw_trace(matrices: Mapping[str, np.ndarray], estimates: list[float], norm: str) -> go.Figure:
     """Draw the estimate of a trace over the number of vectors, with two standard errors.
 
     Args:
         matrices: Maps a norm to the matrix itself.
-        found: One estimate per vector.
+        estimates: One estimate per vector.
         norm: The norm of the network.
     """
     exact = np.trace(matrices[norm])
-    mean, errors = running(found)
-    n = np.arange(1, len(found) + 1)
+    mean, errors = running(estimates)
+    n = np.arange(1, len(estimates) + 1)
     figure = go.Figure()
     low, high = (mean[1:] + sign * 2 * errors[1:] for sign in (-1, 1))
     figure.add_scatter(
@@ -52,7 +52,7 @@ def draw_trace(matrices: Mapping[str, np.ndarray], found: list[float], norm: str
         hovertemplate="%{x} vectors: %{y:.4g}<extra></extra>",
     )
     figure.add_scatter(
-        x=[1, max(100, len(found))],
+        x=[1, max(100, len(estimates))],
         y=[exact] * 2,
         mode="lines",
         name="exact",
@@ -62,22 +62,22 @@ def draw_trace(matrices: Mapping[str, np.ndarray], found: list[float], norm: str
     figure.update_layout(
         title="Trace of the Fisher matrix",
         height=340,
-        xaxis={"title": "random vectors", "range": [0, max(100, len(found)) + 1],
+        xaxis={"title": "random vectors", "range": [0, max(100, len(estimates)) + 1],
                "zeroline": False},
         yaxis={"range": [0.55 * exact, 1.45 * exact], "zeroline": False},
     )  # fmt: skip
     return label_ends(figure)
 
 
-def describe_trace(matrices: Mapping[str, np.ndarray], found: list[float], norm: str) -> str:
+def describe_trace(matrices: Mapping[str, np.ndarray], estimates: list[float], norm: str) -> str:
     """Describe the estimate, its standard error and the exact trace."""
     exact = np.trace(matrices[norm])
-    mean, errors = running(found)
-    if len(found) < 2:
+    mean, errors = running(estimates)
+    if len(estimates) < 2:
         return f"One vector gives {mean[-1]:.1f}; the trace is {exact:.1f}."
     return (
-        f"{len(found)} vectors give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}; the "
-        f"trace is {exact:.1f}."
+        f"{len(estimates)} vectors give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}; "
+        f"the trace is {exact:.1f}."
     )
 
 

@@ -46,7 +46,7 @@ def draw_change(
     name: str, transformation: str, strength: float, reveal: bool = True
 ) -> list[go.Figure]:
     """Draw the changed weights and data, then summed inputs and outputs, after over before."""
-    here, far = (change(name, transformation, s) for s in (strength, max(STRENGTHS)))
+    here, extreme = (change(name, transformation, s) for s in (strength, max(STRENGTHS)))
     common = COMMON[name]
     stays = np.abs(here.new_output - here.output).max() < ROUNDING
     return [
@@ -54,7 +54,7 @@ def draw_change(
         _against(
             here.summed,
             here.new_summed,
-            far.new_summed,
+            extreme.new_summed,
             common,
             f"Summed inputs, one line per {common}",
             "first",
@@ -62,7 +62,7 @@ def draw_change(
         _against(
             here.output,
             here.new_output if reveal else None,
-            far.new_output,
+            extreme.new_output,
             common,
             "Outputs: unchanged on the dotted line" if reveal else "Outputs: your prediction?",
             "holds" if stays else "fails",
@@ -168,24 +168,24 @@ def _cell(value: float) -> str:
 def _against(
     before: np.ndarray,
     after: np.ndarray | None,
-    far: np.ndarray,
+    extreme: np.ndarray,
     common: str,
     title: str,
-    thing: str,
+    color_name: str,
 ) -> go.Figure:
     """Draw values after over values before, in one lane per example or unit.
 
     Args:
         before: Shape ``(cases, units)``.
         after: As ``before``; ``None`` leaves the lanes empty, with a question mark.
-        far: ``after`` at the largest strength, for the axes.
+        extreme: ``after`` at the largest strength, for the axes.
         common: ``case`` or ``unit``.
         title: The title of the panel.
-        thing: The name that determines the color of lines and points.
+        color_name: The name that determines the color of lines and points.
     """
     known = before if after is None else after
     wide = 1.15 * np.abs(before).max()
-    high = 1.15 * max(np.abs(before).max(), np.abs(far).max(), np.abs(known).max())
+    high = 1.15 * max(np.abs(before).max(), np.abs(extreme).max(), np.abs(known).max())
     if common == "unit":
         before, known = before.T, known.T
     figure, lanes, axes = go.Figure(), len(before), {}
@@ -206,8 +206,8 @@ def _against(
                 yaxis=axis,
                 mode="lines+markers",
                 name=f"{common} {i + 1}",
-                line={"color": COLORS[thing], "width": 2},
-                marker={"color": COLORS[thing], "size": 8},
+                line={"color": COLORS[color_name], "width": 2},
+                marker={"color": COLORS[color_name], "size": 8},
                 hovertemplate=f"{common} {i + 1}: %{{x:.2f}} → %{{y:.2f}}<extra></extra>",
             )
         top = 1 - i / lanes

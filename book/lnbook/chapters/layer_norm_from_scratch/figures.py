@@ -104,15 +104,15 @@ def describe_variant(sample: str, axis: str, ddof: int, place: str, eps: float) 
     """Describe the result for the first row, and which implementations have these settings."""
     y = numerics.variant(SAMPLES[sample], axis=axis, ddof=ddof, eps_placement=place, eps=eps)
     row = ", ".join(_format_number(v, 5) for v in y[0])
-    who = [
+    names = [
         r.name
         for r in numerics.RECIPES
         # Without eps, its position does not matter.
         if (r.axis, r.ddof, r.eps) == (axis, ddof, eps) and (r.eps_placement == place or eps == 0)
     ]
     implementations = ". No implementation in the table uses these settings"
-    if who:
-        implementations = f". These are the settings of {_and(who)}"
+    if names:
+        implementations = f". These are the settings of {_and(names)}"
     return f"The first row becomes ({row}){implementations}."
 
 

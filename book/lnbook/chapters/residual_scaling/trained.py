@@ -52,10 +52,10 @@ class ResidualSchemeRuns(RecordedRuns):
 
 
 def _is_compared(settings: dict[str, Any]) -> bool:
-    usual = {"initialization": "xavier", "depth": 12, "updates_an_epoch": 100, "qk_norm": "none"}
-    usual |= {"last_norm": True}
+    defaults = {"initialization": "xavier", "depth": 12, "updates_an_epoch": 100, "qk_norm": "none"}
+    defaults |= {"last_norm": True}
     known = settings["norm"] in ("layer", "none")
-    return known and all(settings[name] == value for name, value in usual.items())
+    return known and all(settings[name] == value for name, value in defaults.items())
 
 
 def _cell(settings: dict[str, Any]) -> RunKey:

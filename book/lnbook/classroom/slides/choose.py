@@ -126,7 +126,7 @@ def chapter(
 
     shown = set()
     for state, block_title, text in (rest for opened, *rest in plans if opened == name):
-        figure = Figure(name, placed(page, state), state)
+        figure = Figure(name, figure_selector(page, state), state)
         if figure.css_selector not in shown:
             shown.add(figure.css_selector)
             about = prediction(name, text, source)
@@ -148,7 +148,7 @@ def chapter(
         yield Slide("keep", name, "To keep", f"<p>{sentence(lines[0].p)}</p>", notes)
 
 
-def placed(page: BeautifulSoup, state: str) -> str:
+def figure_selector(page: BeautifulSoup, state: str) -> str:
     """Return the selector of the figure that a state belongs to: by name, or the first widget."""
     name = state.partition("&")[0]
     if page.find(id=name):
@@ -173,7 +173,7 @@ def prediction(page: str, text: Tag, source: Path) -> list[Slide]:
             and emphasis.get_text().endswith("?")
         ):
             return [
-                Slide("ask", page, "Predict", f"<p>{inside(emphasis)}</p>", spoken([paragraph]))
+                Slide("ask", page, "Predict", f"<p>{inner_html(emphasis)}</p>", spoken([paragraph]))
             ]
     return []
 
@@ -213,14 +213,14 @@ def sentence(paragraph: Tag) -> str:
     for tag in prose.find_all(id=True):
         del tag["id"]  # the id would occur twice
     beginning = ""
-    for result in SENTENCE.finditer(inside(prose)):
+    for result in SENTENCE.finditer(inner_html(prose)):
         beginning += result[0]
         if len(beginning.split()) >= FEW:
             break
-    return beginning.strip() or inside(prose)
+    return beginning.strip() or inner_html(prose)
 
 
-def inside(tag: Tag) -> str:
+def inner_html(tag: Tag) -> str:
     """Return the inner HTML of an element."""
     return tag.decode_contents().strip()
 

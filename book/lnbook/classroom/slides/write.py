@@ -43,11 +43,11 @@ def write(built: str | Path, source: str | Path, out: str | Path) -> Path:
     written = decks(built, Path(source))
     clear(out)
     for name in REVEAL:
-        put(reveal() / name, out / "reveal" / Path(name).name)
+        copy_once(reveal() / name, out / "reveal" / Path(name).name)
     for name in OURS:
-        put(HERE / name, out / name)
-    put(built / "_static" / "logo.svg", out / "logo.svg")
-    put(built / "_static" / "colors.css", out / "_static" / "colors.css")
+        copy_once(HERE / name, out / name)
+    copy_once(built / "_static" / "logo.svg", out / "logo.svg")
+    copy_once(built / "_static" / "colors.css", out / "_static" / "colors.css")
     book = BeautifulSoup((built / "index.html").read_text("utf-8"), "html.parser").title.get_text()
     figures: Names = {}
     for track, slides in written.items():
@@ -55,7 +55,7 @@ def write(built: str | Path, source: str | Path, out: str | Path) -> Path:
         (out / f"{slug(track)}.html").write_text(text, "utf-8")
     for (page, css_selector), name in figures.items():
         (out / "figures" / name).parent.mkdir(exist_ok=True)
-        (out / "figures" / name).write_text(alone(built, page, css_selector, out), "utf-8")
+        (out / "figures" / name).write_text(figure_page(built, page, css_selector, out), "utf-8")
     links = "".join(
         f'<li><a href="{slug(track)}.html">{html.escape(track)}</a> '
         f"<span>{len(slides)} slides</span></li>"
@@ -89,7 +89,7 @@ def reveal() -> Path:
     return Path(result.origin).parent / "_static" / "revealjs"
 
 
-def put(path: Path, to: Path) -> None:
+def copy_once(path: Path, to: Path) -> None:
     """Copy a file or a folder, unless it was already copied."""
     if not to.exists():
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def mathjax(built: Path, slides: list[Slide], out: Path) -> str:
     """Copy MathJax for a deck with formulas, and return the HTML that loads it."""
     if not any('class="math' in slide.body for slide in slides):
         return ""
-    put(built / "_static" / "mathjax", out / "_static" / "mathjax")
+    copy_once(built / "_static" / "mathjax", out / "_static" / "mathjax")
     return formulas(read(built, slides[0].page).head)
 
 
@@ -157,7 +157,7 @@ def section(slide: Slide, section_id: str, figures: Names) -> str:
     )
 
 
-def alone(built: Path, page: str, css_selector: str, out: Path) -> str:
+def figure_page(built: Path, page: str, css_selector: str, out: Path) -> str:
     """Write a figure as a page of its own, and copy the assets that it loads."""
     whole = read(built, page)
     figure = whole.select_one(css_selector)
@@ -179,7 +179,7 @@ def alone(built: Path, page: str, css_selector: str, out: Path) -> str:
     for data in figure.select(".ln-data[data-file]"):
         loaded.append("_static/" + data["data-file"].partition("?")[0])
     for name in loaded:
-        put(built / name, out / name)
+        copy_once(built / name, out / name)
     head = "".join(f'<link rel="stylesheet" href="{name}">\n' for name in styles)
     head += math + "".join(f"{script}\n" for script in scripts)
     head = re.sub(r'((?:href|src)=")(?=_static/)', r"\1../", head)

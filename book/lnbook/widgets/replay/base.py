@@ -24,7 +24,7 @@ def records_by_arm(
     records: Sequence[Record],
     arms: Sequence[Arm],
     array: str,
-    again: str,
+    command: str,
     *,
     by: Sequence[str] = ("norm", "start"),
     setting: str = "keep",
@@ -36,7 +36,7 @@ def records_by_arm(
         records: Records of runs with arrays, one for each arm.
         arms: For each arm, its values of the settings in ``by``.
         array: The name of the required array.
-        again: The end of the command that records the runs.
+        command: The end of the command that records the runs.
         by: The settings that identify an arm.
         setting: The setting that makes a run save the array.
 
@@ -56,14 +56,14 @@ def records_by_arm(
         if array not in run["arrays"]:
             raise ValueError(
                 f"{widget}: records must be of runs with {setting}, this one has no {array}; "
-                f"record it with python -m lnlab replay {again}"
+                f"record it with python -m lnlab replay {command}"
             )
         results[arm] = run
     runs = {arm: results[arm] for arm in arms if arm in results}
     if not runs:
         raise ValueError(
             f"{widget}: records must contain at least one run; record them with python -m lnlab "
-            f"replay {again} --seeds 0"
+            f"replay {command} --seeds 0"
         )
     shapes = {run["arrays"][array].shape for run in runs.values()}
     if len(shapes) > 1 or len({tuple(updates(run)) for run in runs.values()}) > 1:
@@ -175,8 +175,10 @@ class SideBySide:
 
     def to_html(self) -> str:
         """Return a ``<div>``, which the widget's script fills."""
-        without = f"Here {self.WHAT}, as recorded. It needs JavaScript, but no internet connection."
-        return self.WEB.html(self.LABEL, without, data=self.packed if self.own else "")
+        fallback = (
+            f"Here {self.WHAT}, as recorded. It needs JavaScript, but no internet connection."
+        )
+        return self.WEB.html(self.LABEL, fallback, data=self.packed if self.own else "")
 
     def widget(self) -> Any:
         """Return the widget for a live notebook."""

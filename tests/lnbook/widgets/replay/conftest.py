@@ -11,7 +11,7 @@ def handed(monkeypatch):
 
     def check(ours, own, text):
         web = own.WEB
-        assert re.findall(r"</?div|<script", ours.to_html()) == ["<div", "</div"]
+        assert re.findall(r"</?div|<script", ours.to_html()) == ["<div", "<div", "</div", "</div"]
         (inside,) = re.findall(r'<script type="text/plain">([^<]*)</script>', own.to_html())
         assert inside == own.packed
         ids = {re.search(r'id="([^"]*)"', shown.to_html())[1] for shown in (ours, own, own)}

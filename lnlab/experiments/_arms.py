@@ -14,6 +14,7 @@ import numpy as np
 from lnlab.experiments import _curves
 
 Record = dict[str, Any]
+MIN_SEEDS = 3  # of a learning rate that is compared with others
 Score = Callable[[Record], np.ndarray]  # score at each measuring point of a run; lower is better
 
 
@@ -22,8 +23,10 @@ class Arm(NamedTuple):
 
     Attributes:
         runs: Maps each seed to its record.
-        rate: The best learning rate: that with the lowest mean over seeds of the best score.
-        rates: Maps each learning rate to that mean.
+        rate: The best learning rate: that with the lowest mean of the best score, over the seeds
+            that all rates have.
+        rates: Maps each learning rate to that mean; rates with fewer seeds than
+            :data:`MIN_SEEDS` are left out if another rate has more.
     """
 
     runs: dict[int, Record]
@@ -48,7 +51,8 @@ def arms(
         score: Score whose minimum over a run selects the learning rate.
 
     Raises:
-        ValueError: If an arm has two records with the same learning rate and seed.
+        ValueError: If an arm has two records with the same learning rate and seed, or if its
+            learning rates have no seed in common.
     """
     results = {}
     for name, required in named.items():
@@ -67,12 +71,19 @@ def arms(
             runs[record["seed"]] = record
         if not by_rate:
             continue
-        num_seeds = max(map(len, by_rate.values()))
-        # Means over fewer seeds, of rates that were only tried, are not comparable.
+        # Rates with fewer seeds were only tried. Means over different seeds are not comparable.
+        num_seeds = min(MIN_SEEDS, max(map(len, by_rate.values())))
+        compared = {rate: runs for rate, runs in by_rate.items() if len(runs) >= num_seeds}
+        shared_seeds = set.intersection(*map(set, compared.values()))
+        if not shared_seeds:
+            seeds = "; ".join(f"{rate:g}: {sorted(runs)}" for rate, runs in compared.items())
+            raise ValueError(
+                f"arms: the learning rates of {name} must have a seed in common to be compared, "
+                f"got {seeds}; record the same seeds at each rate"
+            )
         rates = {
-            rate: float(np.mean([_lowest(score(run)) for run in by_rate[rate].values()]))
-            for rate in sorted(by_rate)
-            if len(by_rate[rate]) == num_seeds
+            rate: float(np.mean([_lowest(score(compared[rate][seed])) for seed in shared_seeds]))
+            for rate in sorted(compared)
         }
         best = min(rates, key=rates.__getitem__)
         results[name] = Arm(dict(sorted(by_rate[best].items())), best, rates)

@@ -122,6 +122,7 @@ class Task:
         factor: Factor from the score to this unit, negative if the score has the opposite sign.
         others: Further scores for which updates to targets are compared, by name.
         others_count: Whether these enter the labels, too, because the paper names no metric.
+        shorter: Epochs of runs that are compared with the beginning of the main runs, too.
     """
 
     settings: Callable[[], Any]
@@ -134,6 +135,7 @@ class Task:
     factor: float = 1.0
     others: Mapping[str, Score] = dataclasses.field(default_factory=dict)
     others_count: bool = False
+    shorter: int | None = None
 
     @property
     def scores(self) -> dict[str, Score]:
@@ -163,7 +165,8 @@ class Task:
     def run_groups(self, records: Sequence[Record]) -> list[tuple[dict[str, Any], list[Record]]]:
         """Group runs by the settings that differ from the defaults.
 
-        Of runs that differ only in their outputs, those with the fewest outputs are used.
+        Of runs that differ only in their outputs, those with the fewest outputs are used. Main runs
+        that are cut to ``shorter`` epochs join the runs of this length with the same seeds.
 
         Returns:
             For each group, the changed settings and the runs; the group with the fewest changes
@@ -178,6 +181,10 @@ class Task:
                 if k not in _ARM_SETTINGS | _OUTPUT_SETTINGS and v != defaults.get(k)
             }
             result.setdefault(json.dumps(changed, sort_keys=True), []).append(run)
+        if short_runs := result.get(json.dumps({"epochs": self.shorter})):
+            seeds = {run["seed"] for run in short_runs}
+            cut = [first_epochs(run, self.shorter) for run in result.get("{}", [])]
+            short_runs += [run for run in cut if run["seed"] in seeds]
         parts = [(json.loads(changed), _drop_duplicates(runs)) for changed, runs in result.items()]
         return sorted(parts, key=lambda part: len(part[0]))
 

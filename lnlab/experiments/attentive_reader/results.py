@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from lnlab.experiments._arms import Record
 from lnlab.experiments._task import LAYER, NO_NORM, STARTS, Measure, Task, curve, lowest
-from lnlab.experiments.attentive_reader import EPOCHS_25, HEURISTICS, RELEASED, Settings
+from lnlab.experiments.attentive_reader import EPOCHS_25, EPOCHS_40, HEURISTICS, RELEASED, Settings
 
 SMALL_GAIN = "layer, gain 0.1"
 BATCH_LSTM, BATCH_EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
 
 TASK = Task(
-    lambda: Settings(**EPOCHS_25),
+    lambda: Settings(**EPOCHS_40),
     lowest("val_error"),
     "error on validation",
     STARTS
@@ -35,6 +35,7 @@ TASK = Task(
     "%",
     100,
     others={"validation NLL": lowest("val_nll")},
+    shorter=EPOCHS_25["epochs"],
 )
 
 _OPTIONS = {name: value for name, value in RELEASED.items() if name != "start"}
@@ -46,6 +47,7 @@ RELEASED_TASK = dataclasses.replace(
         NO_NORM: {"norm": "none", "start": "orthogonal_tied"},
         LAYER: {"norm": "layer", "start": "orthogonal_tied", "gain": 1.0},
     },
+    shorter=None,
 )
 
 

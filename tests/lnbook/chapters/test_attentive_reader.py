@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.attentive_reader import figures, runs
-from lnlab.experiments.attentive_reader import RELEASED, results
-from tests.cases import learning_curve_chapters, oracle
+from lnlab.experiments.attentive_reader import EPOCHS_25, RELEASED, results
+from tests.cases import learning_curve_chapters, oracle, toy_records
 
 
 def test_runs_with_the_settings_of_the_public_code_form_a_group():
     every = learning_curve_chapters.records("attentive_reader", "better")
     main = [run for run in every if oracle.has_default_settings(run)]
+    options = RELEASED | {"start": "orthogonal_tied", **EPOCHS_25}
     released = [
-        run | {"settings": run["settings"] | RELEASED | {"start": "orthogonal_tied"}}
+        run | {"settings": run["settings"] | options}
         for run in main
         for arm in (figures.NO_NORM, figures.LAYER)
         if results.TASK.arms[arm].items() <= run["settings"].items()
@@ -20,6 +21,28 @@ def test_runs_with_the_settings_of_the_public_code_form_a_group():
     result = figures.AttentiveReaderRuns(main + released, results.TASK, results.RELEASED_TASK)
     assert list(result.recorded()) == [figures.MAIN, runs.RELEASED_CODE]
     assert set(result.groups[runs.RELEASED_CODE]) == {figures.NO_NORM, figures.LAYER}
+
+
+def test_main_runs_cut_to_25_epochs_join_the_shorter_ones_of_the_same_seeds():
+    every = learning_curve_chapters.records("attentive_reader", "better")
+    every = [run for run in every if oracle.has_default_settings(run)]
+    main = [run | {"curves": run["curves"] | {"epoch": np.linspace(0, 40, 12).tolist()}}
+            for run in every]  # fmt: skip
+    main = [run for run in main if run["settings"]["learning_rate"] == toy_records.LOW]
+    arm = results.TASK.arms[figures.BATCH_LSTM]
+    of_arm = (run for run in main if arm.items() <= run["settings"].items())
+    batch = next(run for run in of_arm if run["seed"] == 1)
+    shorter = batch | {"settings": batch["settings"] | EPOCHS_25}
+    main.remove(batch)
+    result = figures.Runs([*main, shorter], results.TASK)
+    assert list(result.recorded()) == [figures.MAIN, figures.WITH_BATCH_NORM]
+    for name, arm in result.groups[figures.WITH_BATCH_NORM].items():
+        assert list(arm.runs) == [batch["seed"]], name
+        epochs = arm.runs[batch["seed"]]["curves"]["epoch"]
+        assert (len(epochs) == 7 and max(epochs) < 25) or name == figures.BATCH_LSTM
+    same = result.groups[figures.MAIN][figures.LAYER].runs[batch["seed"]]["curves"]
+    cut = result.groups[figures.WITH_BATCH_NORM][figures.LAYER].runs[batch["seed"]]["curves"]
+    assert cut["val_error"] == same["val_error"][:7]
 
 
 def test_attention_on_names_and_answers_are_those_of_the_record():

@@ -15,6 +15,7 @@ from lnbook.chapters.attentive_reader.runs import (
     MAIN,
     RELEASED_CODE,
     SMALL_GAIN,
+    WITH_BATCH_NORM,
     AttentiveReaderRuns,
 )
 from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
@@ -31,6 +32,7 @@ __all__ = [
     "SMALL_GAIN",
     "TUNED_INIT",
     "AttentiveReaderRuns",
+    "WITH_BATCH_NORM",
     "errors",
     "is_correct",
     "network",

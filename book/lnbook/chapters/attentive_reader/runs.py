@@ -11,7 +11,8 @@ from lnbook.figures.run_groups import LAYER, NO_NORM, SWEEP, TUNED_INIT
 
 BATCH_LSTM, BATCH_EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
 SMALL_GAIN = "layer, gain 0.1"
-MAIN, RELEASED_CODE = "standard settings", "settings of the public code"
+MAIN, WITH_BATCH_NORM = "standard settings", "25 epochs, with batch norm"
+RELEASED_CODE = "settings of the public code"
 SMALL_BATCHES, TWO_PASSAGES = "batches of 8 questions", "two passages per question"
 SHORT_PASSAGES, REPLAYED = "short training passages", "runs whose attention is shown"
 
@@ -26,7 +27,7 @@ class AttentiveReaderRuns(run_groups.Runs):
     """
 
     EXPERIMENT, MEASURE = "attentive_reader", "val_error"
-    GROUPS = (MAIN, RELEASED_CODE, SMALL_BATCHES, TWO_PASSAGES, SHORT_PASSAGES)
+    GROUPS = (MAIN, WITH_BATCH_NORM, RELEASED_CODE, SMALL_BATCHES, TWO_PASSAGES, SHORT_PASSAGES)
     EARLY = 400  # updates before which no network has a lower error than a random name
     STYLES: ClassVar = {
         NO_NORM: run_groups.STYLES[NO_NORM],
@@ -59,4 +60,6 @@ class AttentiveReaderRuns(run_groups.Runs):
             return TWO_PASSAGES
         if settings["batch_size"] < 32:
             return SMALL_BATCHES
-        return MAIN if settings["epochs"] == self.task.settings().epochs else REPLAYED
+        if settings["epochs"] == self.task.settings().epochs:
+            return MAIN
+        return WITH_BATCH_NORM if settings["epochs"] == self.task.shorter else REPLAYED

@@ -34,7 +34,7 @@ def test_main_runs_cut_to_25_epochs_join_the_shorter_ones_of_the_same_seeds():
     batch = next(run for run in of_arm if run["seed"] == 1)
     shorter = batch | {"settings": batch["settings"] | EPOCHS_25}
     main.remove(batch)
-    result = figures.Runs([*main, shorter], results.TASK)
+    result = figures.AttentiveReaderRuns([*main, shorter], results.TASK)
     assert list(result.recorded()) == [figures.MAIN, figures.WITH_BATCH_NORM]
     for name, arm in result.groups[figures.WITH_BATCH_NORM].items():
         assert list(arm.runs) == [batch["seed"]], name

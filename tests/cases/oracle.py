@@ -87,11 +87,12 @@ def arm(runs, experiment, name, group, of=None):
         if has_default_settings(run) != (group == "main"):
             continue
         rates.setdefault(run["settings"]["learning_rate"], {})[run["seed"]] = run
-    seeds = max(len(result) for result in rates.values())
+    fewest = min(3, max(len(result) for result in rates.values()))
+    rates = {rate: result for rate, result in rates.items() if len(result) >= fewest}
+    seeds = [seed for seed in range(99) if all(seed in result for result in rates.values())]
     means = {
-        rate: fmean(min(known(by(run))) for run in result.values())
+        rate: fmean(min(known(by(result[seed]))) for seed in seeds)
         for rate, result in rates.items()
-        if len(result) == seeds
     }
     best = min(means, key=lambda rate: means[rate])
     return rates[best]

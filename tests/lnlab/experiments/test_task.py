@@ -77,6 +77,15 @@ def test_a_rate_that_fewer_seeds_tried_does_not_count():
     assert "0.1: -51*  0.2: -66.67  (at the edge)" in TASK.text(book())
 
 
+def test_rates_are_compared_on_the_seeds_that_all_of_them_have():
+    # Over all five seeds, the mean of the first rate would be the higher one.
+    more = [made(NO_NORM, 0.1, seed, [20] * 5) for seed in (3, 4)]
+    result = TASK.at_best_rates([*book(), *more])[NO_NORM]
+    assert result.rate == 0.1
+    assert list(result.runs) == [0, 1, 2, 3, 4]
+    assert result.rates == {0.1: pytest.approx(5.1), 0.2: pytest.approx(20 / 3)}
+
+
 def test_points_are_after_so_many_updates_and_seconds():
     run = made(LAYER, 0.1, 0, [9, 8, None, 6, 7])
     assert TASK.updates(run).tolist() == [0, 50, 100, 200, 300]
@@ -119,6 +128,12 @@ def test_a_measure_is_taken_where_the_score_is_lowest_and_seed_by_seed():
 def test_records_that_cannot_be_told_apart_are_refused():
     with pytest.raises(ValueError, match=r"records must differ in arm, .*, got none, 0\.1 twice"):
         TASK.text([*book(), made(NO_NORM, 0.1, 0, [9, 8, 7, 6, 5])])
+
+
+def test_rates_without_a_common_seed_cannot_be_compared():
+    other = [made(NO_NORM, 0.3, seed, [9, 8, 7, 6, 5]) for seed in (3, 4, 5)]
+    with pytest.raises(ValueError, match=r"none must have a seed in common .*0\.3: \[3, 4, 5\]"):
+        TASK.at_best_rates([*book(), *other])
 
 
 # The experiments' own.

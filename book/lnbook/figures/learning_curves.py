@@ -161,8 +161,9 @@ class LearningCurves:
         """Describe the final values, or the largest difference and the final one."""
         kind = kind or runs.GROUPS[0]
         arms = runs.groups[kind]
-        seeds = len(arms[LAYER].runs)
-        count = f"mean of {seeds} seeds" if seeds > 1 else "one seed"
+        fewest, most = (of(len(arm.runs) for arm in arms.values()) for of in (min, max))
+        several = f"{fewest} to {most}" if fewest < most else f"{most}"
+        count = f"mean of {several} seeds" if most > 1 else "one seed"
         if shown == "loss":
             lasts = {arm: runs.curves(kind, arm, axis)[1][:, -1].mean() for arm in arms}
             ends = [f"{runs.STYLES[arm][0]} {self._number(last)}" for arm, last in lasts.items()]

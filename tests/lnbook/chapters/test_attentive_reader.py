@@ -30,10 +30,11 @@ def test_main_runs_cut_to_25_epochs_join_the_shorter_ones_of_the_same_seeds():
             for run in every]  # fmt: skip
     main = [run for run in main if run["settings"]["learning_rate"] == toy_records.LOW]
     arm = results.TASK.arms[figures.BATCH_LSTM]
-    of_arm = (run for run in main if arm.items() <= run["settings"].items())
+    of_arm = [run for run in main if arm.items() <= run["settings"].items()]
     batch = next(run for run in of_arm if run["seed"] == 1)
-    shorter = batch | {"settings": batch["settings"] | EPOCHS_25}
-    main.remove(batch)
+    curves = batch["curves"] | {"epoch": np.linspace(0, 25, 12).tolist()}
+    shorter = batch | {"settings": batch["settings"] | EPOCHS_25, "curves": curves}
+    main = [run for run in main if run not in of_arm]
     result = figures.AttentiveReaderRuns([*main, shorter], results.TASK)
     assert list(result.recorded()) == [figures.MAIN, figures.WITH_BATCH_NORM]
     for name, arm in result.groups[figures.WITH_BATCH_NORM].items():
@@ -43,6 +44,9 @@ def test_main_runs_cut_to_25_epochs_join_the_shorter_ones_of_the_same_seeds():
     same = result.groups[figures.MAIN][figures.LAYER].runs[batch["seed"]]["curves"]
     cut = result.groups[figures.WITH_BATCH_NORM][figures.LAYER].runs[batch["seed"]]["curves"]
     assert cut["val_error"] == same["val_error"][:7]
+    epochs = {row[0]: row[4].rpartition(" of ")[2] for row in figures.errors(result).rows[:5]}
+    assert epochs.pop("batch norm in the LSTM") == "25"
+    assert set(epochs.values()) == {"40"}
 
 
 def test_attention_on_names_and_answers_are_those_of_the_record():
@@ -84,7 +88,7 @@ def test_each_network_ends_with_the_numbers_of_synthetic_records(case):
         wanted = [sum(val) / len(val), min(val), max(val)]
         np.testing.assert_allclose(oracle.parsed(row[2]), wanted, atol=0.051)
         np.testing.assert_allclose(float(row[3]), sum(test) / len(test), atol=0.051)
-        assert row[4] == ", ".join(f"{epoch:.0f}" for epoch in epochs)
+        assert row[4] == ", ".join(f"{epoch:.0f}" for epoch in epochs) + " of 16"
     curves = result["layer"][min(result["layer"])]["curves"]
     rules = ("random", "last", "frequent", "frequent_unasked")
     for rule, row in zip(rules, (first, second, third, fourth), strict=True):

@@ -223,7 +223,7 @@ def speedup(experiment, limit=1.0):
             *faster(runs, experiment, group, limit=limit),
             *(one for name in OTHERS.get(experiment, [])
               for one in faster(runs, experiment, group, limit=limit,
-                                counts=experiment == "convnet",
+                                counts=experiment in ("convnet", "handwriting"),
                                 of=lambda run, name=name: numbers(run, name))),
             *faster(runs, experiment, group, plain="none, tuned initialization", limit=limit,
                     counts=False),

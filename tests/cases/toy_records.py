@@ -283,7 +283,8 @@ def _mnist(case):
                 of.level, of.speed = level, 0.1 if case == "early" else 1.0
                 nll = of.falling(0.4)
                 curves = {"train_nll": nll, "test_nll": [value + gap for value in nll],
-                          "test_error": of.falling(0.1)}  # fmt: skip
+                          "test_error": of.falling(0.1),
+                          "batch_nll": [None, *of.falling(0.4)[1:]]}  # fmt: skip
                 of.explodes = False
                 given = {"norm": norm, "batch_size": size, "first_epoch_points": 2}
                 yield make("mnist", seed, of.finish(curves), epochs=16, **given)

@@ -33,4 +33,5 @@ TASK = Task(
     ),
     unit="nats per point",
     others={"loss on known writers": lowest("val_seen_nll"), "training loss": lowest("batch_nll")},
+    others_count=True,
 )

@@ -10,7 +10,7 @@ import pytest
 
 from lnlab import claims, comparison
 from lnlab import records as record
-from lnlab.claims import Finding, Records, feedforward, numbers, trained
+from lnlab.claims import Finding, Records, feedforward, numbers, recurrent, trained
 from lnlab.claims.finding import Claim, ClaimResult
 from lnlab.claims.scale import relative
 from lnlab.cli import main
@@ -54,6 +54,17 @@ def test_a_rival_without_runs_is_not_recorded_yet_and_the_others_do_not_stand_fo
     (missing,) = (one for one in result.findings if one.untestable)
     assert claims.interval(missing) == "no runs"
     assert str(verdict("reader-gain", without).label) == "2 of 2 seeds"
+
+
+@pytest.mark.parametrize("name", ["recall-speedup", "table-2"])
+def test_comparisons_of_order_embeddings_at_the_paper_s_rate_count(name, monkeypatch):
+    for paper_rate in (toy_records.LOW, toy_records.HIGH):
+        monkeypatch.setattr(recurrent, "PAPER_RATE", paper_rate)
+        findings = verdict(name, book("order_embeddings", 1, 2, 3)).findings
+        counts = {float(one.description.split("both at rate ")[1].split(";")[0]): one.counts
+                  for one in findings if "both at rate" in one.description}  # fmt: skip
+        assert counts[paper_rate]
+        assert all(rate == paper_rate for rate, each in counts.items() if each)
 
 
 def test_two_runs_of_one_seed_are_refused():

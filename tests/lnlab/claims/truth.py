@@ -171,9 +171,9 @@ def faster_at(size):
 
         given = runs, "layer", "batch", size
         return [
-            *(one for name in ("train_nll", "test_error") for one in to_targets(
+            *(one for name in ("train_nll", "batch_nll", "test_error") for one in to_targets(
                 batch, layer, lambda run, name=name: numbers(run, name), at,
-                counts=name == "train_nll")),
+                counts=name != "test_error")),
             compared(*given, of_end("train_nll"), counts=False),
             compared(*given, of_end("test_error"), "points", 100, counts=False,
                      judged="test_error"),

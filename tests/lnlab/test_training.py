@@ -302,7 +302,7 @@ def test_progress_is_only_read_from_valid_checkpoints_of_the_run(tmp_path, saved
 def test_measures_without_a_unit_raise_an_error(digits, monkeypatch):
     measure = MNISTRun.measure
     monkeypatch.setattr(MNISTRun, "measure", lambda self: measure(self) | {"luck": 1.0})
-    with pytest.raises(TypeError, match=r"mnist: what is measured must be among .* got luck"):
+    with pytest.raises(TypeError, match=r"mnist: measurements must be among .* got luck"):
         next(tiny(digits, None))
 
 

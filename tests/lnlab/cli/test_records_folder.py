@@ -86,4 +86,4 @@ def test_folders_without_records_raise_an_error_with_the_reason(command, named, 
     text = refused([*command, "--runs", named])
     assert text.startswith(f"lnlab {command[0]}: --runs must be a folder with records of ")
     assert f"got {named!r} ({why}" in text
-    assert re.search(r"python -m lnlab replay (weights|book) makes records", text)
+    assert re.search(r"python -m lnlab replay (weights|book) writes records", text)

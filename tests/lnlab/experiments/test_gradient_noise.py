@@ -123,7 +123,7 @@ def test_non_finite_arrays_stop_the_run(digits, monkeypatch):
         return result
 
     monkeypatch.setattr(GradientNoiseRun, "measure", broken)
-    with pytest.raises(Diverged, match="mean_1 is nan; a smaller learning rate"):
+    with pytest.raises(Diverged, match="mean_1 is nan; try a smaller learning rate"):
         list(train(GradientNoiseRun(Settings(norm="batch", **SMALL), digits), epochs=1))
 
 

@@ -146,16 +146,6 @@ class Task:
         """Return the number of updates at each measuring point."""
         return (curve(run, "epoch") * self.per_epoch(run)).round()
 
-    def seconds(self, run: Record) -> np.ndarray:
-        """Return the training time in seconds at each measuring point.
-
-        The time of the measurements is left out if the record has the time of updates.
-        """
-        if "update_ms" not in run["curves"]:
-            return curve(run, "wall_s")
-        ms = np.nan_to_num(curve(run, "update_ms"))
-        return np.cumsum(ms * np.diff(self.updates(run), prepend=0)) / 1e3
-
     def at_best(self, run: Record, name: str) -> float:
         """Return the value of a curve where the run's score is lowest, or NaN."""
         values = self.score(run)

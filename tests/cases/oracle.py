@@ -49,17 +49,6 @@ def updates(run):
     return [round(each * epoch) for epoch in run["curves"]["epoch"]]
 
 
-def seconds(run):
-    if run["experiment"] != "skip_thoughts":
-        return numbers(run, "wall_s")
-    time, result, before = 0.0, [], 0
-    for ms, now in zip(run["curves"]["update_ms"], updates(run), strict=True):
-        time += (ms or 0.0) * (now - before) / 1000
-        before = now
-        result.append(time)
-    return result
-
-
 def at_best(run, name):
     return numbers(run, name)[place_of_lowest(score(run))]
 

@@ -14,8 +14,6 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import band, label_ends, spread, suffix
 from lnbook.figures.run_groups import LAYER, MISSING, Runs
 
-UNIT = {"updates": "updates", "seconds": "seconds on one thread"}
-
 
 @dataclass(frozen=True)
 class LearningCurves:
@@ -56,10 +54,7 @@ class LearningCurves:
                 "relative number of updates": "share"}  # fmt: skip
 
     def controls(self, runs: Runs) -> dict[str, Control]:
-        """Return the controls: quantity, and the group of runs if there is more than one.
-
-        The time in seconds cannot be chosen: other jobs were running on the machine.
-        """
+        """Return the controls: quantity, and the group of runs if there is more than one."""
         kinds = runs.recorded()
         several = {"kind": choice("Runs", kinds)} if len(kinds) > 1 else {}
         return several | {"shown": choice("Quantity", self.shown)}
@@ -76,40 +71,39 @@ class LearningCurves:
         )
         return Picture(self.draw_curves, self.describe_curves, alt)
 
-    def draw_curves(
-        self, runs: Runs, shown: str, axis: str = "updates", kind: str | None = None
-    ) -> list[go.Figure]:
-        """Draw the curves, the differences or the ratios over updates or seconds.
+    def draw_curves(self, runs: Runs, shown: str, kind: str | None = None) -> list[go.Figure]:
+        """Draw the curves, the differences or the ratios over updates.
+
+        The time in seconds is not drawn: other jobs were running on the machine during the runs.
 
         Args:
             runs: The recorded runs.
             shown: ``loss``, ``lead`` (the difference) or ``share`` (relative updates).
-            axis: ``updates`` or ``seconds``.
             kind: The name of a group of the runs, the main one if ``None``.
         """
         figure, kind = go.Figure(), kind or runs.GROUPS[0]
         draw = {"loss": self._losses, "lead": self._differences, "share": self._relative_times}[
             shown
         ]
-        end = draw(figure, runs, kind, axis)
+        end = draw(figure, runs, kind)
         figure.update_layout(
             title={
                 "loss": f"{self.word.capitalize()} on {self.of}",
                 "lead": f"{self.word.capitalize()} with layer norm, minus the other network's",
-                "share": f"{axis.capitalize()} that layer norm needs for the same {self.word}",
+                "share": f"Updates that layer norm needs for the same {self.word}",
             }[shown],
             height=400,
-            xaxis={"title": f"{UNIT[axis]}{' of the other network' if shown == 'share' else ''}",
+            xaxis={"title": "updates" + " of the other network" * (shown == "share"),
                    "range": [0, end], "zeroline": False, "tickformat": ",d"},
             yaxis={"zeroline": False},
         )  # fmt: skip
         return [label_ends(figure)]
 
-    def _losses(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
+    def _losses(self, figure: go.Figure, runs: Runs, kind: str) -> float:
         lowest, where = [], np.zeros(1)
         for arm in runs.groups[kind]:
-            where, values = runs.curves(kind, arm, axis)
-            hover = "after %{x:,.0f} " + axis + f": %{{y:.{self.digits}f}}{suffix(self.unit)}"
+            where, values = runs.curves(kind, arm)
+            hover = f"after %{{x:,.0f}} updates: %{{y:.{self.digits}f}}{suffix(self.unit)}"
             band(figure, where, spread(values), runs.STYLES[arm], hover)
             lowest.append(np.nanmin(values))
         for name, value in self._levels(runs, kind).items():
@@ -119,15 +113,12 @@ class LearningCurves:
         figure.update_layout(yaxis={"title": self.axis, "range": ends})
         return float(where[-1])
 
-    def _differences(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
+    def _differences(self, figure: go.Figure, runs: Runs, kind: str) -> float:
         ends, where = [0.0], np.zeros(1)
         for other in runs.others(kind):
-            where, values = runs.difference(kind, other, axis)
-            hover = (
-                "after %{x:,.0f} "
-                + axis
-                + f": %{{y:+.{self.digits}f}}{suffix(self._difference_unit)}"
-            )
+            where, values = runs.difference(kind, other)
+            value = f"%{{y:+.{self.digits}f}}{suffix(self._difference_unit)}"
+            hover = f"after %{{x:,.0f}} updates: {value}"
             band(figure, where, spread(values), _against(runs, other), hover)
             ends += [np.nanmin(values), np.nanmax(values)]
         _level(figure, 0, where[-1])
@@ -137,27 +128,22 @@ class LearningCurves:
         )  # fmt: skip
         return float(where[-1])
 
-    def _relative_times(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
+    def _relative_times(self, figure: go.Figure, runs: Runs, kind: str) -> float:
         most, end = 110.0, 0.0
         for other in runs.others(kind):
-            where, values = runs.relative_training_time(kind, other, axis)
-            hover = f"to its {self.word} after %{{x:,.0f}} {axis}: %{{y:.0f}}%"
+            where, values = runs.relative_training_time(kind, other)
+            hover = f"to its {self.word} after %{{x:,.0f}} updates: %{{y:.0f}}%"
             band(figure, where, spread(100 * values), _against(runs, other), hover)
             most = max(most, 100 * np.nanmax(values, initial=1) + 5)
-            end = max(end, float(where[-1]))  # networks differ in seconds per update
+            end = float(where[-1])
         _level(figure, 100, end)
         _level(figure, 50, end, "dot")
         figure.update_layout(
-            yaxis={
-                "title": f"% of the other's {axis} (50%: twice as fast)",
-                "range": [0, most],
-            }
+            yaxis={"title": "% of the other's updates (50%: twice as fast)", "range": [0, most]}
         )
         return end
 
-    def describe_curves(
-        self, runs: Runs, shown: str, axis: str = "updates", kind: str | None = None
-    ) -> str:
+    def describe_curves(self, runs: Runs, shown: str, kind: str | None = None) -> str:
         """Describe the final values, or the largest difference and the final one."""
         kind = kind or runs.GROUPS[0]
         arms = runs.groups[kind]
@@ -165,31 +151,31 @@ class LearningCurves:
         several = f"{fewest} to {most}" if fewest < most else f"{most}"
         count = f"mean of {several} seeds" if most > 1 else "one seed"
         if shown == "loss":
-            lasts = {arm: runs.curves(kind, arm, axis)[1][:, -1].mean() for arm in arms}
+            lasts = {arm: runs.curves(kind, arm)[1][:, -1].mean() for arm in arms}
             ends = [f"{runs.STYLES[arm][0]} {self._number(last)}" for arm, last in lasts.items()]
-            where = runs.curves(kind, LAYER, axis)[0][-1]
-            text = f"After {where:,.0f} {axis}, {count}, in {self.unit}: {', '.join(ends)}."
+            where = runs.curves(kind, LAYER)[0][-1]
+            text = f"After {where:,.0f} updates, {count}, in {self.unit}: {', '.join(ends)}."
             levels = [f"{name} {self._number(v)}" for name, v in self._levels(runs, kind).items()]
             return f"{text} Without training: {'; '.join(levels)}." if levels else text
         texts = []
         compare = {"lead": runs.difference, "share": runs.relative_training_time}[shown]
         for other in runs.others(kind):
-            where, values = compare(kind, other, axis)
+            where, values = compare(kind, other)
             means, label = values.mean(0), runs.STYLES[other][0]
             if shown == "lead":
                 best = int(np.nanargmin(means))
                 texts.append(
                     f"compared with {label}, {self._ahead(means[best])} after {where[best]:,.0f} "
-                    f"{axis} and {self._ahead(means[-1])} at the end"
+                    f"updates and {self._ahead(means[-1])} at the end"
                 )
             else:
                 quarter = len(where) // 4
                 texts.append(
                     f"{label[0].upper()}{label[1:]}: {_part(means[quarter])} of its first "
-                    f"{where[quarter]:,.0f} {axis} and {_part(means[-1])} of all {where[-1]:,.0f}"
+                    f"{where[quarter]:,.0f} updates and {_part(means[-1])} of all {where[-1]:,.0f}"
                 )
         if shown == "share":
-            first = f"{axis.capitalize()} that layer norm needs to match the lowest {self.word} of "
+            first = f"Updates that layer norm needs to match the lowest {self.word} of "
             return f"{first}the other network. {'. '.join(texts)} ({count})."
         unit = self._difference_unit
         first = f"Layer norm, where the difference is largest and at the end, in {unit}"

@@ -85,77 +85,62 @@ class Runs:
         return [arm for arm in self.STYLES if arm != LAYER and arm in self.groups.get(group, {})]
 
     def curves(
-        self, group: str, arm: str, axis: str, name: str | None = None
+        self, group: str, arm: str, name: str | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return a measure of an arm's runs, one row per seed.
 
         Args:
             group: One of :attr:`GROUPS`.
             arm: A key of :attr:`STYLES`.
-            axis: ``updates`` or ``seconds``. Runs are measured at the same updates; for seconds
-                they are interpolated linearly on a common grid.
             name: Name of the measure. ``None``: :attr:`MEASURE`, in the task's unit.
 
         Returns:
-            The updates or seconds, shape ``(points,)``, and the values, ``(seeds, points)``.
+            The updates, shape ``(points,)``, and the values, ``(seeds, points)``.
         """
-        runs = self.groups[group][arm].runs.values()
+        runs = list(self.groups[group][arm].runs.values())
         factor = self.task.factor if name is None else 1.0
-        values = [factor * np.array(run["curves"][name or self.MEASURE], float) for run in runs]
-        if axis == "updates":
-            return self.task.updates(next(iter(runs))), np.array(values)
-        all_times = [
-            self.task.seconds(run)
-            for other in self.groups[group].values()
-            for run in other.runs.values()
-        ]
-        grid = np.linspace(0, min(times[-1] for times in all_times), 60)
-        own = [self.task.seconds(run) for run in runs]
-        return grid, np.array([np.interp(grid, t, v) for t, v in zip(own, values, strict=True)])
+        values = [run["curves"][name or self.MEASURE] for run in runs]
+        return self.task.updates(runs[0]), factor * np.array(values, float)
 
-    def difference(
-        self, group: str, other: str, axis: str, name: str | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the measure of layer norm minus that of another arm, for the seeds that both have.
-
-        Arguments and returned arrays are those of :meth:`curves`.
-        """
-        arms = self.groups[group]
-        where, own = self.curves(group, LAYER, axis, name)
-        _, others = self.curves(group, other, axis, name)
-        seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
-        rows = [[list(arms[name].runs).index(s) for s in seeds] for name in (LAYER, other)]
-        return where, own[rows[0]] - others[rows[1]]
-
-    def relative_training_time(
-        self, group: str, other: str, axis: str
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return how long layer norm takes to match another arm, relative to that arm's own time.
-
-        At each point of the other arm, the target is its lowest validation value so far. The time
-        at which layer norm reaches the target is interpolated linearly between its points.
+    def difference(self, group: str, other: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return :attr:`MEASURE` of layer norm minus that of another arm.
 
         Returns:
-            The other arm's updates or seconds (mean of the seeds), shape ``(points,)``, from
-            :attr:`EARLY` updates on, and the ratio of the two times, ``(seeds, points)``; NaN where
-            layer norm never reaches the target.
+            The updates, shape ``(points,)``, and the differences for the seeds that both arms have,
+            ``(seeds, points)``.
+        """
+        arms = self.groups[group]
+        updates, own = self.curves(group, LAYER)
+        _, others = self.curves(group, other)
+        seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
+        rows = [[list(arms[name].runs).index(s) for s in seeds] for name in (LAYER, other)]
+        return updates, own[rows[0]] - others[rows[1]]
+
+    def relative_training_time(self, group: str, other: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many updates layer norm needs to match another arm, relative to that arm.
+
+        At each point of the other arm, the target is its lowest validation value so far. The number
+        of updates at which layer norm reaches it is interpolated linearly between its points.
+
+        Returns:
+            The other arm's updates, shape ``(points,)``, from :attr:`EARLY` on, and the ratio of
+            the two numbers of updates, ``(seeds, points)``; NaN where layer norm never reaches the
+            target.
         """
         arms, task = self.groups[group], self.task
-        seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
-        where, result = [], []
-        for seed in seeds:
+        updates = task.updates(next(iter(arms[other].runs.values())))
+        late = updates >= min(self.EARLY, updates[-1])
+        result = []
+        for seed in arms[LAYER].runs:
+            if seed not in arms[other].runs:
+                continue
             theirs, ours = arms[other].runs[seed], arms[LAYER].runs[seed]
-            updates = task.updates(theirs)
-            late = updates >= min(self.EARLY, updates[-1])
-            times, own = (getattr(task, axis)(run) for run in (theirs, ours))
             targets, lowest = (np.fmin.accumulate(task.score(run)) for run in (theirs, ours))
             improves = np.r_[True, np.diff(lowest) < 0]  # a plateau counts once
-            matched_times = np.interp(
-                targets, lowest[improves][::-1], own[improves][::-1], left=np.nan
-            )
-            where.append(times[late])
-            result.append((matched_times / np.maximum(times, 1e-9))[late])
-        return np.mean(where, 0), np.array(result)
+            own = task.updates(ours)[improves]
+            matched = np.interp(targets, lowest[improves][::-1], own[::-1], left=np.nan)
+            result.append((matched / np.maximum(updates, 1e-9))[late])
+        return updates[late], np.array(result)
 
     def claim_results(self, group: str) -> dict[str, ClaimResult]:
         """Return the results of the paper's claims on a group of runs, by the claims' names."""

@@ -14,10 +14,7 @@ from tests.cases.oracle import parsed
 from tests.cases.toy_records import ARMS
 
 ALL = pytest.mark.parametrize("name", CHAPTERS)
-EVERY = pytest.mark.parametrize(
-    ("case", "axis"), [*((case, "updates") for case in CASES), (CASES[0], "seconds")]
-)
-OF = {"updates": oracle.updates, "seconds": oracle.seconds}
+EVERY = pytest.mark.parametrize("case", CASES)
 MAIN = "standard settings"
 
 
@@ -27,28 +24,12 @@ def runs():
     return {(name, case): read(name, case) for name in CHAPTERS for case in CASES}
 
 
-def between(t, times, values):
-    """The value of a piecewise linear curve; constant before its first point."""
-    if t < times[0]:
-        return values[0]
-    for k in range(1, len(times)):
-        if t <= times[k]:
-            part = (t - times[k - 1]) / (times[k] - times[k - 1])
-            return values[k - 1] + part * (values[k] - values[k - 1])
-    return values[-1]
-
-
-def curves(name, case, arm, axis):
+def curves(name, case, arm):
     """Return the horizontal positions of an arm, and its curves by seed."""
     result, chapter = arms(name, case), CHAPTERS[name]
     of = {s: [chapter.factor * v for v in result[arm][s]["curves"][chapter.curve]]
           for s in sorted(result[arm])}  # fmt: skip
-    if axis == "updates":
-        return oracle.updates(next(iter(result[arm].values()))), of
-    shortest = min(oracle.seconds(run)[-1] for runs in result.values() for run in runs.values())
-    grid = [shortest * k / 59 for k in range(60)]
-    times = {s: oracle.seconds(run) for s, run in result[arm].items()}
-    return grid, {s: [between(t, times[s], of[s]) for t in grid] for s in of}
+    return oracle.updates(next(iter(result[arm].values()))), of
 
 
 def without(text, labels):
@@ -60,16 +41,16 @@ def without(text, labels):
 
 @ALL
 @EVERY
-def test_curves_show_mean_and_range_and_the_text_states_their_ends(name, case, axis, runs):
+def test_curves_show_mean_and_range_and_the_text_states_their_ends(name, case, runs):
     known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
-    (figure,) = learning_curves.draw_curves(known, "loss", axis)
+    (figure,) = learning_curves.draw_curves(known, "loss")
     drawn = lines(figure)
     ends = []
     for arm, (label, *_) in known.STYLES.items():
-        where, by_seed = curves(name, case, arm, axis)
+        where, by_seed = curves(name, case, arm)
         check_band(drawn[label], where, by_seed.values())
         ends.append((where[-1], fmean(values[-1] for values in by_seed.values())))
-    text = learning_curves.describe_curves(known, "loss", axis)
+    text = learning_curves.describe_curves(known, "loss")
     reported, _, levels = without(text, [look[0] for look in known.STYLES.values()]).partition(
         "Without training"
     )
@@ -87,13 +68,13 @@ def test_curves_show_mean_and_range_and_the_text_states_their_ends(name, case, a
 
 @ALL
 @EVERY
-def test_differences_are_layer_norm_minus_the_other_network(name, case, axis, runs):
+def test_differences_are_layer_norm_minus_the_other_network(name, case, runs):
     known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
-    (figure,) = learning_curves.draw_curves(known, "lead", axis)
+    (figure,) = learning_curves.draw_curves(known, "lead")
     drawn, wanted, labels = lines(figure), [], []
-    where, own = curves(name, case, LAYER, axis)
+    where, own = curves(name, case, LAYER)
     for other in known.others(MAIN):
-        _, theirs = curves(name, case, other, axis)
+        _, theirs = curves(name, case, other)
         leads = [[a - b for a, b in zip(own[s], theirs[s], strict=True)]
                  for s in sorted(own.keys() & theirs.keys())]  # fmt: skip
         label = known.STYLES[other][0]
@@ -102,7 +83,7 @@ def test_differences_are_layer_norm_minus_the_other_network(name, case, axis, ru
         best = means.index(min(means))
         wanted += [abs(means[best]), where[best], abs(means[-1])]
         labels.append((label, means[best], means[-1]))
-    text = learning_curves.describe_curves(known, "lead", axis)
+    text = learning_curves.describe_curves(known, "lead")
     result = parsed(without(text, [label for label, *_ in labels]))[:-1]  # without the seeds
     np.testing.assert_allclose(result, wanted, atol=0.51, rtol=0)
     np.testing.assert_allclose(result[::3], wanted[::3], atol=0.51 * 10**-learning_curves.digits)
@@ -129,32 +110,29 @@ def first_at(target, times, values):
 
 @ALL
 @EVERY
-def test_relative_training_times_are_times_to_each_point_of_the_other_network(
-    name, case, axis, runs
-):
+def test_relative_training_times_are_times_to_each_point_of_the_other_network(name, case, runs):
     known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
-    (figure,) = learning_curves.draw_curves(known, "share", axis)
+    (figure,) = learning_curves.draw_curves(known, "share")
     drawn, result = lines(figure), arms(name, case)
-    text = learning_curves.describe_curves(known, "share", axis)
+    text = learning_curves.describe_curves(known, "share")
     wanted = []
     for other in known.others(MAIN):
-        rows, places = [], []
+        rows = []
         for seed in sorted(result[LAYER].keys() & result[other].keys()):
             ours, theirs = result[LAYER][seed], result[other][seed]
-            points, updates = OF[axis](theirs), oracle.updates(theirs)
+            updates = oracle.updates(theirs)
             early = min(CHAPTERS[name].early, updates[-1])
             row, lowest = [], math.inf
             for k, value in enumerate(oracle.score(theirs)):
                 lowest = min(lowest, value)
-                reached = first_at(lowest, OF[axis](ours), oracle.score(ours))
+                reached = first_at(lowest, oracle.updates(ours), oracle.score(ours))
                 if updates[k] >= early:
-                    row.append(reached / points[k])
+                    row.append(reached / updates[k])
             rows.append(row)
-            places.append([t for t, u in zip(points, updates, strict=True) if u >= early])
-        where, shares = known.relative_training_time(MAIN, other, axis)
+        where, shares = known.relative_training_time(MAIN, other)
         np.testing.assert_allclose(shares, rows, rtol=1e-6)
-        means = [fmean(column) for column in zip(*places, strict=True)]
-        np.testing.assert_allclose(where, means)
+        late = [u for u in updates if u >= early]
+        np.testing.assert_allclose(where, late)
         percent = [[100 * share for share in row] for row in rows]
         middle, *edges = drawn[f"compared with {known.STYLES[other][0]}"]
         np.testing.assert_allclose(middle.y, np.mean(percent, 0), rtol=1e-6)
@@ -162,8 +140,8 @@ def test_relative_training_times_are_times_to_each_point_of_the_other_network(
             np.testing.assert_allclose(edges[0].y, np.min(percent, 0), rtol=1e-6)
             np.testing.assert_allclose(edges[1].y, np.max(percent, 0), rtol=1e-6)
         mean = np.mean(percent, 0)
-        for k in (len(means) // 4, -1):
-            wanted += [*([] if math.isnan(mean[k]) else [mean[k]]), means[k]]
+        for k in (len(late) // 4, -1):
+            wanted += [*([] if math.isnan(mean[k]) else [mean[k]]), late[k]]
     labels = [label[0].upper() + label[1:] for label, *_ in known.STYLES.values()]
     numbers = parsed(without(text, labels))[:-1]
     np.testing.assert_allclose(numbers, wanted, atol=0.51)
@@ -198,10 +176,10 @@ def test_rates_are_drawn_with_mean_lowest_losses_and_the_best_is_marked(name, ru
 
 @ALL
 @EVERY
-def test_axes_start_at_0_and_show_the_levels(name, case, axis, runs):
+def test_axes_start_at_0_and_show_the_levels(name, case, runs):
     known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
     for shown, levels in (("loss", ()), ("lead", (0,)), ("share", (100, 50))):
-        (figure,) = learning_curves.draw_curves(known, shown, axis)
+        (figure,) = learning_curves.draw_curves(known, shown)
         first, last = figure.layout.xaxis.range
         longest = max(np.nanmax(np.array(t.x, float)) for t in figure.data)
         assert (first, last) == (0, pytest.approx(longest))

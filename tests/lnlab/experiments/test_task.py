@@ -86,16 +86,12 @@ def test_rates_are_compared_on_the_seeds_that_all_of_them_have():
     assert result.rates == {0.1: pytest.approx(5.1), 0.2: pytest.approx(20 / 3)}
 
 
-def test_points_are_after_so_many_updates_and_seconds():
+def test_points_are_after_so_many_updates():
     run = made(LAYER, 0.1, 0, [9, 8, None, 6, 7])
     assert TASK.updates(run).tolist() == [0, 50, 100, 200, 300]
-    assert TASK.seconds(run).tolist() == [1, 2, 3, 5, 7]
     assert TASK.at_best(run, "test") == 0.4
     assert math.isnan(TASK.at_best(run, "other"))
     assert math.isnan(TASK.at_best(made(LAYER, 0.1, 0, [None] * 5), "test"))
-    # Where the time of updates is told, measuring costs nothing.
-    run["curves"]["update_ms"] = [None, 40, 20, 10, 10]
-    np.testing.assert_allclose(TASK.seconds(run), [0, 2, 3, 4, 5])
 
 
 def test_runs_of_other_settings_are_another_kind_and_the_usual_one_is_first():

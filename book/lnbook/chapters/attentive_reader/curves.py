@@ -51,12 +51,12 @@ LEARNING_CURVES = LearningCurves(
 
 def draw_errors(runs: AttentiveReaderRuns, kind: str | None = None) -> list[go.Figure]:
     """Draw the validation error of each network over its updates."""
-    return LEARNING_CURVES.draw_curves(runs, "loss", "updates", kind)
+    return LEARNING_CURVES.draw_curves(runs, "loss", kind)
 
 
 def describe_errors(runs: AttentiveReaderRuns, kind: str | None = None) -> str:
     """Describe the validation error of each network at the end, and of the rules."""
-    return LEARNING_CURVES.describe_curves(runs, "loss", "updates", kind)
+    return LEARNING_CURVES.describe_curves(runs, "loss", kind)
 
 
 ERRORS = Picture(

@@ -22,12 +22,12 @@ LEARNING_CURVES = LearningCurves(
 
 def draw_losses(runs: SkipThoughtsRuns, kind: str | None = None) -> list[go.Figure]:
     """Draw the loss of each network over its updates."""
-    return LEARNING_CURVES.draw_curves(runs, "loss", "updates", kind)
+    return LEARNING_CURVES.draw_curves(runs, "loss", kind)
 
 
 def describe_losses(runs: SkipThoughtsRuns, kind: str | None = None) -> str:
     """Describe the loss of each network at the end."""
-    return LEARNING_CURVES.describe_curves(runs, "loss", "updates", kind)
+    return LEARNING_CURVES.describe_curves(runs, "loss", kind)
 
 
 LOSSES = Picture(

@@ -41,7 +41,7 @@ def scores(runs: SkipThoughtsRuns, arm: str, name: str) -> tuple[np.ndarray, np.
     Returns:
         Updates, shape ``(points,)``, and scores, ``(seeds, points)``.
     """
-    where, values = runs.curves(MAIN, arm, "updates", name)
+    where, values = runs.curves(MAIN, arm, name)
     known = ~np.isnan(values).any(0)
     return where[known], 100 * values[:, known]
 

@@ -36,7 +36,7 @@ def opened_once(visit, built_book, chapter):
 
     with visit(built_book.as_uri(), chapter, before=observe, reduced_motion="reduce") as v:
         v.explorers()
-        v.shift = v.page.evaluate(TO_THE_END)
+        v.shift = shift_of_a_scroll(v.page)
         yield v
 
 
@@ -67,7 +67,7 @@ def phone_once(visit, http, chapter):
             "() => [...document.querySelectorAll('.ln-explorer')]"
             ".every(e => e.dataset.ready === 'yes')"
         )
-        v.shift = v.page.evaluate(TO_THE_END)
+        v.shift = shift_of_a_scroll(v.page)
         yield v
 
 
@@ -79,6 +79,15 @@ def phone(phone_once):
 
 
 # Helpers.
+
+
+def shift_of_a_scroll(page):
+    """Layout shift so far and while scrolling to the end. Formulas are typeset before: how far a
+    page is scrolled when they are depends on the machine."""
+    if page.query_selector(".math"):
+        page.wait_for_function("window.MathJax?.startup?.promise")
+        page.evaluate("MathJax.startup.promise")
+    return page.evaluate(TO_THE_END)
 
 
 def index(root):

@@ -12,7 +12,7 @@ from lnbook.explorer.control import Control, choice
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import band, label_ends, spread, suffix
-from lnbook.figures.run_groups import LAYER, MISSING, Runs
+from lnbook.figures.run_groups import LAYER, MAIN, MISSING, Runs
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class LearningCurves:
         )
         return Picture(self.draw_curves, self.describe_curves, alt)
 
-    def draw_curves(self, runs: Runs, shown: str, kind: str | None = None) -> list[go.Figure]:
+    def draw_curves(self, runs: Runs, shown: str, kind: str = MAIN) -> list[go.Figure]:
         """Draw the curves, the differences or the ratios over updates.
 
         The time in seconds is not drawn: other jobs were running on the machine during the runs.
@@ -79,9 +79,9 @@ class LearningCurves:
         Args:
             runs: The recorded runs.
             shown: ``loss``, ``lead`` (the difference) or ``share`` (relative updates).
-            kind: The name of a group of the runs, the main one if ``None``.
+            kind: The name of a group of the runs.
         """
-        figure, kind = go.Figure(), kind or runs.GROUPS[0]
+        figure = go.Figure()
         draw = {"loss": self._losses, "lead": self._differences, "share": self._relative_times}[
             shown
         ]
@@ -143,9 +143,8 @@ class LearningCurves:
         )
         return end
 
-    def describe_curves(self, runs: Runs, shown: str, kind: str | None = None) -> str:
+    def describe_curves(self, runs: Runs, shown: str, kind: str = MAIN) -> str:
         """Describe the final values, or the largest difference and the final one."""
-        kind = kind or runs.GROUPS[0]
         arms = runs.groups[kind]
         fewest, most = (of(len(arm.runs) for arm in arms.values()) for of in (min, max))
         several = f"{fewest} to {most}" if fewest < most else f"{most}"

@@ -23,6 +23,7 @@ STYLES = {
     TUNED_INIT: ("no norm (tuned initialization)", COLORS["none"], "dash"),
     LAYER: ("layer norm", COLORS["layer"], "solid"),
 }
+MAIN = "standard settings"  # the group of the runs with the default settings
 SWEEP = "sweep"  # the group of the runs that chose the learning rates
 MISSING = "not yet recorded"
 
@@ -46,7 +47,8 @@ class Runs:
 
     EXPERIMENT: ClassVar[str]
     MEASURE: ClassVar[str]  # the curve that is drawn
-    GROUPS: ClassVar[tuple[str, ...]]  # names of the groups, the main one first
+    #: Maps the name of a group to settings that only its runs have, first :data:`MAIN` to none.
+    GROUPS: ClassVar[Mapping[str, Mapping[str, Any]]]
     EARLY: ClassVar[int] = 0  # updates before which no relative number of updates is shown
     STYLES: ClassVar[Mapping[str, tuple[str, str, str]]] = STYLES  # of the arms, layer norm last
 
@@ -59,22 +61,27 @@ class Runs:
         self.task, self.records = task, records
         self.groups: dict[str, dict[str, Any]] = {}
         self.records_by_group: dict[str, Sequence[Mapping[str, Any]]] = {}
-        for _, runs in task.run_groups(records):
+        for changed, runs in task.run_groups(records):
             result = task.at_best_rates(runs)
             own = {arm: result[arm] for arm in self.STYLES if arm in result}
-            if own:
-                name = self.group_name(own, runs[0]["settings"])
+            name = self.group_name(changed, own)
+            if own and name:
                 self.groups[name], self.records_by_group[name] = own, runs
         self.sweep = self.groups.pop(SWEEP, {})
 
-    def group_name(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """Return the name of the group that has these arms, whose runs share these settings."""
-        raise NotImplementedError
+    def group_name(self, changed: Mapping[str, Any], arms: Mapping[str, Any]) -> str | None:
+        """Return the name of a group, or ``None`` if no figure shows it.
 
-    @property
-    def missing(self) -> list[str]:
-        """Names of the groups without records."""
-        return [name for name in self.GROUPS if name not in self.groups]
+        Args:
+            changed: The settings of its runs that differ from the defaults.
+            arms: Its arms.
+        """
+        if not changed:
+            return MAIN
+        for name, settings in self.GROUPS.items():
+            if settings and settings.items() <= changed.items():
+                return name
+        return SWEEP if any(len(arm.rates) > 2 for arm in arms.values()) else None
 
     def recorded(self) -> dict[str, str]:
         """Return the names of the recorded groups, as the options of a control."""
@@ -149,9 +156,9 @@ class Runs:
 
     def claims(self, *names: str) -> Table:
         """Return a table of the paper's claims on the main group, or of those with the names."""
-        return claims.table(self.EXPERIMENT, self.records_by_group[self.GROUPS[0]], *names)
+        return claims.table(self.EXPERIMENT, self.records_by_group[MAIN], *names)
 
     def targets(self) -> Table:
         """Return a table of the updates that each network needs to reach the claims' targets."""
         names = {arm: style[0] for arm, style in self.STYLES.items()}
-        return claims.targets(self.task, self.groups[self.GROUPS[0]], names)
+        return claims.targets(self.task, self.groups[MAIN], names)

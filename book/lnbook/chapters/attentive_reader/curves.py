@@ -49,12 +49,12 @@ LEARNING_CURVES = LearningCurves(
 )
 
 
-def draw_errors(runs: AttentiveReaderRuns, kind: str | None = None) -> list[go.Figure]:
+def draw_errors(runs: AttentiveReaderRuns, kind: str = MAIN) -> list[go.Figure]:
     """Draw the validation error of each network over its updates."""
     return LEARNING_CURVES.draw_curves(runs, "loss", kind)
 
 
-def describe_errors(runs: AttentiveReaderRuns, kind: str | None = None) -> str:
+def describe_errors(runs: AttentiveReaderRuns, kind: str = MAIN) -> str:
     """Describe the validation error of each network at the end, and of the rules."""
     return LEARNING_CURVES.describe_curves(runs, "loss", kind)
 

@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 
 from lnbook.figures import run_groups
 from lnbook.figures.colors import COLORS
-from lnbook.figures.run_groups import LAYER, NO_NORM, SWEEP, TUNED_INIT
+from lnbook.figures.run_groups import LAYER, MAIN, NO_NORM, TUNED_INIT
+from lnlab.experiments.attentive_reader import EPOCHS_25
 
 BATCH_LSTM, BATCH_EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
 SMALL_GAIN = "layer, gain 0.1"
-MAIN, WITH_BATCH_NORM = "standard settings", "25 epochs, with batch norm"
+WITH_BATCH_NORM = "25 epochs, with batch norm"
 RELEASED_CODE = "settings of the public code"
 SMALL_BATCHES, TWO_PASSAGES = "batches of 8 questions", "two passages per question"
-SHORT_PASSAGES, REPLAYED = "short training passages", "runs whose attention is shown"
+SHORT_PASSAGES = "short training passages"
 
 
 class AttentiveReaderRuns(run_groups.Runs):
@@ -27,7 +28,14 @@ class AttentiveReaderRuns(run_groups.Runs):
     """
 
     EXPERIMENT, MEASURE = "attentive_reader", "val_error"
-    GROUPS = (MAIN, WITH_BATCH_NORM, RELEASED_CODE, SMALL_BATCHES, TWO_PASSAGES, SHORT_PASSAGES)
+    GROUPS: ClassVar = {
+        MAIN: {},
+        WITH_BATCH_NORM: {"epochs": EPOCHS_25["epochs"]},
+        RELEASED_CODE: {"bilinear": True},
+        SMALL_BATCHES: {"batch_size": 8},
+        TWO_PASSAGES: {"passages": 2},
+        SHORT_PASSAGES: {"longest": 98},
+    }
     EARLY = 400  # updates before which no network has a lower error than a random name
     STYLES: ClassVar = {
         NO_NORM: run_groups.STYLES[NO_NORM],
@@ -49,17 +57,3 @@ class AttentiveReaderRuns(run_groups.Runs):
             if not changed:
                 self.groups[RELEASED_CODE] = released_task.at_best_rates(runs)
                 self.records_by_group[RELEASED_CODE] = runs
-
-    def group_name(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """Return the name of the group that has these arms and settings."""
-        if any(len(arm.rates) > 2 for arm in arms.values()):
-            return SWEEP
-        if settings["longest"] is not None:
-            return SHORT_PASSAGES
-        if settings["passages"] > 1:
-            return TWO_PASSAGES
-        if settings["batch_size"] < 32:
-            return SMALL_BATCHES
-        if settings["epochs"] == self.task.settings().epochs:
-            return MAIN
-        return WITH_BATCH_NORM if settings["epochs"] == self.task.shorter else REPLAYED

@@ -2,7 +2,7 @@
 
 from lnbook.chapters.handwriting.curves import CURVES, RATES, controls
 from lnbook.chapters.handwriting.network import network
-from lnbook.chapters.handwriting.runs import COARSE, MAIN, HandwritingRuns
+from lnbook.chapters.handwriting.runs import MAIN, HandwritingRuns
 from lnbook.chapters.handwriting.speed import (
     EXTRA_INPUTS,
     SPEED,
@@ -14,7 +14,6 @@ from lnbook.chapters.handwriting.splits import splits
 from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
 
 __all__ = [
-    "COARSE",
     "CURVES",
     "EXTRA_INPUTS",
     "LAYER",

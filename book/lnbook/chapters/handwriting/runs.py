@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 from lnbook.figures import run_groups
-from lnbook.figures.run_groups import SWEEP
-
-MAIN, LONGER, SMALLER = "standard settings", "whole lines", "batch size 2"
-BARE, COARSE = "no constant input", "standard settings, evaluated on fewer lines"
+from lnbook.figures.run_groups import MAIN
 
 
 class HandwritingRuns(run_groups.Runs):
     """The recorded runs of section 6.5."""
 
     EXPERIMENT, MEASURE = "handwriting", "val_new_nll"
-    GROUPS = (MAIN, LONGER, SMALLER, BARE)
+    GROUPS: ClassVar = {
+        MAIN: {},
+        "whole lines": {"length": 1400},
+        "batch size 2": {"batch_size": 2},
+        "no constant input": {"constant": False},
+    }
     EARLY = 100  # updates before which all arms only learn the spread of the movements
-
-    def group_name(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """Return the name of the group that has these arms and settings."""
-        if any(len(arm.rates) > 2 for arm in arms.values()):
-            return SWEEP
-        if not settings["constant"]:
-            return BARE
-        if settings["length"] > 300:
-            return LONGER
-        if settings["batch_size"] < 8:
-            return SMALLER
-        return MAIN if settings["lines"] == self.task.settings().lines else COARSE

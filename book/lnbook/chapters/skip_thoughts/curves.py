@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from lnbook.chapters.skip_thoughts.runs import SkipThoughtsRuns
+from lnbook.chapters.skip_thoughts.runs import MAIN, SkipThoughtsRuns
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.learning_curves import LearningCurves
 
@@ -20,12 +20,12 @@ LEARNING_CURVES = LearningCurves(
 )
 
 
-def draw_losses(runs: SkipThoughtsRuns, kind: str | None = None) -> list[go.Figure]:
+def draw_losses(runs: SkipThoughtsRuns, kind: str = MAIN) -> list[go.Figure]:
     """Draw the loss of each network over its updates."""
     return LEARNING_CURVES.draw_curves(runs, "loss", kind)
 
 
-def describe_losses(runs: SkipThoughtsRuns, kind: str | None = None) -> str:
+def describe_losses(runs: SkipThoughtsRuns, kind: str = MAIN) -> str:
     """Describe the loss of each network at the end."""
     return LEARNING_CURVES.describe_curves(runs, "loss", kind)
 

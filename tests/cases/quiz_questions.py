@@ -6,7 +6,7 @@ LAST = number(
     "What is the last output, in `ms`?",
     1.155,
     atol=0.01,
-    why="Yes: the deviation divides by H.",
+    why="Yes: the standard deviation divides by H.",
     misconceptions={1.333: "That is the ratio of the variances.", 1.17: "Rounded too early."},
     hint="Subtract the mean first.",
     unit="ms",

@@ -61,9 +61,9 @@ PAPER = {
     "learning_rate": (8e-5,),
     "epochs": 3300,
 }
-# Without batch norm, the runs of the first protocol are 40 epochs long, to reach a plateau. The
-# error was still falling in a first recording of 25 epochs. Their first 25 epochs are compared with
-# batch norm, which takes three times as long and is not continued.
+# First protocol: all networks were trained for 25 epochs. The error without normalization was still
+# falling then, so the networks without batch norm were trained again for 40 epochs, to a plateau.
+# Batch norm takes three times as long and was not: it is compared with the others' first 25 epochs.
 EPOCHS_25 = {"epochs": 25, "first_epoch_points": 8, "pictures": 0}
 EPOCHS_40 = EPOCHS_25 | {"epochs": 40}
 # First protocol: the two best rates of the sweep for each norm and gain, the better one after 25

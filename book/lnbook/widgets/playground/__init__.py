@@ -60,7 +60,7 @@ class Playground:
         """Return a ``<div>``, which ``playground.js`` fills."""
         return WEB.html(
             "Two networks that train",
-            "Here two networks train side by side in the page. This requires JavaScript, but "
+            "Here two networks train side by side on this page. This requires JavaScript, but "
             "no internet connection.",
             options={"small": self.small, "settings": self.settings},
         )

@@ -77,7 +77,7 @@ def draw_batch_means(batch_size: int) -> list[go.Figure]:
 def describe_batch_means(batch_size: int) -> str:
     """Describe the measured error and the theoretical one."""
     return (
-        f"The mean of a batch of {batch_size} misses the true mean by "
+        f"The mean of a batch of {batch_size} differs from the true mean by "
         f"{errors(batch_size).std():.2f} σ (root mean square over {BATCHES:,} batches); "
         f"1/√{batch_size} = {batch_size**-0.5:.2f}."
     )

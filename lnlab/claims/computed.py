@@ -43,8 +43,8 @@ def case_rescaling(records: Records) -> list[Finding]:
     """Rescale single examples with layer norm; a negative factor is secondary."""
     flipped = invariance.measure("layer", "negative_rescaling")
     return [
-        exact("one case times 3", invariance.measure("layer", "single_case_rescaling")),
-        exact("one case times a negative number", flipped, counts=False),
+        exact("one example times 3", invariance.measure("layer", "single_case_rescaling")),
+        exact("one example times a negative number", flipped, counts=False),
     ]
 
 
@@ -53,7 +53,7 @@ def case_shifting(records: Records) -> list[Finding]:
     summed = np.random.default_rng(0).normal(size=(16, 12))
     difference = np.abs(norms.layer_norm(summed + 3, eps=0) - norms.layer_norm(summed, eps=0)).max()
     return [
-        exact("one number added to a case's data", invariance.measure("layer", "feature_shift")),
+        exact("one number added to its inputs", invariance.measure("layer", "feature_shift")),
         exact("one number added to its summed inputs", difference, counts=False),
     ]
 
@@ -65,8 +65,8 @@ def same_computation(records: Records) -> list[Finding]:
     averages = running_statistics.follow(1.0, np.random.default_rng(0).normal(size=(50, 8)))
     batch = np.abs(averages.train - averages.test[1:]).max()
     return [
-        exact("layer norm: a case in a batch, compared with alone", layer),
-        exact("batch norm: a case in train mode, compared with eval mode", batch, counts=False),
+        exact("layer norm: an example in a batch, compared with alone", layer),
+        exact("batch norm: an example in train mode, compared with eval mode", batch, counts=False),
     ]
 
 

@@ -64,11 +64,11 @@ PAPER = (
     Claim("training-time", "1", "improves … the training time",
           "Layer norm takes less time to reach the targets of a recurrent network without "
           "normalization.",
-          "five recurrent models, on GPUs of 2016", "the same five, at a laptop's scale",
+          "five recurrent models, on GPUs of 2016", "smaller versions of the same five",
           "", RECURRENT, recurrent.recurrent_time, _LATER),
     Claim("generalization", "1", "and the generalization performance",
-          "Recurrent networks with layer norm do better on test data.",
-          "five recurrent models", "the same five, at a laptop's scale",
+          "Recurrent networks with layer norm perform better on test data.",
+          "five recurrent models", "smaller versions of the same five",
           "", RECURRENT, recurrent.recurrent_generalization, _LATER),
     Claim("batch-norm-sgd", "1", "converge faster even with simple SGD",
           "Batch norm speeds up plain gradient descent in a feed-forward network.",
@@ -81,13 +81,13 @@ PAPER = (
           feedforward.regularizer,
           "A narrower gap does not show its cause."),
     Claim("same-computation", "1", "the same computation at training and test times",
-          "Layer norm's output for a case depends neither on the batch nor on running averages.",
-          "by definition", "float64, random cases", "normalization_axes",
+          "Layer norm's output for an example depends on neither the batch nor running averages.",
+          "by definition", "float64, random examples", "normalization_axes",
           evaluate=computed.same_computation),
     # Section 3.
     Claim("correlated-changes", "3", "highly correlated changes … especially with ReLU",
-          "After an update of one layer, the summed inputs of the next layer change together, "
-          "with ReLU more than with tanh.",
+          "After an update of one layer, the changes of the next layer's summed inputs are "
+          "correlated, with ReLU more than with tanh.",
           "an observation without a figure", "random data; two hidden layers of 64; 10 draws", "",
           evaluate=at_initialization.correlated_changes,
           caveat="One step of gradient descent on layer 1, from the initial weights."),
@@ -98,7 +98,7 @@ PAPER = (
           "Measured as by Santurkar et al. (2018) for batch norm, at one learning rate; mean over "
           "training."),
     Claim("batch-of-one", "3", "the pure online regime with batch size 1",
-          "Layer norm trains on one case at a time, with a lower error than batch norm on two.",
+          "Layer norm trains on one example at a time, with a lower error than batch norm on two.",
           "by definition", "MNIST; 784-1000-1000-10; 1 epoch", "mnist", ("mnist",),
           feedforward.one_by_one, "The comparison with batch norm is ours."),
     # Section 3.1.
@@ -139,9 +139,10 @@ PAPER = (
           "derived", "computed at eps = 0, float64", "paper_vs_code",
           evaluate=computed.dataset_rescaling, caveat="Table 1 itself says No for weight norm."),
     Claim("case-rescaling", "5.1", "does not change the model's prediction",
-          "Re-scaling a single case does not change the output of layer norm.",
+          "Re-scaling a single example does not change the output of layer norm.",
           "derived", "computed at eps = 0, float64", "invariances",
-          evaluate=computed.case_rescaling, caveat="Positive factors; a negative one flips signs."),
+          evaluate=computed.case_rescaling,
+          caveat="The factor is positive; a negative one flips signs."),
     Claim("curvature", "5.2", "by a factor of ½",
           "Doubling the weights of a unit halves the curvature of their block.",
           "derived", "computed by finite differences, batch norm", "paper_vs_code",
@@ -153,7 +154,7 @@ PAPER = (
           "effective_learning_rate", ("weights",), feedforward.harder_to_turn),
     Claim("early-stopping", "5.2", "an implicit “early stopping” effect",
           "With a norm, weights that grow turn less per update late in training than weights kept "
-          "at their initial norm, and the loss is steadier.",
+          "at their initial norm, and the loss fluctuates less.",
           "a suggestion without a figure", "digits; two hidden layers of 64; 20 epochs",
           "effective_learning_rate", ("weights",), ten_seeds.early_stopping,
           "Plain gradient descent at a learning rate of 0.1."),
@@ -162,8 +163,8 @@ PAPER = (
           "norm) than for a step in the magnitude of the weights (without one).",
           "derived", "generalized linear models of 6 outputs, 10 draws", "effective_learning_rate",
           evaluate=at_initialization.robust_to_scaling,
-          caveat="Batch norm and layer norm; weight norm, about which the paper does not say "
-          "this, is a further measurement."),
+          caveat="Batch norm and layer norm count; weight norm, about which the paper does not "
+          "say this, is a further measurement."),
     # Section 6.1.
     Claim("recall-speedup", "6.1", "a per-iteration speedup across all metrics",
           "Layer norm needs fewer updates to reach the targets of R@1, R@5, and R@10.",
@@ -176,8 +177,8 @@ PAPER = (
           "The model with layer norm reaches its best score sooner than the plain model reaches "
           "its own.",
           _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",), recurrent.own_best,
-          "Both with the score as measured, as in the paper, and smoothed. Near its best a curve "
-          "is flat, and the two differ. Each model has its own best learning rate."),
+          "The score is taken as measured, as in the paper, and smoothed. Near its maximum a curve "
+          "is flat, so the two differ. Each model has its own best learning rate."),
     Claim("table-2", "6.1", "improved generalization over the original model",
           "Recalls and mean ranks on test data are better with layer norm.",
           _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",), recurrent.table_2,
@@ -200,14 +201,15 @@ PAPER = (
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",),
           recurrent.reader_error("layer, gain 0.1"), f"{_TWO_RATES} {_LONGER}"),
     Claim("reader-longer", "6.2", "recurrent batch normalization",
-          "On passages longer than in training, layer norm loses less than recurrent batch norm.",
+          "Passages longer than in training raise the error less with layer norm than with "
+          "recurrent batch norm.",
           "not compared in section 6.2; argued in section 3.1", _CNN_HERE, "attentive_reader",
           ("attentive_reader",), recurrent.longer_passages, _SHORT),
     Claim("reader-scale", "6.2", "not sensitive to the initial scale",
           "Whether gains are initialized to 1 or to 0.1 matters less for layer norm than for batch "
           "norm.",
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",), recurrent.initial_gain,
-          "Batch norm with gains of 1 has one seed so far."),
+          "So far, batch norm with gains of 1 was run with one seed."),
     # Section 6.3.
     Claim("skip-time", "6.3", "there was no significant difference",
           f"An update takes at most {recurrent.SAME_TIME:.0%} longer with layer norm.",
@@ -219,7 +221,7 @@ PAPER = (
           speedup("skip_thoughts"),
           f"The first two targets are reached within 4% of the updates. {_SHORT}"),
     Claim("skip-better", "6.3", "as well as better final results",
-          "At the end, skip-thought vectors are more useful on every task with layer norm.",
+          "At the end, skip-thought vectors perform better on every task with layer norm.",
           _BOOKS, f"{_BOOKS_HERE}; MR, CR, SUBJ, pairs of captions",
           "skip_thoughts", ("skip_thoughts",), recurrent.sentence_tasks, _SHORT),
     Claim("skip-month", "6.3", "further performance gains across all but one task",
@@ -236,7 +238,7 @@ PAPER = (
           "DRAW's bound on the test data is lower at the end with layer norm.",
           _DRAW, _DRAW_HERE, "draw", ("draw",), recurrent.draw_bound,
           f"The paper stops after 200 passes. The initial value is so high that a curve counts as "
-          f"level although it still falls by 1.5 to 2 nats over the last eighth. {_SHORT}"),
+          f"a plateau although it still falls by 1.5 to 2 nats over the last eighth. {_SHORT}"),
     # Section 6.5.
     Claim("pen-comparable", "6.5", "a comparable log likelihood",
           f"Handwriting: losses end within {recurrent.SAME_LOSS:g} nats per point of each other.",
@@ -284,18 +286,18 @@ PAPER = (
           _MARGIN),
     # Section 7.
     Claim("feature-shifting", "7", "per training-case feature shifting",
-          "Adding one number to all inputs of a case does not change the output.",
+          "Adding one number to all inputs of an example does not change the output.",
           "a summary of table 1", "computed at eps = 0, float64", "paper_vs_code",
           evaluate=computed.case_shifting,
           caveat="If the features are the summed inputs, as the sentence can be read, it is true."),
     Claim("benefit-most", "7", "recurrent neural networks benefit the most",
-          "Recurrent networks benefit more than others.",
+          "Recurrent networks benefit more than other networks.",
           "a summary of section 6", "not comparable between tasks", ""),
     Claim("long-and-small", "7", "long sequences and small mini-batches",
           "The benefit is larger with longer sequences and smaller batches.",
           "a summary of section 6", "longer sequences or smaller batches in each; digits by pixel",
           "lstm_gru", (*RECURRENT, "sequence"), recurrent.long_and_small,
-          "Both settings are compared over the same number of epochs; test NLL for the digits. The "
-          "initial bound of DRAW is so high that its runs count as level, although those with 16 "
-          "glimpses or batches of 8 still fall by several nats over the last eighth."),
+          "Both settings are compared over the same number of epochs, the digits by test NLL. The "
+          "initial bound of DRAW is so high that its runs count as plateaus, although those with "
+          "16 glimpses or batches of 8 still fall by several nats over the last eighth."),
 )  # fmt: skip

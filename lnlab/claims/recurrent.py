@@ -386,7 +386,7 @@ def longer_passages(records: Records) -> list[Finding]:
             def increase(run: Record) -> float:
                 return end("val_longer_error")(run) - end("val_error")(run)
 
-            what, plain = "what longer passages add to the error", "batch norm in the LSTM"
+            what, plain = "increase of the error on longer passages", "batch norm in the LSTM"
             finding = final_metric_difference(
                 group, increase, "points", what, plain=plain, factor=100, share=False
             )

@@ -90,7 +90,7 @@ def correlated_changes(records: Records) -> list[Finding]:
         text = f"{inputs} inputs: mean absolute correlation {relu.mean():.2f} with ReLU"
         results += [
             Finding(
-                f"{text}, {chance.mean():.2f} of independent numbers", chance - relu, "correlation"
+                f"{text}, {chance.mean():.2f} for independent numbers", chance - relu, "correlation"
             ),
             Finding(f"{text}, {tanh.mean():.2f} with tanh", tanh - relu, "correlation"),
         ]

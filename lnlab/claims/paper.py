@@ -11,15 +11,15 @@ from lnlab.claims.finding import Claim
 from lnlab.claims.trained import NO_NORM, RECURRENT, speedup
 
 _COCO = "COCO, 113,000 images as VGG features; GRU of 1,024"
-_COCO_HERE = "COCO val2017, 4,952 images as 400 numbers on their objects; GRU of 128"
+_COCO_HERE = "COCO val2017, 4,952 images, each as 400 numbers; GRU of 128"
 _CNN = "CNN articles, 4 sentences each; LSTM of 240"
 _CNN_HERE = "cloze questions from two Bible translations; LSTM of 64"
 _BOOKS = "BookCorpus; GRU of 2,400; a million updates"
 _BOOKS_HERE = "novels of Project Gutenberg; GRU of 128; 3,000 updates"
-_DRAW = "binarized MNIST; 64 glimpses, 256 units, 200 passes"
-_DRAW_HERE = "the same images; 8 glimpses, 128 units, 10 passes"
+_DRAW = "binarized MNIST; 64 glimpses, 256 units, 200 epochs"
+_DRAW_HERE = "the same images; 8 glimpses, 128 units, 10 epochs"
 _PEN = "IAM-OnDB, 12,179 lines; 3 LSTMs of 400; batches of 8"
-_PEN_HERE = "pen lines composed of Omniglot letters; 3 LSTMs of 96; batches of 8"
+_PEN_HERE = "lines of Omniglot letters; 3 LSTMs of 96; batches of 8"
 _MNIST = "MNIST; 784-1000-1000-10; about 60 epochs; one run"
 _MNIST_HERE = "the same network and data"
 _CONV = "preliminary experiments; network, data, and figures not given"
@@ -46,7 +46,7 @@ _SHORT = (
     "Learning rates were chosen on shorter runs with one seed; at full length others might be best."
 )
 _TWO_RATES = (
-    "Each norm has the better of two learning rates, by the lowest validation error or loss of "
+    "Each network has the better of two learning rates, by the lowest validation error or loss of "
     "these runs; the two were the best of shorter runs."
 )
 _LONGER = (
@@ -237,7 +237,7 @@ PAPER = (
     Claim("draw-bound", "6.4", "82.36 … 82.09 nats",
           "DRAW's bound on the test data is lower at the end with layer norm.",
           _DRAW, _DRAW_HERE, "draw", ("draw",), recurrent.draw_bound,
-          f"The paper stops after 200 passes. The initial value is so high that a curve counts as "
+          f"The paper stops after 200 epochs. The initial value is so high that a curve counts as "
           f"a plateau although it still falls by 1.5 to 2 nats over the last eighth. {_SHORT}"),
     # Section 6.5.
     Claim("pen-comparable", "6.5", "a comparable log likelihood",

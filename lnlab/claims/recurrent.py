@@ -440,7 +440,7 @@ def draw_bound(records: Records) -> list[Finding]:
         name, what = "test_bound_of_all", "bound of all test images at the end"
         findings = [final_metric_difference(group, name, "nats", what)]
         if group.has(TUNED_INIT, LAYER):
-            what = f"the same, versus {trained.arm_name(TUNED_INIT)}"
+            what = f"{what}, versus {trained.arm_name(TUNED_INIT)}"
             tuned = final_metric_difference(group, name, "nats", what, plain=TUNED_INIT)
             findings += secondary([tuned])
         results += secondary(findings) if results else findings

@@ -41,7 +41,7 @@ def early_stopping(records: Records) -> list[Finding]:
         arms = [Arm({pair[k]["seed"]: pair[k] for pair in pairs}, RATE, {}) for k in (0, 1)]
         reason, used = no_plateau(arms, "train_nll"), tuple(run for pair in pairs for run in pair)
         for value, name in ((end("turn_1"), "angle of an update in layer 1, last quarter"),
-                            (roughness, "unevenness of the training NLL, last half")):  # fmt: skip
+                            (roughness, "fluctuation of the training NLL, last half")):  # fmt: skip
             growing, constant = (np.array([value(pair[k]) for pair in pairs]) for k in (0, 1))
             what = f"{norm} norm: {name}, growing versus fixed weight norm"
             d = growing / constant - 1

@@ -263,7 +263,7 @@ PAPER = (
           _MNIST, _MNIST_HERE, "mnist", ("mnist",),
           feedforward.faster_than_batch_norm(128),
           f"{_RATE} In train mode, where batch norm uses the statistics of the batch, the two "
-          "cannot be told apart at the first target."),
+          "are too close to rank at the first target."),
     Claim("faster-at-4", "6.6", "a faster training convergence",
           "With batches of 4, layer norm needs fewer updates to reach the targets of the training "
           "NLL.",

@@ -25,7 +25,7 @@ FLOW = Flow(
             "weight", 4.6, 0, "softmax", "attention: weights that sum to 1, and the weighted "
             "mean of the passage's states", wide=40,
         ),
-        "sum_up": Box("sum", 6, 1, text="both are multiplied by a matrix and added"),
+        "sum_up": Box("sum", 6, 1, text="each is multiplied by a matrix; the results are added"),
         "name": Box(
             "end", 7.3, 1, "name", "a probability for each name of the passage", wide=30,
         ),

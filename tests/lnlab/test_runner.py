@@ -1,15 +1,11 @@
-"""Many runs: which are repeated, the progress bar and the first message, and signals."""
+"""Many runs: which are repeated, the progress bar, and the first message."""
 
 import datetime
 import itertools
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 
-import pytest
 import torch
 
 import lnlib
@@ -19,7 +15,6 @@ from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist.run import Settings
 from lnlab.progress import Progress
 from lnlab.runner import record_runs
-from tests.cases.points import read_without_time
 
 SMALL = {"batch_size": 16, "data": "digits", "hidden": (24,)}
 
@@ -40,6 +35,7 @@ def test_records_contain_date_device_and_duration(tmp_path, monkeypatch):
     assert (made["lnlib"], made["torch"]) == (lnlib.__version__, torch.__version__)
     assert made["threads"] == torch.get_num_threads()
     assert made["device"].startswith("CPU: ")
+    assert record["data"]["name"] == "digits"
     assert record["data"]["cases"] == {"train": 1437, "test": 360}
 
 
@@ -108,69 +104,6 @@ def command(out, *more):
     flags = ["--norm", "layer", "--batch-size", "16", "--hidden", "24", "--epochs", "3"]
     flags += ["--seeds", "0", "--data", "digits", "--threads", "1", *more]
     return ["replay", "mnist", *flags, "--out", str(out)]
-
-
-# If there is a checkpoint, a measurement takes some time, so that a signal interrupts a run without
-# using the CPU.
-SLOW = """
-import sys, time
-from pathlib import Path
-from lnlab.cli import main
-from lnlab.experiments.mnist import run as mnist
-
-measure = mnist.MNISTRun.measure
-
-def slow(self):
-    time.sleep(10 * any(Path(sys.argv[-1]).glob("*/.checkpoints/*.pt")))
-    return measure(self)
-
-mnist.MNISTRun.measure = slow
-raise SystemExit(main(sys.argv[1:]))
-"""
-
-
-@pytest.fixture(scope="module")
-def unbroken(tmp_path_factory):
-    """The record of a command that is not interrupted."""
-    out = tmp_path_factory.mktemp("unbroken")
-    assert main(command(out)) == 0
-    return comparable(out)
-
-
-def comparable(out):
-    (path,) = out.glob("*/*.json")
-    return path.name, read_without_time(path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1], ids=lambda how: how.name
-)
-def test_interrupted_commands_can_be_resumed_to_the_same_record(tmp_path, unbroken, how):
-    script, broken = tmp_path / "slow.py", tmp_path / "broken"
-    script.write_text(SLOW)
-    # The process that started the tests can ignore Ctrl-C, and child processes inherit that.
-    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = subprocess.Popen(
-        [sys.executable, script, *command(broken)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    signal.signal(signal.SIGINT, heard)
-    deadline = time.monotonic() + 120
-    while not list(broken.glob("*/.checkpoints/*.pt")):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(how)
-    _, text = process.communicate(timeout=60)
-    assert not list(broken.glob("*/*.json")), "it ended before it was broken off"
-    if how == signal.SIGKILL:
-        assert process.returncode == -how
-    else:
-        assert process.returncode == 128 + how
-        assert b"run the same command to resume" in text
-    assert main(command(broken)) == 0
-    assert comparable(broken) == unbroken
-    assert not list(broken.glob("*/.checkpoints/*")), "a checkpoint was left behind"
 
 
 def test_records_of_other_settings_are_not_overwritten(tmp_path, capsys):

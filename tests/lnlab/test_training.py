@@ -12,7 +12,7 @@ import torch
 
 from lnlab import checkpoint, training
 from lnlab.experiments.mnist.run import MNISTRun, Settings
-from lnlab.training import BadCheckpoint, Diverged, resolve_device, train
+from lnlab.training import BadCheckpoint, train
 from tests.cases.points import without_time
 
 SMALL = {"batch_size": 64, "data": "digits", "hidden": (8,)}
@@ -225,10 +225,8 @@ def measured_at(epoch, done=1):
         (put(GONE, "points", 0, "epoch"), "its part 'points' does not fit"),
         (put("low", "points", 1, "test_nll"), "its part 'points' does not fit"),
         (put(GONE, "model", "0.weight"), "its part 'model' does not fit"),
-        (put(torch.zeros(4, 63), "model", "0.weight"), "its part 'model' does not fit"),
         (put(torch.zeros(4).double(), "model", "1.running_var"), "'model' does not fit"),
         (put({}, "optimizer"), "its part 'optimizer' does not fit"),
-        (put(GONE, "optimizer", 0, "exp_avg_sq"), "its part 'optimizer' does not fit"),
         (put(torch.zeros(3), "optimizer", 0, "exp_avg"), "its part 'optimizer' does not fit"),
         (put(torch.zeros(1), "optimizer", 0, "step"), "its part 'optimizer' does not fit"),
         (lambda _: [1, 2], "it holds a list, not the parts of a run"),
@@ -237,7 +235,6 @@ def measured_at(epoch, done=1):
         (put(1.0, "updates"), "its part 'updates' does not fit"),
         # Valid types with impossible values: an epoch has 11 updates.
         (put(99, "done"), "cannot be at epoch 99, update 0, when it was measured 5 times, last"),
-        (put(-1, "done"), "cannot be at epoch -1"),
         (put(11, "updates"), "cannot be at epoch 1, update 11"),
         (put(3, "updates"), "cannot be at epoch 1, update 3"),  # without a loss
         (put(3, "loss_count"), "cannot be at epoch 1, update 0"),
@@ -245,7 +242,6 @@ def measured_at(epoch, done=1):
         (put(0.9, "points", 4, "epoch"), "was measured 5 times, last at epoch 0.9"),
         (put(math.nan, "points", 1, "epoch"), "cannot be at epoch 1"),
         (measured_at(math.inf, done=0), "cannot be at epoch 0"),
-        (put(math.nan, "wall_s"), "cannot have taken nan s"),
         (put(0.0, "wall_s"), "cannot have taken 0.0 s"),
         (put(-1.0, "points", 0, "wall_s"), "cannot have taken"),
     ],
@@ -323,11 +319,6 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_raises_an_error(
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_non_finite_losses_stop_the_run(digits):
-    with pytest.raises(Diverged, match="try a smaller learning rate"):
-        list(run(digits, norm="none", learning_rate=1e20))
-
-
 def test_every_update_is_counted_once_as_taken_or_as_resumed(digits, tmp_path):
     file, counted = tmp_path / "run.pt", []
     for epochs in (1, 2, 2, 1):  # the last time, the checkpoint is past the requested end
@@ -338,9 +329,3 @@ def test_every_update_is_counted_once_as_taken_or_as_resumed(digits, tmp_path):
         counted.append((sum(taken), sum(resumed)))
     n = replay.updates_per_epoch
     assert counted == [(n, 0), (n, n), (0, 2 * n), (0, n)]
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_requesting_a_missing_gpu_raises_an_error():
-    with pytest.raises(ValueError, match="PyTorch sees no GPU"):
-        resolve_device("cuda")

@@ -19,6 +19,7 @@ from lnlab.experiments.transformer.ablation import ablated, deviations
 from lnlab.experiments.transformer.model import model
 from lnlib.nn.transformer import Transformer
 
+EVAL_BATCH_SIZE = 16  # validation windows per part, so that activations fit into the cache
 PROBES = 16  # training windows on which gradients and the residual stream are measured
 
 
@@ -150,7 +151,7 @@ class TransformerRun(run.Run):
 
     def val_nll(self, model: Transformer) -> float:
         """Return the mean loss per character of the validation windows, in nats."""
-        parts = self.windows.split(16)  # so that activations fit into the cache
+        parts = self.windows.split(EVAL_BATCH_SIZE)
         return sum(float(nll(model, part)) * len(part) for part in parts) / len(self.windows)
 
     @torch.inference_mode(False)

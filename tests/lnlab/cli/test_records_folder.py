@@ -53,21 +53,6 @@ def test_without_own_records_those_of_the_book_are_used(here, capsys):
     assert "showing records of noise from runs;" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [["table", "weights"], ["claims"], ["claims", "--json"]])
-def test_without_the_books_records_own_records_are_used_or_an_error_is_raised(
-    command, here, refused, monkeypatch, capsys
-):
-    book = records.folder()
-    monkeypatch.setattr(records, "folder", lambda: here / "recorded")
-    assert "installed without the book's recorded runs" in refused(command)
-    shutil.copytree(book / "weights", "runs/weights")
-    assert main(command) == 0
-    read = capsys.readouterr()
-    assert read.out
-    assert "recorded" not in read.err
-
-
 @pytest.mark.parametrize("command", [["table", "weights"], ["claims"], ["claims", "--json"]])
 @pytest.mark.parametrize(
     ("named", "why"),

@@ -21,6 +21,23 @@ def test_similar_names_are_suggested():
         datasets.load("minst")
 
 
+PUBLISHED = {
+    "coco_val2017_layout":
+        "3,952 train + 500 val + 500 test images with 5 captions each and 36,781 boxes",
+    "gutenberg_prose": "130,379 sentences in 1,073 chapters of 24 books",
+    "omniglot_lines":
+        "2,000 train + 160 val_seen + 160 val_new + 160 test_new lines of 1,588,643 points",
+    "tiny_shakespeare": "1,003,854 training and 111,540 validation characters, 65 different",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.needs_data(name)) for name in PUBLISHED]
+)
+def test_data_sets_have_the_published_sizes(name):
+    assert str(datasets.load(name)) == PUBLISHED[name]
+
+
 def test_importing_the_data_sets_is_lightweight():
     program = (
         "import sys, lnlab.datasets; from importlib import import_module;"

@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 import lzma
 
-import pytest
-
 from lnlab.datasets import gutenberg_prose as prose
-from lnlab.datasets import load
 
 E_BOOK = (
     "\ufeffThe Project Gutenberg eBook\r\n*** START OF THE PROJECT GUTENBERG EBOOK IT ***\r\n"
@@ -52,11 +49,3 @@ def test_sentences_are_derived_and_read_by_book_and_chapter(tmp_path, register, 
     it, b = prose.load(tmp_path).books
     assert (it.key, it.author, it.chapters) == ("it", "A. Body, d. 1900", (("One.",),))
     assert (b.key, b.chapters) == ("b", (("A.",),))
-
-
-@pytest.mark.needs_data("gutenberg_prose")
-def test_the_novels_are_24():
-    result = load(prose.NAME)
-    assert [book.key for book in result.books] == [*prose.AUTHORS]
-    assert str(result) == "130,379 sentences in 1,073 chapters of 24 books"
-    assert result.books[0].chapters[0][3] == "Oh dear!"

@@ -10,7 +10,6 @@ import zipfile
 import numpy as np
 import pytest
 
-from lnlab.datasets import load
 from lnlab.datasets import omniglot_lines as omniglot
 
 TEXT = ("To be, or not to be: that's the question.\nWhether 'tis nobler in the mind " * 9).encode()
@@ -106,15 +105,3 @@ def test_supplied_lines_have_priority_over_composed_ones(tmp_path, register):
     assert omniglot.load(tmp_path).sha256 == hashlib.sha256(composed).hexdigest()
     (tmp_path / "lines.npz").write_bytes(composed + b"\0")
     assert omniglot.load(tmp_path).sha256 == hashlib.sha256(composed + b"\0").hexdigest()
-
-
-@pytest.mark.needs_data("omniglot_lines")
-def test_the_data_set_has_2480_lines():
-    result = load(omniglot.NAME)
-    assert str(result) == (
-        "2,000 train + 160 val_seen + 160 val_new + 160 test_new lines of 1,588,643 points"
-    )
-    line = result.splits["train"][0]
-    assert line.text == "and like to show them that"
-    # Every point belongs to a letter and none to a space.
-    assert {line.text[k] for k in line.characters} == set(line.text) - {" "}

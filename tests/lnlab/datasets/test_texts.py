@@ -8,7 +8,7 @@ from pydoc_data.topics import topics
 
 import pytest
 
-from lnlab.datasets import Text, fetch, load, python_topics
+from lnlab.datasets import Text, load, python_topics
 
 
 def test_a_text_is_split_after_nine_tenths_of_its_characters():
@@ -16,14 +16,6 @@ def test_a_text_is_split_after_nine_tenths_of_its_characters():
     assert (text.train, text.val) == ("012345678", "9é")
     assert text.sha256 == hashlib.sha256("0123456789é".encode()).hexdigest()
     assert str(text) == "9 training and 2 validation characters, 11 different"
-
-
-@pytest.mark.needs_data("tiny_shakespeare")
-def test_tiny_shakespeare_has_the_published_length():
-    text = load("tiny_shakespeare")
-    assert (len(text.train), len(text.val)) == (1_003_854, 111_540)
-    assert text.sha256 == fetch.REGISTRY["tiny_shakespeare/input.txt"].sha256
-    assert str(text).endswith(", 65 different")
 
 
 def test_the_text_of_every_python_is_long_enough():

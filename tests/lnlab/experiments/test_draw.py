@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 import torch
 
-from lnlab import datasets, records
 from lnlab.datasets.mnist_binarized import Binarized
 from lnlab.experiments.draw import model as painting
 from lnlab.experiments.draw import run as runs
-from lnlab.experiments.draw.run import EXPERIMENT, DrawRun, Settings
-from lnlab.runner import record_runs
+from lnlab.experiments.draw.run import DrawRun, Settings
 from lnlab.training import train
-from tests.cases.adam import Adam
+from tests.cases.by_hand import Adam
 
 NON_DEFAULT = {
     "norm": "layer", "start": "chosen", "data": "mnist_binarized", "glimpses": 3, "hidden": 6,
@@ -252,17 +250,3 @@ def test_samples_only_depend_on_the_noise():
 
 
 # With the training loop.
-
-
-@pytest.fixture
-def loaded(monkeypatch):
-    monkeypatch.setattr(datasets, "load", {DATA.name: DATA}.__getitem__)
-
-
-def test_diverged_runs_are_recorded_to_the_end(loaded, tmp_path):
-    chosen = Settings(**NON_DEFAULT | {"learning_rate": 1e6, "clip": None})
-    (path,) = record_runs(EXPERIMENT, [chosen], [0], out=tmp_path, device="cpu")
-    curves = records.read(path)["curves"]
-    assert curves["epoch"][-1] == 2
-    assert curves["val_bound"][0] is not None
-    assert curves["val_bound"][-1] is None

@@ -1,11 +1,12 @@
 """Descriptions of experiments: their grids are the book's runs, and they are found by name."""
 
 import json
+from typing import get_args, get_type_hints
 
 import pytest
 import torch
 
-from lnlab import experiments, records, runner
+from lnlab import datasets, experiments, records, runner
 from lnlab.cli import BOOK, main
 
 NAMES = experiments.names()
@@ -42,6 +43,14 @@ def test_the_book_contains_the_runs_of_its_grids(name):
 def test_the_folders_of_the_book_are_those_of_experiments():
     recorded = [name for name in NAMES if experiments.find(name).grids]
     assert sorted(p.name for p in records.folder().iterdir() if p.is_dir()) == recorded
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_data_set_of_the_settings_is_loaded(name, monkeypatch):
+    monkeypatch.setattr(datasets, "load", "loaded {}".format)
+    of = experiments.find(name)
+    for data in get_args(get_type_hints(of.settings)["data"]):
+        assert f"loaded {data}" in str(of.load(of.settings(data=data)))
 
 
 def test_unknown_names_raise_an_error():

@@ -7,7 +7,7 @@ import torch
 from lnlab import datasets
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist import steps
-from lnlab.experiments.mnist.run import HIDDEN, MNISTRun, Settings
+from lnlab.experiments.mnist.run import MNISTRun, Settings
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,3 @@ def test_replay_trains_on_the_first_55000_examples_with_their_labels():
 def test_negative_seeds_raise_an_error(digits):
     with pytest.raises(ValueError, match="seed must be a whole number from 0, got -1"):
         MNISTRun(Settings(), digits, seed=-1)
-
-
-def test_default_widths_depend_on_the_data_set():
-    assert Settings(data="digits").hidden == HIDDEN["digits"] != Settings().hidden
-    assert Settings().hidden == HIDDEN["mnist"] == (1000, 1000)

@@ -17,7 +17,7 @@ from lnlab import datasets
 from lnlab.experiments.order_embeddings import run as orders
 from lnlab.experiments.order_embeddings.run import OrderEmbeddingsRun, Settings
 from lnlab.training import train
-from tests.cases.adam import Adam
+from tests.cases.by_hand import Adam, gru_start, gru_step, points
 from tests.cases.points import are_close
 
 SMALL = {"hidden": 7, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
@@ -88,46 +88,29 @@ class ByHand:
         for square in squares:
             torch.nn.init.orthogonal_(square, generator=generator)
         V = torch.empty(H, places).uniform_(-bound, bound, generator=generator)
-        self.params = [words, W, torch.cat(squares), V, torch.zeros(H)]
-        if s.norm == "layer":
-            for width in (2 * H, H, 2 * H, H):  # LN_i, LN_in, LN_h, LN_hn: gain, bias
-                self.params += [torch.full((width,), float(s.gain)), torch.zeros(width)]
-        else:
-            self.params += [torch.zeros(3 * H), torch.zeros(3 * H)]
+        self.gru = [W, torch.cat(squares), *gru_start(H, s)]
+        self.params = [words, V, torch.zeros(H), *self.gru]
         for p in self.params:
             p.requires_grad_()
         self.adam = Adam(self.params, s)
 
     def caption(self, numbers):
-        words, W, U, _, _, *rest = self.params
-        H, h = self.s.hidden, torch.zeros(self.s.hidden)
-
-        def norm(a, gain, bias):
-            a = a - a.mean()
-            return gain * a / (a.square().mean() + self.s.eps).sqrt() + bias
-
+        h = torch.zeros(self.s.hidden)
         for number in numbers:
-            x, y = W @ words[number], U @ h
-            if self.s.norm == "layer":
-                i, i_bias, n, n_bias, hh, hh_bias, hn, hn_bias = rest
-                gates = norm(x[: 2 * H], i, i_bias) + norm(y[: 2 * H], hh, hh_bias)
-                x_n, y_n = norm(x[2 * H :], n, n_bias), norm(y[2 * H :], hn, hn_bias)
-            else:
-                x, y = x + rest[0], y + rest[1]
-                gates, x_n, y_n = (x + y)[: 2 * H], x[2 * H :], y[2 * H :]
-            r, z = gates.sigmoid().split(H)
-            h = (1 - z) * h + z * (x_n + r * y_n).tanh()
+            h = gru_step(self.gru, self.params[0][number], h, self.s)
         return (h / h.square().sum().sqrt()).abs()
 
     def image(self, x):
-        v = self.params[3] @ x + self.params[4]
+        v = self.params[1] @ x + self.params[2]
         return (v / v.square().sum().sqrt()).abs()
 
     def penalties(self, captions, images):
         above = [[(c - i).clamp(min=0).square().sum() for i in images] for c in captions]
         return torch.stack([torch.stack(row) for row in above])
 
-    def update(self, captions, images):
+    def update(self, batch):
+        captions = [self.caption(c) for c, _ in batch]
+        images = [self.image(x) for _, x in batch]
         E, B = self.penalties(captions, images), len(images)
         wrong = [(k, j) for k in range(B) for j in range(B) if k != j]
         lacks = [self.s.margin + E[k, k] - e for k, j in wrong for e in (E[k, j], E[j, k])]
@@ -153,27 +136,21 @@ class ByHand:
                     results[f"{split}_{what}_mean_rank"] = np.mean(ranked)
         return results
 
-    def points(self):
-        yield self.measure(0.0, [])
-        count, size = len(self.images["train"]), self.s.batch_size
-        each, losses = 5 * (count // size), []
-        K = self.s.first_epoch_points
-        stops = {max(1, round(each * (k / K) ** 2)) for k in range(1, K + 1)}
+    def batches(self):
+        captions, images, size = self.captions["train"], self.images["train"], self.s.batch_size
+        count = len(images)
         for epoch in range(self.s.epochs):
-            rng, done = np.random.default_rng([self.seed, epoch]), 0
+            rng = np.random.default_rng([self.seed, epoch])
             turns = rng.permuted(np.tile(np.arange(5), (count, 1)), axis=1)
             for round_ in range(5):
                 order = rng.permutation(count)
                 for k in range(count // size):
                     chosen = order[k * size : (k + 1) * size]
-                    captions = [self.caption(self.captions["train"][i][turns[i, round_]])
-                                for i in chosen]  # fmt: skip
-                    images = [self.image(self.images["train"][i]) for i in chosen]
-                    losses.append(self.update(captions, images))
-                    done += 1
-                    if done == each or (epoch == 0 and done in stops):
-                        yield self.measure(epoch + done / each, losses)
-                        losses = []
+                    yield [(captions[i][turns[i, round_]], images[i]) for i in chosen]
+
+    def points(self):
+        each = 5 * (len(self.images["train"]) // self.s.batch_size)
+        return points(self.s, each, self.batches(), self.update, self.measure)
 
 
 def run(settings, data, seed=3):

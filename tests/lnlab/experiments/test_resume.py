@@ -1,13 +1,16 @@
-"""A run that is interrupted between any two updates gives the curve of an uninterrupted one."""
+"""Runs of every experiment: resumed bit for bit after any interruption, and when they diverge."""
+
+import math
 
 import numpy as np
 import pytest
+import torch
 
 from lnlab import datasets, experiments, records
 from lnlab.experiments.skip_thoughts import run as skip
 from lnlab.experiments.skip_thoughts import tasks
 from lnlab.runner import record_runs
-from lnlab.training import train
+from lnlab.training import Diverged, train
 from tests.cases.transformer import SMALL as TRANSFORMER
 from tests.cases.transformer import words
 from tests.lnlab.experiments import (
@@ -94,6 +97,22 @@ def test_runs_interrupted_after_each_update_equal_uninterrupted_ones_bit_for_bit
     whole = recorded(tmp_path / "whole")
     assert len(whole[0]["curves"]["epoch"]) >= 4
     assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken")) == whole
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_diverged_runs_are_measured_to_the_end_or_raise_an_error(name, start):
+    skip = {"judge_every": None, "keep": False} if name == "skip_thoughts" else {}
+    run = start(name, **skip)
+    with torch.no_grad():
+        for p in run.model.parameters():
+            p.fill_(math.nan)
+    if name not in ("draw", "handwriting", "landscape", "transformer"):
+        with pytest.raises(Diverged, match="try a smaller learning rate"):
+            list(train(run, epochs=2, first_epoch_points=1))
+        return
+    *_, last = train(run, epochs=2, first_epoch_points=1)
+    assert last["epoch"] == 2
+    assert math.isnan(last[run.experiment.loss[0]])
 
 
 def test_checkpoints_within_an_epoch_are_saved_at_time_intervals(start, tmp_path, monkeypatch):

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-from lnlab import datasets, records
 from lnlab import training as train
 from lnlab.datasets import Dataset
 from lnlab.experiments import _classification
@@ -22,9 +21,8 @@ from lnlab.experiments.gradient_noise import run as noise
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.sequential_mnist import run as sequence
 from lnlab.experiments.weight_growth import run as weights
-from lnlab.runner import record_runs
 from lnlib import nn as lnlib_nn
-from tests.cases.adam import Adam
+from tests.cases.by_hand import Adam, points
 from tests.cases.points import are_close
 
 EXPERIMENTS = {"mnist": mnist, "noise": noise, "sequence": sequence, "weights": weights}
@@ -175,7 +173,8 @@ class ByHand:
         self.walked = [float(W.detach().square().sum()) for W in self.hidden]
         self.initial = [math.sqrt(square) for square in self.walked]
 
-    def update(self, x, y):
+    def update(self, batch):
+        x, y = self.x[batch], self.y[batch]
         s, loss = self.s, nll_of(self.net(x, True), y).mean()
         grads = torch.autograd.grad(loss, self.net.params, materialize_grads=True)
         self.norms.append(math.sqrt(sum(float(g.square().sum()) for g in grads)))
@@ -200,11 +199,13 @@ class ByHand:
         self.turns.append(turns)
         return float(loss.detach())
 
-    def measure(self):
+    def measure(self, epoch, losses):
         n = min(self.s.measured_cases, len(self.x_test))
         with torch.no_grad():
             logits = self.net(self.x_test)
             results = {
+                "epoch": epoch,
+                "batch_nll": np.mean(losses) if losses else math.nan,
                 "train_nll": float(nll_of(self.net(self.x[:n]), self.y[:n]).mean()),
                 "test_nll": float(nll_of(logits, self.y_test).mean()),
                 "test_error": float((logits.argmax(1) != self.y_test).double().mean()),
@@ -257,23 +258,15 @@ class ByHand:
             )
         return results
 
-    def points(self):
-        per_epoch = len(self.x) // self.s.batch_size
-        result = [{"epoch": 0.0, "batch_nll": math.nan}]
-        result[0] |= self.measure()
+    def batches(self):
+        size = self.s.batch_size
         for epoch in range(self.s.epochs):
-            K = self.s.first_epoch_points if epoch == 0 else 1
-            stops = sorted({max(1, round(per_epoch * (k / K) ** 2)) for k in range(1, K + 1)})
             order = np.random.default_rng([self.seed, epoch]).permutation(len(self.x))
-            losses = []
-            for u in range(per_epoch):
-                batch = order[u * self.s.batch_size : (u + 1) * self.s.batch_size]
-                losses.append(self.update(self.x[batch], self.y[batch]))
-                if u + 1 in stops:
-                    point = {"epoch": epoch + (u + 1) / per_epoch, "batch_nll": np.mean(losses)}
-                    result.append(point | self.measure())
-                    losses = []
-        return result
+            yield from order[: len(order) // size * size].reshape(-1, size)
+
+    def points(self):
+        each = len(self.x) // self.s.batch_size
+        return list(points(self.s, each, self.batches(), self.update, self.measure))
 
 
 def run(experiment, s, data=TINY, seed=3):
@@ -346,12 +339,6 @@ BASE = {
 }
 
 
-@pytest.mark.parametrize("optimizer", weights.OPTIMIZERS)
-def test_each_optimizer_has_its_own_default_rate(optimizer):
-    assert weights.Settings(optimizer=optimizer).learning_rate == weights.RATES[optimizer]
-    assert weights.Settings(optimizer=optimizer, learning_rate=0.5).learning_rate == 0.5
-
-
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_setting_has_a_non_default_value_here(experiment):
     fields = {field.name for field in dataclasses.fields(EXPERIMENTS[experiment].Settings)}
@@ -376,21 +363,3 @@ def test_settings_with_non_default_values_act_as_defined(experiment, needs, chan
 @functools.cache
 def by_hand(experiment, default):
     return ByHand(experiment, default, TINY, 3).points()
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_the_named_data_set_is_loaded(experiment, tmp_path, monkeypatch):
-    both = {"digits": TINY, "mnist": cases("mnist", 2)}
-    monkeypatch.setattr(datasets, "load", both.get)
-    expected = {}
-    for name, data in both.items():
-        chosen = EXPERIMENTS[experiment].Settings(**BASE[experiment] | {"data": name})
-        described = EXPERIMENTS[experiment].EXPERIMENT
-        (path,) = record_runs(described, [chosen], [3], out=tmp_path, device="cpu")
-        record = records.read(path)
-        assert record["data"]["name"] == record["settings"]["data"] == name
-        expected[name] = ByHand(experiment, chosen, data, 3).points()
-        # Five digits are recorded.
-        by_hand = [p["test_nll"] for p in expected[name]]
-        assert record["curves"]["test_nll"] == pytest.approx(by_hand, rel=1e-4)
-    assert not are_close(expected["mnist"], expected["digits"], rel=1e-3)

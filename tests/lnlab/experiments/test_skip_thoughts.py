@@ -21,7 +21,7 @@ from lnlab.experiments.skip_thoughts import SkipThoughtsData, tasks
 from lnlab.experiments.skip_thoughts import run as skip
 from lnlab.experiments.skip_thoughts.run import Settings, SkipThoughtsRun
 from lnlab.training import train
-from tests.cases.adam import Adam
+from tests.cases.by_hand import Adam, gru_start, gru_step, points
 from tests.cases.points import are_close
 
 SMALL = {"hidden": 5, "word_size": 3, "words": 9, "length": 4, "epochs": 1, "updates_an_epoch": 3,
@@ -88,48 +88,24 @@ class ByHand:
             for square in squares:
                 torch.nn.init.orthogonal_(square, generator=generator)
             W = W * (20 if s.start == "scaled" else 1)
-            rest = [torch.zeros(3 * H), torch.zeros(3 * H)]
-            if s.norm == "layer":
-                rest = []
-                for width in (2 * H, H, 2 * H, H):  # LN_i, LN_in, LN_h, LN_hn
-                    rest += [torch.full((width,), float(s.gain)), torch.zeros(width)]
-            self.grus.append([W, torch.cat(squares), *rest])
+            self.grus.append([W, torch.cat(squares), *gru_start(H, s)])
         self.V, self.c = uniform(V, H), torch.zeros(V)
         self.params = [self.words, self.V, self.c, *(p for gru in self.grus for p in gru)]
         for p in self.params:
             p.requires_grad_()
         self.adam = Adam(self.params, s)
 
-    def step(self, gru, x, h):
-        W, U, *rest = gru
-        H = self.s.hidden
-
-        def norm(a, gain, bias):
-            a = a - a.mean()
-            return gain * a / (a.square().mean() + self.s.eps).sqrt() + bias
-
-        x, y = W @ x, U @ h
-        if self.s.norm == "layer":
-            i, i_bias, n, n_bias, hh, hh_bias, hn, hn_bias = rest
-            gates = norm(x[: 2 * H], i, i_bias) + norm(y[: 2 * H], hh, hh_bias)
-            x_n, y_n = norm(x[2 * H :], n, n_bias), norm(y[2 * H :], hn, hn_bias)
-        else:
-            x, y = x + rest[0], y + rest[1]
-            gates, x_n, y_n = (x + y)[: 2 * H], x[2 * H :], y[2 * H :]
-        r, z = gates.sigmoid().split(H)
-        return (1 - z) * h + z * (x_n + r * y_n).tanh()
-
     def losses(self, triple):
         here, *around = triple
         h = torch.zeros(self.s.hidden)
         for number in here:
-            h = self.step(self.grus[0], self.words[number], h)
+            h = gru_step(self.grus[0], self.words[number], h, self.s)
         v, result = h, []
         for gru, sentence in zip(self.grus[1:], around, strict=True):
             h, x = v, torch.zeros(self.s.word_size)
             for number in sentence:
                 condition = torch.cat([x, v]) if self.s.condition == "every" else x
-                h = self.step(gru, condition, h)
+                h = gru_step(gru, condition, h, self.s)
                 logits = self.V @ h + self.c
                 result.append(logits.logsumexp(0) - logits[number])
                 x = self.words[number]
@@ -160,14 +136,8 @@ class ByHand:
                 yield [self.triples[i] for i in order[k : k + self.s.batch_size]]
 
     def points(self):
-        yield self.measure(0.0, [])
-        each, K, losses = self.s.updates_an_epoch, self.s.first_epoch_points, []
-        stops = {max(1, round(each * (k / K) ** 2)) for k in range(1, K + 1)}
-        for k, triples in zip(range(1, each * self.s.epochs + 1), self.order(), strict=False):
-            losses.append(self.update(triples))
-            if k % each == 0 or k in stops:
-                yield self.measure(k / each, losses)
-                losses = []
+        each = self.s.updates_an_epoch
+        return points(self.s, each, self.order(), self.update, self.measure)
 
 
 def run(settings, data, seed=3):

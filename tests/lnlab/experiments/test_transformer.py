@@ -5,8 +5,10 @@ measures. The network is that of the library, which has its own tests. The tests
 field of ``Settings`` until it has a value here that is not the default.
 """
 
+import collections
 import dataclasses
 import itertools
+import json
 import math
 
 import numpy as np
@@ -16,11 +18,13 @@ import torch
 from lnlab import records
 from lnlab.experiments._weights import pack, unpack
 from lnlab.experiments.transformer import ABLATIONS, EXPERIMENT, ablation, weights
+from lnlab.experiments.transformer import run as transformer
+from lnlab.experiments.transformer.baselines import baselines
 from lnlab.experiments.transformer.run import Settings, TransformerRun, model, nll
 from lnlab.runner import record_runs
 from lnlab.training import train
 from lnlib.nn.transformer import Transformer
-from tests.cases.adam import Adam
+from tests.cases.by_hand import Adam, points
 from tests.cases.parameters import perturb
 from tests.cases.points import are_close
 from tests.cases.transformer import SMALL, words
@@ -122,20 +126,16 @@ class ByHand:
             results[f"mean_share_{k}"] = float((mean**2 / (rows**2).mean(1)).mean())
         return results
 
-    def points(self):
-        s, each = self.s, self.s.updates_an_epoch
-        yield self.measure(0.0, [])
-        stops = {max(1, round(each * (k / s.first_epoch_points) ** 2))
-                 for k in range(1, s.first_epoch_points + 1)}  # fmt: skip
-        losses = []
-        for epoch in range(s.epochs):
+    def batches(self):
+        for epoch in range(self.s.epochs):
             rng = np.random.default_rng([self.seed, epoch])
-            for done in range(1, each + 1):
-                starts = rng.integers(0, len(self.train) - s.length, s.batch_size)
-                losses.append(self.update(self.windows(self.train, starts)))
-                if done == each or (epoch == 0 and done in stops):
-                    yield self.measure(epoch + done / each, losses)
-                    losses = []
+            for _ in range(self.s.updates_an_epoch):
+                starts = rng.integers(0, len(self.train) - self.s.length, self.s.batch_size)
+                yield self.windows(self.train, starts)
+
+    def points(self):
+        each = self.s.updates_an_epoch
+        return points(self.s, each, self.batches(), self.update, self.measure)
 
 
 def run(settings, text, seed=3):
@@ -175,7 +175,8 @@ def test_every_setting_has_a_non_default_value_here():
 
 
 @pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
-def test_settings_with_non_default_values_act_as_defined(changes, text, double):
+def test_settings_with_non_default_values_act_as_defined(changes, text, double, monkeypatch):
+    monkeypatch.setattr(transformer, "EVAL_BATCH_SIZE", 4)  # of 6 windows
     default = Settings(**SMALL)
     chosen = dataclasses.replace(default, **changes)
     result = run(chosen, text)
@@ -328,3 +329,38 @@ def test_a_record_without_weights_raises_an_error(text, made_up, tmp_path):
     (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [4], out=tmp_path, device="cpu")
     with pytest.raises(ValueError, match="record must be of a run with ablate, this one has no"):
         weights.restore(records.read(path))
+
+
+# Records and baselines.
+
+
+def test_diverged_runs_are_recorded_to_the_end(text, made_up, tmp_path):
+    diverging = {"norm": "none", "learning_rate": 1e30, "epochs": 3, "first_epoch_points": 1}
+    chosen = Settings(**SMALL | diverging)
+    (path,) = record_runs(EXPERIMENT, [chosen], [1], out=tmp_path, device="cpu")
+    curves = json.loads(path.read_text(), parse_constant=pytest.fail)["curves"]
+    assert curves["epoch"] == [0, 1, 2, 3]
+    assert curves["broken_updates"] == [0, 3, 4, 4]  # the first loss is the initial one
+    assert curves["val_nll"][0] > 0
+    for name in ("val_nll", "batch_nll", "gradient_2"):
+        assert curves[name][1:] == [None] * 3
+
+
+def test_unigram_and_bigram_entropies_equal_plain_counts(text):
+    V = len({*text.train, *text.val})
+    alone = collections.Counter(text.train)
+    pairs = collections.Counter(itertools.pairwise(text.train))
+    before = collections.Counter(text.train[:-1])
+    unigram = [-math.log((alone[c] + 1) / (len(text.train) + V)) for c in text.val]
+    bigram = [-math.log((pairs[b, c] + 1) / (before[b] + V))
+              for b, c in itertools.pairwise(text.val)]  # fmt: skip
+    expected = {"unigram": np.mean(unigram), "bigram": np.mean(bigram)}
+    assert baselines(text) == pytest.approx(expected)
+
+
+def test_without_a_norm_there_is_one_placement():
+    of = EXPERIMENT.settings_of
+    result = of({"norm": ("none", "layer"), "warm_up": (0,)})
+    result += of({"norm": ("none",), "place": ("post",), "warm_up": (0,)})
+    expected = [("pre", "none"), ("pre", "layer"), ("post", "layer"), ("post", "none")]
+    assert [(s.place, s.norm) for s in result] == expected

@@ -1,6 +1,8 @@
 """Compatibility with code written for the modules of torch.nn."""
 
 import io
+import itertools
+from functools import partial
 
 import pytest
 import torch
@@ -95,30 +97,26 @@ def test_channels_stay_last_where_pytorchs_kernel_writes_rows(monkeypatch, kind,
 
 
 def complex_calls():
-    z, x = torch.randn(4, 5, dtype=torch.complex64), torch.randn(4, 5)
-    for implementation in IMPLEMENTATIONS:
-        for kind in (LayerNorm, RMSNorm):
-            for affine in (True, False):
-                norm = kind(5, elementwise_affine=affine, implementation=implementation)
-                name = f"{kind.__name__} {implementation} {affine}"
-                yield f"{name}", lambda norm=norm: norm(z)
-                yield f"{name} residual", lambda norm=norm: norm(x, z)
-            norm = kind(5, implementation=implementation, dtype=torch.complex64)
-            yield f"{kind.__name__} {implementation} weight", lambda norm=norm: norm(x)
+    z, x, complex64 = torch.randn(4, 5, dtype=torch.complex64), torch.randn(4, 5), torch.complex64
+    for implementation, kind in itertools.product(IMPLEMENTATIONS, (LayerNorm, RMSNorm)):
+        make_norm, name = partial(kind, 5, implementation=implementation), kind.__name__
+        name = f"{name} {implementation}"
+        yield name, lambda f=make_norm: f()(z)
+        yield f"{name} bare", lambda f=make_norm: f(elementwise_affine=False)(z)
+        yield f"{name} residual", lambda f=make_norm: f()(x, z)
+        yield f"{name} weight", lambda f=make_norm: f(dtype=complex64)(x)
     for function in (layer_norm_plain, layer_norm_function, rms_norm_plain, rms_norm_function):
         yield function.__name__, lambda f=function: f(z, (5,))
-    adaptive = AdaptiveLayerNorm(5, 5)
-    yield "adaptive", lambda: adaptive(z, x)
-    yield "adaptive condition", lambda: adaptive(x, z)
-    yield "adaptive weight", lambda: AdaptiveLayerNorm(5, 5, dtype=torch.complex64)(x, x)
-    for kind in (ParallelLayerNorm, ParallelRMSNorm):
+    yield "adaptive", lambda: AdaptiveLayerNorm(5, 5)(z, x)
+    yield "adaptive condition", lambda: AdaptiveLayerNorm(5, 5)(x, z)
+    yield "adaptive weight", lambda: AdaptiveLayerNorm(5, 5, dtype=complex64)(x, x)
+    yield "dynamic tanh weight", lambda: DynamicTanh(5, dtype=complex64)(x)
+    for kind in (ParallelLayerNorm, ParallelRMSNorm, DynamicTanh):
         yield kind.__name__, lambda kind=kind: kind(5)(z)
-    yield "dynamic tanh", lambda: DynamicTanh(5)(z)
-    yield "dynamic tanh weight", lambda: DynamicTanh(5, dtype=torch.complex64)(x)
     for kind in KINDS:
         yield kind, lambda kind=kind: KINDS[kind](5, H)(z)
         yield f"{kind} cell", lambda kind=kind: CELLS[kind](5, H)(z)
-        yield f"{kind} weights", lambda kind=kind: KINDS[kind](5, H, dtype=torch.complex64)(x)
+        yield f"{kind} weights", lambda kind=kind: KINDS[kind](5, H, dtype=complex64)(x)
 
 
 COMPLEX = dict(complex_calls())

@@ -1,9 +1,6 @@
 """Choice of the implementation: the requested one, or its fallback."""
 
-import os
 import runpy
-import subprocess
-import sys
 import warnings
 from importlib.util import find_spec
 
@@ -17,7 +14,6 @@ from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
 from lnlib.nn.kernels import autograd, reference
 from lnlib.nn.kernels.cpu import build, layer_norm, recurrent
 from lnlib.nn.kernels.spec import Spec
-from tests.cases.build import unoptimized
 
 each_kind = pytest.mark.parametrize(
     "kind", [LayerNormRNN, LayerNormLSTM, LayerNormGRU], ids=lambda k: k.__name__
@@ -116,27 +112,6 @@ def test_disabled_implementations_fall_back_silently(unbuilt, calls, capfd, impl
     assert calls == ["function"]
     assert not kernels.available()["compiled"]
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.slow
-def test_the_library_is_built_at_the_first_call(built, tmp_path):
-    (cache := tmp_path / "cache").mkdir()
-    code = (
-        "import os, sys, torch; from lnlib.nn import LayerNormLSTM;"
-        "m = LayerNormLSTM(3, 5); print(os.listdir(sys.argv[1]), flush=True);"
-        "[m(torch.ones(4, 2, 3))[0].sum().backward() for _ in range(2)];"
-        "print(len([f for f in os.listdir(sys.argv[1] + '/lnlib/compiled') if f.endswith('.so')]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, str(cache)],
-        env=os.environ | {"XDG_CACHE_HOME": str(cache), "CXX": unoptimized(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "[]\n1\n"
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith("lnlib: building recurrent.cpp with ")
 
 
 @pytest.mark.parametrize("compiler", ["works", "fails"])

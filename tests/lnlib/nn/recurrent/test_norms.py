@@ -274,16 +274,3 @@ def test_invalid_replacements_of_norms_are_named_in_the_error(kind):
         getattr(module, name).register_forward_hook(lambda m, x, y: [])
         with pytest.raises(RuntimeError, match=rf"{name} must return a Tensor .*got list"):
             module(x)
-
-
-@pytest.mark.parametrize(
-    "kind", ["lstm", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("gru", "rnn"))]
-)
-def test_a_network_with_hooks_can_be_compiled_and_exported(kind):
-    module, x = make(kind), draw(3, B, IN)
-    for norm in norms(module).values():
-        norm.register_forward_hook(lambda m, x, y: 2 * y)
-    expected = module(x)[0]
-    compiled_module = torch.compile(module, backend="eager", fullgraph=True)
-    assert_close(compiled_module(x)[0], expected)
-    assert_close(torch.export.export(module, (x,)).module()(x)[0], expected)

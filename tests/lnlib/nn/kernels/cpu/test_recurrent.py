@@ -5,8 +5,6 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 import torch
@@ -54,35 +52,12 @@ def test_several_threads_give_the_same_results_as_one(built, monkeypatch, kind, 
     assert_close(several, one, rtol=1e-11, atol=1e-11)  # the order of summation differs
 
 
-def test_the_number_of_threads_is_limited_by_the_work(monkeypatch):
-    monkeypatch.setattr(recurrent, "WORK", 100)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
-    torch.set_num_threads(3)
-    threads = [recurrent._threads(work) for work in (0, 99, 199, 200, 300, 10**9)]
-    assert threads == [1, 1, 1, 2, 3, 3]
-    monkeypatch.setattr(build, "MAX_THREADS", 2)
-    assert recurrent._threads(10**9) == 2
-
-
 @pytest.mark.parametrize(("requested", "cores", "taken"), [(4, 2, 2), (2, 4, 2), (4, 1, 1)])
 def test_the_number_of_threads_is_limited_by_the_cores(monkeypatch, requested, cores, taken):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores), raising=False)
     torch.set_num_threads(requested)
     assert recurrent._threads(10**12) == taken
     assert layer_norm._threads(10**6, 10**3) == taken
-
-
-def test_pytorchs_openmp_library_is_found_through_a_link(monkeypatch, tmp_path):
-    if "libgomp" not in Path("/proc/self/maps").read_text():
-        pytest.skip("PyTorch has another OpenMP here")
-    (tmp_path / "torch").symlink_to(Path(torch.__file__).parent)
-    monkeypatch.setattr(torch, "__file__", str(tmp_path / "torch" / "__init__.py"))
-    monkeypatch.setattr(os, "register_at_fork", lambda **_: None)
-    library = Mock()
-    build._share_threads(library)
-    ((launch, team_size),) = [call.args for call in library.lnlib_use.call_args_list]
-    assert launch
-    assert team_size
 
 
 def test_concurrent_calls_give_the_same_results(built, monkeypatch):

@@ -9,7 +9,7 @@ from lnbook.renamed import NEW_NAMES
 
 CHOICES = {  # page, card, a choice in it, how the address names it
     "which_norm": ("#chooser", "ln-chooser-data", "conv", "#chooser&data=conv"),
-    "claims": ("#of-paper", "ln-of-paper-evidence", "few", "#of-paper&evidence=few"),
+    "claims": ("#of-paper", "ln-of-paper-part", "exact", "#of-paper&part=exact"),
     "pre_norm_post_norm": (".ln-diagram[data-address]", None, "none", "&place=none"),
 }
 

@@ -1,7 +1,7 @@
-"""A chart with one line per claim, grouped by kind of evidence; each line unfolds to details.
+"""A chart with one square per claim, grouped by kind of evidence; a group unfolds to lines.
 
-CSS alone filters the lines, as on the page that helps to choose a norm, so that the chart works
-without scripts, in print and in a live notebook.
+Each line unfolds to details. CSS alone filters squares and lines, as on the page that helps to
+choose a norm, so that the chart works without scripts, in print and in a live notebook.
 """
 
 from __future__ import annotations
@@ -26,20 +26,12 @@ from lnlab.comparison import Evidence
 SOURCE = Path(__file__).with_suffix(".css")
 STYLE = SOURCE.read_text("utf-8")
 esc = partial(html.escape, quote=False)  # for text between tags, where quotes need no escaping
-#: Maps a kind of evidence to its CSS name, the heading of its lines, and its label in the choice.
+#: Maps a kind of evidence to its name in addresses and the heading of its lines.
 KINDS = {
-    Evidence.EXACT: ("exact", "Exact: computed or proved", "exact"),
-    Evidence.MANY: (
-        "many",
-        "Ten seeds or more: tested, corrected for all comparisons",
-        "≥ 10 seeds",
-    ),
-    Evidence.FEW: (
-        "few",
-        "Few seeds: the number that agree with the claim, without a test",
-        "few seeds",
-    ),
-    Evidence.NONE: ("none", "Not testable here, with the reason", "not testable"),
+    Evidence.EXACT: ("exact", "Exact: computed or proved"),
+    Evidence.MANY: ("many", "Ten seeds or more: tested, corrected for all comparisons"),
+    Evidence.FEW: ("few", "Few seeds: the number that agree with the claim, without a test"),
+    Evidence.NONE: ("none", "Not testable here, with the reason"),
 }
 _PARTS = {"all": "all", "recurrent": "recurrent", "other": "other networks", "exact": "mathematics"}
 _FORWARD = {"mnist", "convnet", "landscape", "weights", "transformer"}
@@ -57,8 +49,25 @@ def part(result: ClaimResult) -> str:
     return "recurrent" if recurrent else "other"
 
 
+def _percent_of_strip(share: float) -> float:
+    """Return the position of a fraction in percent of the strip, clipped to its ends."""
+    return round(50 + 46 * float(np.clip(share, -1.04, 1.04)), 1)
+
+
+#: The axis above the strips of a group.
+SCALE = (
+    '<div class="ln-scale" aria-hidden="true"><span></span><span></span>'
+    '<span class="ln-ticks"><b>← as claimed</b><b>the opposite →</b>'
+    + "".join(
+        f'<span style="left:{_percent_of_strip(v)}%">{text}</span>'
+        for v, text in ((-1, "−100%"), (0, "0"), (1, "+100%"))
+    )
+    + "</span><span></span></div>"
+)
+
+
 class ClaimChart:
-    """A chart of claims: one line each, with dots, intervals and a label, which unfolds.
+    """A chart of claims: a square each, and a line with dots, intervals and a label.
 
     Args:
         weighed: Results of :func:`lnlab.claims.evaluate`.
@@ -100,7 +109,7 @@ class ClaimChart:
         return "\n".join(lines)
 
     def to_html(self, suffix: str = ".html") -> str:
-        """Return all lines as HTML; a style sheet hides those that are not selected.
+        """Return all groups as HTML; a style sheet hides claims that are not selected.
 
         Args:
             suffix: The suffix of page names in links.
@@ -108,53 +117,44 @@ class ClaimChart:
         beside = {"counts": "those behind the label", "all": "all"}
         groups = {"beside": Group("Measurements", beside, "counts")}
         parts = {part(result) for result in self.weighed}
-        grouped = claims.by_evidence(self.weighed)
         options = {"all": "all"} | {k: v for k, v in _PARTS.items() if k in parts}
         groups["part"] = Group("Claims on", options, "all")
-        options = {"any": "any"} | {KINDS[kind][0]: KINDS[kind][2] for kind in grouped}
-        groups["evidence"] = Group("Evidence", options, "any")
-        ticks = "".join(
-            f'<span style="left:{_percent_of_strip(v)}%">{text}</span>'
-            for v, text in (
-                (-1, "−100%"),
-                (0, "0"),
-                (1, "+100%"),
-            )
+        folds = "".join(
+            self._fold(kind, results, suffix)
+            for kind, results in claims.by_evidence(self.weighed).items()
         )
-        head = (
-            '<div class="ln-scale" aria-hidden="true"><span></span><span></span>'
-            f'<span class="ln-ticks"><b>← as claimed</b><b>the opposite →</b>{ticks}</span>'
-            "<span></span></div>"
-        )
-        lines = "".join(
-            _heading(kind, results) + "".join(_line(result, suffix) for result in results)
-            for kind, results in grouped.items()
-        )
+        n = len(claims.comparisons(self.weighed))
         file = (
             f' <a href="{self.file}" download>Download as JSON</a>.'
             if self.file and suffix == ".html"
             else ""
         )
-        totals = f'<p class="ln-totals">{html.escape(self.sentence())}</p>'
-        note = f'<p class="ln-count"> rows shown.{file}</p>'
-        body = (
-            totals + head + lines + '<p class="ln-none">No claim matches both filters.</p>' + note
+        about = (
+            '<p class="ln-about">Each square is a claim. Open a group to see its claims, and a '
+            "claim to see the quote, the runs, and every measurement.</p>"
         )
-        whole = card(self.name, self.title, groups, body)
+        note = (
+            f'<p class="ln-total">{n} comparisons of ten seeds or more are tested, with '
+            f"Holm's correction for all comparisons of the page.{file}</p>"
+        )
+        whole = card(self.name, self.title, groups, about + folds + note)
         whole = whole.replace('class="ln-pick ', 'class="ln-pick ln-claims ', 1)
-        whole = f"<style>{self._empty(groups)}</style>{whole}"
         return f"<style>{STYLE}</style>{whole}" if self.styled else whole
 
-    def _empty(self, groups: dict[str, Group]) -> str:
-        """Return CSS rules that show a message if no line matches the selection."""
-        kinds = [_conditions(result) for result in self.weighed]
-        picked = '.{0}:has([name="{0}-part"][value="{1}"]:checked)'
-        picked += ':has([name="{0}-evidence"][value="{2}"]:checked) p.ln-none{{display:block}}'
-        return "".join(
-            picked.format(self.name, part, evidence)
-            for part in groups["part"].options
-            for evidence in groups["evidence"].options
-            if not any(part in kind["part"] and evidence in kind["evidence"] for kind in kinds)
+    def _fold(self, kind: Evidence, results: Sequence[ClaimResult], suffix: str) -> str:
+        """Return a group: its squares, which are always shown, and its lines, which unfold."""
+        name, heading = KINDS[kind]
+        by_label: dict[str, list[ClaimResult]] = {}
+        for result in results:
+            by_label.setdefault(result.label.group, []).append(result)
+        order = sorted(by_label.values(), key=lambda same: -same[0].label.side)
+        squares = "".join(_squares(same, alone=len(order) == 1) for same in order)
+        body = SCALE * (kind is not Evidence.EXACT)
+        body += "".join(_line(result, suffix) for result in results)
+        return (
+            f"<div{attributes(_parts(results))}>"
+            f'<details class="ln-kind" id="{self.name.removeprefix("ln-")}-{name}"><summary>'
+            f"<b>{esc(heading)}</b>{squares}</summary>{body}</details></div>"
         )
 
     def widget(self) -> Any:
@@ -165,14 +165,21 @@ class ClaimChart:
         return bundle(self)
 
 
-def _conditions(result: ClaimResult) -> dict[str, tuple[str, ...]]:
-    return {"part": ("all", part(result)), "evidence": ("any", KINDS[result.label.evidence][0])}
+def _parts(results: Sequence[ClaimResult]) -> dict[str, tuple[str, ...]]:
+    """Return the choices of "Claims on" that show something about these claims."""
+    return {"part": ("all", *dict.fromkeys(part(result) for result in results))}
 
 
-def _heading(kind: Evidence, results: Sequence[ClaimResult]) -> str:
-    parts = dict.fromkeys(part(result) for result in results)
-    conditions = {"part": ("all", *parts), "evidence": ("any", KINDS[kind][0])}
-    return f'<p class="ln-kind"{attributes(conditions)}>{html.escape(KINDS[kind][1])}</p>'
+def _squares(results: Sequence[ClaimResult], *, alone: bool) -> str:
+    """Return a square for each claim, which CSS counts, and the label that they share."""
+    text = badge(results[0].label)
+    color = "count" if results[0].label.evidence is Evidence.FEW else mark(text)
+    label = "claims" if alone else f'<span class="verdict {color}">{esc(text)}</span>'
+    squares = "".join(f"<i{attributes(_parts([result]))}></i>" for result in results)
+    return (
+        f'<span class="ln-same"{attributes(_parts(results))}>'
+        f'<span class="ln-squares ln-{color}">{squares}</span>{label}</span>'
+    )
 
 
 def _line(result: ClaimResult, suffix: str) -> str:
@@ -180,7 +187,7 @@ def _line(result: ClaimResult, suffix: str) -> str:
     section = f'<i class="ln-sec">{esc(claim.section)}</i>' if claim.section[0].isdigit() else (
         '<i class="ln-sec"></i>')  # fmt: skip
     return (
-        f'<details class="ln-claim"{attributes(_conditions(result))}><summary>{section}'
+        f'<details class="ln-claim"{attributes(_parts([result]))}><summary>{section}'
         f"<b>{esc(claim.statement)}<small>{esc(result.evidence)}</small></b>{_strip(result)}"
         f'<span class="verdict {mark(text)}">{esc(result.label.reason or text)}</span>'
         f'</summary><div id="claim-{claim.name}">{_behind(result, suffix)}</div></details>'
@@ -216,11 +223,6 @@ def _badge(finding: Finding) -> str:
 
 def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _percent_of_strip(share: float) -> float:
-    """Return the position of a fraction in percent of the strip, clipped to its ends."""
-    return round(50 + 46 * float(np.clip(share, -1.04, 1.04)), 1)
 
 
 def _strip(result: ClaimResult) -> str:

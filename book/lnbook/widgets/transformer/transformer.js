@@ -259,7 +259,7 @@ const lnTransformer = (() => {
     function legend() {
       const edges = [0, ...LEVELS, uniform()].map((v) => v.toFixed(2).replace(".00", ""));
       $("legend").innerHTML = `Surprise −log<sub>2</sub> p in bits: <span>${edges.map((edge, i) =>
-        `<span data-level="${i}">${edges[i + 1] ? `${edge}–${edges[i + 1]}` : `> ${edge}`}</span>`).join(" ")}</span>`;
+        `<span data-level="${i}">${edges[i + 1] ? `${edge}–${edges[i + 1]}` : `> ${edge}`}</span>`).join(" ")}</span> <span>▸ continuation</span>`;
     }
     /* The character that is looked at: of the sentence in both texts, else of one of them. */
     function point() {

@@ -1,29 +1,20 @@
 """Widgets in live notebooks whose scripts are those of the built book."""
 
 import json
-import re
 
 import pytest
 
-from lnbook import diagrams
-from lnbook.chapters.introduction import figures
-from lnbook.chapters.which_norm.chooser import Chooser
-from lnbook.explorer.live_widget import plot_widget
 from lnbook.show import (
     ActivationMaps,
     AttentionReplay,
     CaptionRanking,
     DrawReplay,
-    Explorer,
     HandwritingReplay,
     NormTable,
     Playground,
-    Quiz,
     SentenceNeighbors,
     Sphere,
     TransformerWidget,
-    number,
-    slider,
 )
 from lnbook.widgets import base
 
@@ -45,15 +36,6 @@ SHOWN = {
     "attention": (AttentionReplay, ".ln-attention-passage"),
     "norm_table": (lambda: NormTable([[1.0, 2], [3, 5]], title="Two examples"), "input"),
 }
-
-# The selectors of each rule of a style sheet.
-SELECTORS = """(css) => {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(css);
-  const selectors = (rules) => [...rules].flatMap((rule) =>
-    rule.selectorText ? [rule.selectorText] : rule.cssRules ? selectors(rule.cssRules) : []);
-  return selectors(sheet.cssRules);
-}"""
 
 
 def live(name):
@@ -84,29 +66,6 @@ def rendered(page, name):
 def test_every_widget_with_scripts_is_tested_in_a_notebook():
     by_kernel = {"explorer", "quiz"}  # they consist of ipywidgets
     assert {widget.name for widget in base.widgets()} == {*SHOWN, *by_kernel, "diagrams"}
-
-
-def test_every_live_widget_has_its_own_anywidget_id():
-    (drawing,) = diagrams.cube().widget().children
-    widgets = [drawing, plot_widget("{}"), *map(live, SHOWN)]
-    assert len({widget._anywidget_id for widget in widgets}) == len(widgets)
-
-
-def test_selectors_of_widgets_are_unique(browser):
-    page = browser.new_page()
-    styles = {widget.selector[1:]: widget.style() for widget in base.widgets()}
-    results = {root: page.evaluate(SELECTORS, style) for root, style in styles.items()}
-    page.close()
-    classes = {
-        root: {name for text in texts for name in re.findall(r"\.([a-z][\w-]*)", text)}
-        for root, texts in results.items()
-    }
-    for root, texts in results.items():
-        own = classes[root].difference(*(classes[other] for other in results if other != root))
-        assert root in own
-        for text in texts:
-            for selector in re.split(r",(?![^(]*\))", text):
-                assert own & set(re.findall(r"\.([a-z][\w-]*)", selector)), selector
 
 
 @pytest.mark.one_in(3)
@@ -156,21 +115,3 @@ def test_keys_go_to_the_live_widget_and_commands_to_the_notebook(page):
     heard = page.evaluate("heard")
     for keys in heard.values():
         assert [k for k in keys if k not in ("Control", "Shift")] == ["s", "Enter", "Escape", "j"]
-
-
-def boxes():
-    """All widgets of the book in a notebook, each in its box."""
-    yield from (make().widget() for make, _ in SHOWN.values())
-    quiz = Quiz(number("How many?", 3, why="Counted.", hint="Count."), title="One")
-    controls = {"batch_size": slider("Batch size", [1, 2]), "scale": slider("Scale", [1, 2])}
-    explorer = Explorer(figures.TWO_NORMS, controls, title="Two norms")
-    for shown in (quiz, explorer, diagrams.cube(), Chooser()):
-        yield shown.widget()
-
-
-def test_every_box_of_widgets_contains_the_script_for_its_keys():
-    for box in boxes():
-        assert "ln-keys" in box._dom_classes, box
-        scripts = [child._esm for child in box.children if hasattr(child, "_esm")]
-        assert scripts, box
-        assert all(script.startswith(base.KEYS) for script in scripts)

@@ -25,11 +25,9 @@ def page(browser, http):
     ("hash_", "parts"),
     [
         ("", []),
-        ("#a-section", [["a-section", []]]),
         ("#explorer-2&scale=10&chooser&data=conv",
          [["explorer-2", [["scale", "10"]]], ["chooser", [["data", "conv"]]]]),
         ("#run&text=a+b%26c%3D%2B", [["run", [["text", "a b&c=+"]]]]),
-        ("#run&text=&at=1", [["run", [["text", ""], ["at", "1"]]]]),
         ("#run&text=%E0%A4%A", [["run", [["text", "\ufffd%A"]]]]),
         ("#x=1&sphere&a1=1&&sphere&a2=2", [["sphere", [["a1", "1"], ["a2", "2"]]]]),
         ("#sphere&__proto__=1&=2", [["sphere", [["__proto__", "1"], ["", "2"]]]]),
@@ -51,9 +49,3 @@ def test_saved_parts_are_restored_and_come_first(page):
     for part in ("run", "chooser", "explorer-1"):
         page.evaluate("p => lnAddress.save(p, [])", part)
     assert page.url.endswith("/blank")  # not even a # is left
-
-
-def test_links_can_point_to_a_part_of_this_or_another_page(page):
-    page.evaluate("location.hash = '#chooser&data=conv'")
-    assert page.evaluate("lnAddress.link('run', [['at', 3]])").endswith("/blank#run&at=3")
-    assert page.evaluate("lnAddress.link('play', [], 'playground.html')") == "playground.html#play"

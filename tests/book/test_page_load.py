@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import re
 import sys
 from html.parser import HTMLParser
 
@@ -13,8 +12,6 @@ from lnbook.renamed import NEW_NAMES
 from tests.book.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
-import icon_font
-import page_load
 import plotly_bundle
 
 sys.path.pop(0)
@@ -60,31 +57,12 @@ def tags(path):
     return Tags(path.read_text("utf-8"))
 
 
-def test_all_inline_event_handlers_are_extracted():
-    button = (
-        '<button onclick="a(&quot;1&quot;)" title="1 > 0" onkeyup="b()" onblur="c()">Go</button>'
-    )
-    body, _, scripts = page_load.extract_inline_assets(
-        f'{button}<p title="x">1</p><input oninput="d()">'
-    )
-    names = [list(attributes) for _, attributes in Tags(body).elements]
-    assert names == [["data-listens", "title"], ["title"], ["data-listens"]]
-    pattern = r'\[data-listens="(.)"\]\'\)\.addEventListener\("(\w+)", .*\n  (.*)\n'
-    assert [re.search(pattern, script).groups() for script in scripts] == [
-        ("0", "click", 'a("1")'),
-        ("0", "keyup", "b()"),
-        ("0", "blur", "c()"),
-        ("1", "input", "d()"),
-    ]
-
-
-@pytest.mark.parametrize("found", ["sound", "absent", "damaged", "of another version"])
+@pytest.mark.parametrize("found", ["sound", "absent", "damaged"])
 def test_the_book_has_the_downloaded_bundle_or_the_full_plotly(tmp_path, monkeypatch, found):
     code = "var Plotly = {};"  # replaces the bundle of npm
-    version = "1.0.0" if found == "of another version" else plotly_bundle.VERSION
     monkeypatch.setattr(plotly_bundle, "CACHE", tmp_path)
     monkeypatch.setattr(plotly_bundle, "SHA256", hashlib.sha256(code.encode()).hexdigest())
-    monkeypatch.setattr(plotly_bundle, "get_plotlyjs_version", lambda: version)
+    monkeypatch.setattr(plotly_bundle, "get_plotlyjs_version", lambda: plotly_bundle.VERSION)
     if found != "absent":
         plotly_bundle.path().write_text(code + " " * (found == "damaged"))
     assert plotly_bundle.read() == (code if found == "sound" else get_plotlyjs())
@@ -94,13 +72,6 @@ def test_figures_only_use_trace_types_of_the_bundle(payloads, chapter):
     states = [state for explorer in payloads(chapter) for state in explorer]
     traces = [trace for state in states for panel in state["panels"] for trace in panel["data"]]
     assert {trace["type"] for trace in traces} <= plotly_bundle.TRACES
-
-
-def test_the_plotly_of_the_book_has_these_trace_types(visit, http):
-    with visit(http, "effective_learning_rate") as v:
-        v.explorers()
-        known = v.page.evaluate("Object.keys(Plotly.PlotSchema.get().traces)")
-        assert set(known) >= plotly_bundle.TRACES
 
 
 @pytest.fixture(scope="module")
@@ -173,34 +144,3 @@ def test_the_built_book_is_small(built_book):
     for part, limit in LARGEST.items():
         files = [path for path in (built_book / part).rglob("*") if path.is_file()]
         assert 0 < sum(path.stat().st_size for path in files) / 1e6 < limit, part
-
-
-def test_unused_files_are_not_in_the_built_book(built_book):
-    static = built_book / "_static"
-    assert [path for pattern in page_load.UNUSED_FILES for path in static.glob(pattern)] == []
-    for path in [*static.rglob("*.js"), *static.rglob("*.css")]:
-        assert "sourceMappingURL" not in path.read_text("utf-8")[-300:], path
-
-
-def test_icon_fonts_contain_the_used_icons_and_little_else(built_book):
-    from fontTools.ttLib import TTFont
-
-    static = built_book / "_static"
-    shown = icon_font.used_code_points(static, built_book.glob("*.html"))
-    assert {0xF0C9, 0xF186} <= shown  # icons of the menu and of the theme button
-    held = set()
-    for path in static.glob(icon_font.FONTS):
-        held |= set(TTFont(path).getBestCmap() or {})
-        assert path.stat().st_size < 10_000
-    assert shown <= held
-    assert len(held) < 100
-
-
-def test_icons_used_by_pages_stay_in_the_font(built_book, tmp_path):
-    rules = [rf'.fa-{name}:before{{content:"\f00{k}"}}' for k, name in ((1, "one"), (2, "two"))]
-    (tmp_path / "a.css").write_text("".join(rules))
-    (tmp_path / "b.css").write_text(r'.note::after{content:"\f003"}')
-    page = tmp_path / "page.html"
-    for html, result in (("<i class='fa-solid fa-two'>", {0xF002, 0xF003}), ("", {0xF003})):
-        page.write_text(html)
-        assert icon_font.used_code_points(tmp_path, [page]) == result

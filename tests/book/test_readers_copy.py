@@ -6,7 +6,6 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -81,13 +80,6 @@ def test_exercise_cells_run_after_a_restart_of_the_kernel(name):
             assert printed.getvalue().startswith("Not yet"), source
 
 
-def test_branches_need_names_that_they_do_not_assign():
-    branch = "if a:\n    b = 1\n    print(b)"
-    assert chapters.used(ast.parse(branch).body) == {"a"}
-    other = "\nelse:\n    print(b, c)"
-    assert chapters.used(ast.parse(branch + other).body) == {"a", "b", "c"}
-
-
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_copies_do_not_depend_on_removed_checks(name):
     _, *code = sources(copied(name), "code")  # except the setup cell
@@ -122,45 +114,6 @@ def test_existing_copies_are_not_overwritten(tmp_path):
     (tmp_path / "playground.ipynb").unlink()
     assert [path.stem for path in live.write(tmp_path)] == ["playground"]
     assert (tmp_path / "introduction.ipynb").read_text("utf-8") == "mine"
-
-
-def test_copies_written_over_the_chapters_equal_those_written_elsewhere(tmp_path, monkeypatch):
-    book = tmp_path / "book"
-    book.mkdir()
-    for path in [*BOOK.glob("*.ipynb"), *BOOK.glob("*.md"), BOOK / "references.bib"]:
-        shutil.copy(path, book)
-    monkeypatch.setattr(live, "ROOT", tmp_path)
-    live.write(tmp_path / "elsewhere")
-    live.write(book, over=True)
-    for path in (tmp_path / "elsewhere").iterdir():
-        assert (book / path.name).read_bytes() == path.read_bytes(), path.name
-
-
-def test_copies_can_be_written_without_sphinx():
-    """Sphinx is not part of the extra ``live``."""
-    code = """import sys
-sys.modules.update(dict.fromkeys(["docutils", "sphinx", "myst_nb", "myst_parser", "pybtex", "bs4"]))
-from tools import live
-live.readers_copy.copy(live.ROOT / "book" / "introduction.ipynb")"""
-    done = subprocess.run([sys.executable, "-c", code], cwd=BOOK.parent, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="a display is named in Linux's way")
-@pytest.mark.parametrize("root", [True, False])
-@pytest.mark.parametrize("display", [True, False])
-def test_jupyterlab_gets_options_for_root_and_missing_browsers(
-    monkeypatch, tmp_path, root, display
-):
-    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
-        monkeypatch.delenv(name, raising=False)
-    if display:
-        monkeypatch.setenv("DISPLAY", ":0")
-        monkeypatch.setattr(live.webbrowser, "get", lambda: None)
-    words = live.command(tmp_path, ["--port=9000"])
-    assert ("--allow-root" in words, "--no-browser" not in words) == (root, display)
-    assert words[-1] == "--port=9000"
 
 
 def test_the_built_book_offers_the_copies_and_the_library_without_records(built_book):

@@ -38,18 +38,6 @@ def drawn(root):
     )
 
 
-def test_handles_stay_on_their_line(first):
-    slider = first.locator("input[type=range]")
-    assert first.locator(".ln-grip").count() == 2
-    for key in ("Home", "End", "ArrowLeft"):
-        slider.press(key)
-        drawn(first)
-        for panel in first.locator(".ln-panel").all():
-            assert middle(panel.locator(".ln-grip"))[0] == pytest.approx(
-                panel.evaluate(LINE), abs=1
-            )
-
-
 @pytest.mark.every_browser
 def test_dragging_the_line_moves_the_slider(first):
     slider, page = first.locator("input[type=range]"), first.page

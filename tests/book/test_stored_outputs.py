@@ -31,11 +31,9 @@ def shown(text, **more):
         notebook(),
         notebook(printed("2\n")),
         notebook(printed("1\n", "stderr")),
-        notebook(shown("1\n")),
-        notebook(printed("1\n"), shown("a figure")),
         notebook(printed("1\n"), source="print(2)"),
     ],
-    ids=["nothing", "another number", "a warning", "a figure", "one more", "other code"],
+    ids=["nothing", "another number", "a warning", "other code"],
 )
 def test_different_outputs_are_reported(ran):
     assert len(notebooks.differences(notebook(printed("1\n")), ran)) == 1

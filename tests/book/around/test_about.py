@@ -45,12 +45,6 @@ def test_every_notebook_and_the_library_can_be_downloaded(built_book):
     }
 
 
-def test_the_archive_can_be_downloaded_from_a_folder_and_from_a_server(visit, site):
-    with visit(site, "about") as v, v.page.expect_download() as download:
-        v.page.locator("a.download", has_text="archive").click()
-    assert download.value.suggested_filename == "chapters.zip"
-
-
 @pytest.mark.parametrize(("name", "suffix"), [(CHAPTERS[0], ".ipynb"), ("equations", ".md")])
 def test_the_download_button_downloads_the_source_of_the_page(visit, built_book, name, suffix):
     with visit(built_book.as_uri(), name) as v:

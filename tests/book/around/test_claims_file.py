@@ -61,16 +61,6 @@ def test_the_file_has_the_differences_of_the_records_and_of_no_others(extension,
         assert (results[name]["findings"], label["reason"]) == ([], "not recorded yet")
 
 
-def test_no_file_is_written_after_an_error_for_another_format_or_without_the_page(extension, app):
-    extension.write_json(app, ValueError("the build failed"))
-    extension.write_json(
-        SimpleNamespace(**vars(app) | {"builder": SimpleNamespace(format="pdf")}), None
-    )
-    (app.outdir / "claims.html").unlink()
-    extension.write_json(app, None)
-    assert not list(app.outdir.glob("*.json"))
-
-
 def mean(arm, value):
     runs = oracle.arm(truth.records("later"), "draw", arm, "main")
     return fmean(value(run) for run in runs.values())
@@ -97,31 +87,3 @@ def test_a_mark_becomes_a_table_with_the_papers_numbers_before_those_here(extens
     arms = (oracle.arm(truth.records("later"), "draw", arm, "main") for arm in ("none", "layer"))
     *_, ratios = oracle.ratios(*arms, oracle.score, oracle.updates)
     assert updates[3:] == ["100%", f"{fmean(ratios):.0%}"]
-
-
-def test_a_page_without_a_mark_stays_as_it_is(extension, app):
-    source = ["Nothing here: figure-4.\n"]
-    extension.insert_tables(app, "introduction", source)
-    assert source == ["Nothing here: figure-4.\n"]
-
-
-def test_at_figure_6_stand_the_ends_of_the_runs_that_all_norms_have(extension, tmp_path):
-    def run(norm, seed):
-        curve = [0.9, 0.02 + 0.01 * seed]
-        return {"experiment": "mnist", "seed": seed,
-                "settings": {"norm": norm, "batch_size": 4, "epochs": 60, "learning_rate": 1e-3,
-                             "data": "mnist"},
-                "curves": {"train_nll": curve, "test_nll": curve, "test_error": curve}}  # fmt: skip
-
-    made = [run(norm, seed) for norm in ("batch", "layer", "none") for seed in (0, 1)]
-
-    class Made:
-        def select(self, experiment, **given):
-            return [one for one in made if given.items() <= one["settings"].items()]
-
-    lines = extension.table("figure-6", Made()).splitlines()
-    assert "batch norm | layer norm | no normalization |" in lines[3]
-    (error,) = [line for line in lines if "test error" in line]
-    assert error.startswith("| batches of 4, 60 epochs, 2 seeds: test error, % | 2.50 ± 0.71 |")
-    (missing,) = [line for line in lines if "not recorded" in line]
-    assert missing.startswith("| batches of 128 |")

@@ -40,18 +40,11 @@ def test_a_folded_cell_unfolds_in_place(visit, built_book, scripts):
         folds = v.page.locator("details.above-input")
         controls = folds.locator("> summary")
         assert controls.all_inner_texts() == ["Show code: imports", "Show code"]
-        assert all(one.bounding_box()["height"] >= 32 for one in controls.all())
-        output = v.page.locator("details.above-input + .cell_output")
-        gap = output.bounding_box()["y"] - controls.last.bounding_box()["y"]
-        assert 0 < gap <= 32, "the control is directly above what the code draws"
         controls.last.press("Enter")
         code = folds.last.locator(".cell_input")
         code.wait_for(state="visible")
         assert not folds.first.locator(".cell_input").is_visible()
         assert controls.last.inner_text() == "Hide code"
-        y = [e.bounding_box()["y"] for e in (controls.last, code, output)]
-        assert y == sorted(y)
-        assert not scripts or v.page.get_by_role("button", name="Show all code").is_visible()
         controls.last.click()
         code.wait_for(state="hidden")
 
@@ -66,8 +59,6 @@ def test_a_button_unfolds_all_code_also_on_the_next_page(visit, built_book):
         v.page.get_by_role("button", name="Hide all code", exact=True).click()
         v.page.reload()
         assert set(v.page.evaluate(FOLDED_CODE)) == {False}
-    with visit(built_book.as_uri(), "introduction", java_script_enabled=False) as v:
-        assert not v.page.locator(".ln-show-code").first.is_visible()
 
 
 def test_quiz_exercises_and_notes_are_folded_initially(browser, built_book):
@@ -75,10 +66,6 @@ def test_quiz_exercises_and_notes_are_folded_initially(browser, built_book):
     page.goto(f"{built_book.as_uri()}/introduction.html")
     parts = "() => [...document.querySelectorAll('details.ln-part')].map((part) => part.open)"
     assert page.evaluate(parts) == [False, False, False]
-    labels = page.locator("details.ln-part > summary").all_inner_texts()
-    assert labels == [f"{page.locator('.ln-question').count()} questions",
-                      f"{page.locator('.exercise').count()} exercises",
-                      "Sources and details"]  # fmt: skip
     page.locator(".ln-question").first.wait_for(state="hidden")
     page.evaluate("location.hash = '#quiz'")
     page.locator(".ln-question").first.wait_for(state="visible")

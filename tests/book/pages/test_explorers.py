@@ -1,13 +1,10 @@
 """Explorers of all pages: they draw what Python computed, for all states of their controls."""
 
 import json
-import random
 
-import numpy as np
 import pytest
 
 from lnbook.explorer import static_html
-from lnbook.explorer.axes import axes
 from tests.book.conftest import go_to
 from tests.book.pages.conftest import (
     assert_drawn,
@@ -60,42 +57,6 @@ def test_every_control_redraws_the_figure_for_its_state(opened, payloads, chapte
             assert changed, f"{label!r} changes neither figure nor sentence"
 
 
-# Figures with equal scales of both axes, and quantities that grow much, need other axes.
-MOVES_AXES = {
-    ("cost", "batch_size"), ("effective_learning_rate", "length"),
-    ("effective_learning_rate", "rate"), ("invariances", "strength"),
-    ("pre_norm_post_norm", "depth"),
-}  # fmt: skip
-
-
-def test_axes_do_not_change_with_sliders(opened, payloads, chapter):
-    """Only what depends on the slider should move."""
-    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
-        ranges = np.array([
-            json.dumps([[panel["layout"].get(f"{letter}axis", {}).get("range") for letter in "xy"]
-                        for panel in state["panels"]]) for state in states
-        ]).reshape(json.loads(root.get_attribute("data-sizes")))  # fmt: skip
-        for axis, control in enumerate(root.query_selector_all("input, select")):
-            name = control.get_attribute("id").partition("-")[2].partition("-")[2]
-            if control.get_attribute("type") == "range" and (chapter, name) not in MOVES_AXES:
-                first = ranges.take([0], axis)
-                assert (ranges == first).all(), f"{name} moves an axis"
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.every_browser
-def test_cards_keep_their_height_in_all_states_on_a_phone(phone, payloads, chapter):
-    rng = random.Random(chapter)
-    for root, states in zip(phone.explorers(), payloads(chapter), strict=True):
-        tall, controls = root.bounding_box()["height"], root.query_selector_all("input, select")
-        for _ in range(2 if controls else 0):
-            for control in controls:
-                jump(control, rng.choice(stops(control)))
-            wait_drawn(phone.page, root)
-            assert_drawn(root, states)
-            assert root.bounding_box()["height"] == tall, states[index(root)]["text"]
-
-
 def assert_tabulated(page, root, states):
     """Compare the table behind the figure with the one computed in Python for this state."""
     page.wait_for_function("r => r.querySelector('.ln-numbers table tbody td')", arg=root)
@@ -113,22 +74,6 @@ def assert_tabulated(page, root, states):
         assert [list(map(cell_value, row)) for row in result["rows"]] == [
             list(map(cell_value, row)) for row in expected
         ]
-
-
-def test_static_figures_have_the_same_axes_as_plotly(opened, payloads, chapter):
-    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
-        for panel, shown in zip(
-            states[index(root)]["panels"], root.query_selector_all(".ln-panel"), strict=True
-        ):
-            for letter, axis in axes(panel).items():
-                low, high = shown.evaluate("(e, a) => e._fullLayout[a].range", letter)
-                room = (
-                    0.13 * abs(high - low)
-                    if "scaleanchor" not in panel["layout"].get("yaxis", {})
-                    else 1e9
-                )
-                assert abs(axis.low - low) < room, (letter, axis.low, low)
-                assert abs(axis.high - high) < room, (letter, axis.high, high)
 
 
 @pytest.mark.one_in(2)
@@ -171,40 +116,3 @@ def test_the_address_stores_and_restores_every_changed_control(visit, built_book
             assert (control.input_value() != starts[key]) == named, key
         assert_drawn(root, payloads(name)[int(id_.split("-")[1]) - 1])
         assert not v.complaints
-
-
-MARKS = """r => [...r.querySelectorAll(".scatterlayer path, .barlayer path, .annotation")]
-  .map((mark) => mark.getAttribute("d") ?? mark.textContent)"""
-AXES = """(r, name) => [...r.querySelectorAll(".xtick, .ytick")]
-  .map((tick) => name ? (tick.dataset.seen = name) : tick.dataset.seen)"""
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize(
-    ("name", "control"),
-    [("invariances", "scale"), ("mnist", "point"), ("effective_learning_rate", "scale")],
-)
-def test_moving_a_slider_changes_marks_but_not_axes(visit, built_book, name, control):
-    """The result is the same as on a page that starts in that state."""
-    slider = f".ln-explorer:has(.ln-controls input[id$='{control}'])"
-    with visit(built_book.as_uri(), name) as v:
-        root = v.explorers(slider)[-1]
-        field = root.query_selector(f"input[id$='{control}']")
-        jump(field, int(field.input_value()) + (field.input_value() == "0" or -1))
-        wait_drawn(v.page, root)
-        drawn = root.evaluate(AXES, "yes")
-        before = root.evaluate(MARKS)
-        jump(field, int(field.get_attribute("max")) // 3)
-        wait_drawn(v.page, root)
-        moved = root.evaluate(MARKS)
-        assert moved != before
-        assert root.evaluate(AXES, "") == drawn, "an axis was drawn again"
-        v.page.wait_for_function(
-            "text => decodeURIComponent(location.hash).endsWith('=' + text)",
-            arg=field.get_attribute("aria-valuetext"),
-        )
-        address, id_ = v.page.evaluate("location.hash"), root.get_attribute("id")
-    with visit(built_book.as_uri(), name, address) as v:
-        (root,) = v.explorers(f"#{id_}")
-        wait_drawn(v.page, root)
-        assert root.evaluate(MARKS) == moved

@@ -7,7 +7,6 @@ import pytest
 from lnbook.show import Quiz, choose, number, order
 from lnbook.widgets.quiz.texts import NOT_YET, plain_text
 from tests.book.quiz.conftest import (
-    KEPT,
     LAST,
     MEANS,
     NO_NUMBER,
@@ -28,22 +27,16 @@ def test_a_form_replaces_the_answers_and_explains_each_option(page):
     assert page.get_by_role("radio", name="32", exact=True).is_visible()
     assert page.get_by_role("textbox", name="Your answer (ms)").is_visible()
     assert not page.locator("details, .ln-how, .ln-items").filter(visible=True).count()
-    assert page.locator(".ln-ask code").filter(visible=True).all_inner_texts() == ["x[:32]", "ms"]
-    assert page.locator(".ln-kept").inner_text() == KEPT
     assert check(page, 0) == "Choose an option first."
     assert score(page) == "0 of 3 answered, 0 right on the first try."
     status = form(page, 0).get_by_role("status")
     assert status.get_attribute("aria-live") == "polite"
-    looks = set()
     for i in (0, 1, 2, 1):
         page.get_by_role("radio").nth(i).check()
         assert check(page, 0) == spoken(MEANS, i)  # begins with the verdict
-        looks.add((i == 1, status.evaluate("e => getComputedStyle(e).borderLeftColor")))
         marks = page.locator(".ln-option").evaluate_all("es => es.map(e => e.dataset.verdict)")
         assert marks == ["right" if i == j == 1 else "wrong" if i == j else "" for j in range(3)]
         assert score(page) == "1 of 3 answered, 0 right on the first try."
-    assert len(looks) == len({color for _, color in looks}) == 2
-    assert page.locator(".ln-said em, .ln-option code").count() == 1
 
 
 CLOSE = number(
@@ -94,15 +87,6 @@ def test_invalid_numbers_get_a_message_and_do_not_count_as_answers(page):
     assert score(page) == "1 of 3 answered, 1 right on the first try."
 
 
-def test_phones_show_a_numeric_keyboard_with_a_minus_if_needed(reader, write):
-    cold = number("How cold?", 3, why=".", hint=".", misconceptions={-3: "The sign."})
-    below = number("How far below?", -3, why=".", hint=".", misconceptions={3: "The sign."})
-    with reader() as page:
-        page.goto(write(Quiz(LAST, cold, below)))
-        modes = page.get_by_role("textbox").evaluate_all("es => es.map(e => e.inputMode)")
-    assert modes == ["decimal", "text", "text"]
-
-
 def test_items_are_shuffled_and_checked_as_in_python(page):
     assert items(page) == [plain_text(STEPS.items[i]) for i in STEPS.start]
     for places in itertools.permutations(range(3)):
@@ -130,12 +114,6 @@ def test_items_moved_by_keys_keep_the_focus_and_announce_their_position(page):
     assert page.evaluate(focused) == f"Move up: {first}"
     page.keyboard.press("Enter")
     assert items(page) == [second, first, third]
-    at_the_end = "es => es.map(e => e.getAttribute('aria-disabled'))"
-    assert page.locator(".ln-move").evaluate_all(at_the_end) == [
-        *("true", "false"),
-        *("false", "false"),
-        *("false", "true"),
-    ]
 
 
 def test_texts_of_authors_and_readers_are_escaped(reader, write):

@@ -135,7 +135,7 @@ def _figure_2(records: Records) -> list[Row]:
     group = _main_group(records, "attentive_reader")
     here = _means(group, _percent("val_error"), ".1f")
     return [
-        Row(_at_end("error on validation at the end, %", group), ("", ""), here,
+        Row(_at_end("validation error at the end, %", group), ("", ""), here,
             "attentive_reader"),
         Row(LAST, ("", ""), _ratio(group), "attentive_reader"),
     ]  # fmt: skip

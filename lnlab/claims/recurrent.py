@@ -149,14 +149,15 @@ def _compare_ratios(main: RunGroup, group: RunGroup) -> list[Finding]:
     reason = task.no_plateau(arms[0], arms[2])
     if reason:
         unknown = np.full(len(seeds), np.nan)
-        what = f"ratio of updates, minus the standard ratio: {what}"
+        what = f"ratio of updates, minus that with the standard settings: {what}"
         return [Finding(what, unknown, RATIO, None, runs, untestable=reason)]
     main_ratios, ratios = (task.ratios(arms[k], arms[k + 1]) for k in (0, 2))
     with np.errstate(invalid="ignore"):  # inf - inf if the target was reached in neither
         differences = ratios - main_ratios
     return [
         Finding(
-            f"ratio of updates to {target:.0%} of the way, minus the standard ratio: {what}",
+            f"ratio of updates to {target:.0%} of the way, minus that with the standard settings: "
+            f"{what}",
             d,
             RATIO,
             d,
@@ -334,18 +335,18 @@ def reader_error(*others: str) -> Evaluator:
 
 
 _READER_ENDS = {"error": ("val_error", "points", 100), "NLL": ("val_nll", "nats", 1)}
-_READER_END = "{} on validation at the end, versus {}"
+_READER_END = "validation {} at the end, versus {}"
 
 
 def _reader_end(group: RunGroup, what: str, plain: str) -> Finding:
     name, unit, factor = _READER_ENDS[what]
-    text = _READER_END.format(what, plain)
+    text = _READER_END.format(what, trained.arm_name(plain))
     return final_metric_difference(group, name, unit, text, plain=plain, factor=factor,
                                    plateau_score=lambda run: curve(run, name))  # fmt: skip
 
 
 def _not_recorded(plain: str) -> Finding:
-    text = _READER_END.format("error", plain)
+    text = _READER_END.format("error", trained.arm_name(plain))
     return Finding(text, np.array([np.nan]), "points", untestable=comparison.NOT_RECORDED)
 
 
@@ -369,7 +370,7 @@ def _gain_change(group: RunGroup, norm: str, description: str) -> Finding:
     seeds = sorted(set.intersection(*(set(arm.runs) for arm in used)))
     ends = np.array([[end("val_error")(arm.runs[seed]) for seed in seeds] for arm in used])
     layer, batch = np.abs(ends[::2] - ends[1::2])
-    text = f"change of the error on validation by the initial gain, versus {description}"
+    text = f"change of the validation error by the initial gain, versus {description}"
     return Finding(
         trained.describe(group, text), 100 * (layer - batch), "points", None,
         tuple(arm.runs[seed] for arm in used for seed in seeds),

@@ -15,7 +15,7 @@ BATCH_LSTM, BATCH_EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
 TASK = Task(
     lambda: Settings(**EPOCHS_40),
     lowest("val_error"),
-    "error on validation",
+    "validation error",
     STARTS
     | {
         SMALL_GAIN: STARTS[LAYER] | {"gain": 0.1},
@@ -25,7 +25,7 @@ TASK = Task(
     tuple(
         Measure(f"{description}, %", lambda run, name=name: 100 * TASK.at_best(run, name))
         for name, description in (
-            ("val_error", "error on validation"),
+            ("val_error", "validation error"),
             ("test_error", "test error"),
             ("val_longer_error", "validation, longer passages"),
             ("test_longer_error", "test, longer passages"),

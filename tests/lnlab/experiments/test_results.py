@@ -30,7 +30,7 @@ def value(experiment, measure):
         at = 0 if result[1] == "untrained: " else -1
         return lambda run: 100 * last(oracle.numbers(run, name))[at]
     plain = {
-        "error on validation, %": (100, "val_error"), "test error, %": (100, "test_error"),
+        "validation error, %": (100, "val_error"), "test error, %": (100, "test_error"),
         "validation, longer passages, %": (100, "val_longer_error"),
         "test, longer passages, %": (100, "test_longer_error"), "test NLL, nats": (1, "test_nll"),
         "training NLL, nats": (1, "train_nll"), "loss, nats per word": (1, "val_nll"),

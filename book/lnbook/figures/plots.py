@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,6 +72,148 @@ def signs(values: np.ndarray) -> list[str]:
     return [COLORS["negative" if value < 0 else "positive"] for value in values]
 
 
+def add_line(
+    figure: go.Figure,
+    x: Sequence[float],
+    y: Sequence[float],
+    style: Sequence[str],
+    hover: str,
+    *,
+    width: float = 2.5,
+    size: float | None = None,
+    **options: Any,
+) -> None:
+    """Add a line to a panel.
+
+    Args:
+        figure: The panel.
+        x: Values on the x axis, shape ``(points,)``.
+        y: Values on the y axis, shape ``(points,)``.
+        style: Label, color and dash, as in :data:`NORMS`, and the symbol of the markers, if any.
+        hover: Plotly template of the hover label, which the label follows unless the template has
+            an ``<extra>`` part.
+        width: Width of the line in pixels.
+        size: Size of markers at the points. ``None``: without markers.
+        **options: Further properties of the plotly trace.
+    """
+    label, color, dash, *symbol = style
+    marker = {"color": color, "size": size, "symbol": "".join(symbol) or "circle"}
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="lines+markers" if size else "lines",
+        name=label,
+        line={"color": color, "dash": dash, "width": width},
+        marker=marker if size else None,
+        hovertemplate=_hover(hover, label),
+        **options,
+    )
+
+
+def add_guide(
+    figure: go.Figure,
+    x: Sequence[float],
+    y: Sequence[float],
+    name: str | None = None,
+    *,
+    color: str = COLORS["gray"],
+    width: float = 1.5,
+    dash: str = "solid",
+    **options: Any,
+) -> None:
+    """Add a line without hover labels to a panel, such as a diagonal or a level.
+
+    It is in the legend if it has a name. Further options are properties of the plotly trace.
+    """
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        name=name,
+        line={"color": color, "dash": dash, "width": width},
+        hoverinfo="skip",
+        **{"showlegend": None if name else False, **options},
+    )
+
+
+def add_points(
+    figure: go.Figure,
+    x: Sequence[float],
+    y: Sequence[float],
+    style: tuple[str | None, str | list[str], str],
+    hover: str = "",
+    **marker: Any,
+) -> None:
+    """Add points to a panel.
+
+    Args:
+        figure: The panel.
+        x: Values on the x axis, shape ``(points,)``.
+        y: Values on the y axis, shape ``(points,)``.
+        style: Label, color and symbol, as in :data:`GATES`. ``None`` as the label: the points have
+            no hover label and are not in the legend.
+        hover: Plotly template of the hover label, as in :func:`add_line`.
+        **marker: Further properties of the plotly marker, such as ``size``.
+    """
+    label, color, symbol = style
+    named = {"name": label, "hovertemplate": _hover(hover, label)}
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        marker={"color": color, "symbol": symbol, **marker},
+        **(named if label else {"hoverinfo": "skip", "showlegend": False}),
+    )
+
+
+def _hover(template: str, label: str | None) -> str:
+    return template if "<extra>" in template else f"{template}<extra>{label}</extra>"
+
+
+def log_axis(
+    ticks: Sequence[float],
+    ends: Sequence[float] | None = None,
+    *,
+    title: str | None = None,
+    texts: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Return a logarithmic axis.
+
+    Args:
+        ticks: Values with a tick.
+        ends: Base-10 logarithms of the lowest and the highest value. ``None``: those of the lines.
+        title: Title of the axis.
+        texts: Text of each tick. ``None``: the number.
+    """
+    texts = [f"{tick:g}" for tick in ticks] if texts is None else texts
+    axis = {"type": "log", "title": title, "range": ends, "tickvals": ticks, "ticktext": texts}
+    return axis | {"tickangle": 0, "zeroline": False}
+
+
+def decades(low: float, high: float, **options: Any) -> dict[str, Any]:
+    """Return a logarithmic axis with a tick at each power of ten.
+
+    Args:
+        low: Base-10 logarithm of the lowest value.
+        high: Base-10 logarithm of the highest value.
+        **options: Other arguments of :func:`log_axis`.
+    """
+    powers = range(math.ceil(low), math.floor(high) + 1)
+    texts = [f"{10.0**p:,.{max(0, -p)}f}" for p in powers]
+    return log_axis([10.0**p for p in powers], [low, high], texts=texts, **options)
+
+
+def power_of_ten(exponent: int) -> str:
+    """Format a power of ten.
+
+    Example:
+        >>> power_of_ten(-8), power_of_ten(0)
+        ('10⁻⁸', '1')
+    """
+    raised = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if exponent else "1"
+
+
 def band(
     figure: go.Figure,
     x: Sequence[float],
@@ -89,7 +232,7 @@ def band(
         hover: Plotly template of the hover label.
         mode: Plotly mode of the line.
     """
-    label, color, dash = style
+    label, color, _ = style
     low, middle, high = values
     edges = () if np.array_equal(low, high) else (("lower", low), ("upper", high))
     for edge, y in edges:
@@ -104,15 +247,7 @@ def band(
             hoverinfo="skip",
             showlegend=False,
         )
-    figure.add_scatter(
-        x=x,
-        y=middle,
-        name=label,
-        mode=mode,
-        line={"color": color, "dash": dash, "width": 2.5},
-        marker={"size": 7},
-        hovertemplate=f"{hover}<extra>{label}</extra>",
-    )
+    add_line(figure, x, middle, style, hover, size=7 if "markers" in mode else None)
     figure.layout.legend.traceorder = "normal"  # the fill would reverse it
 
 

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.conditional_normalization.network import Network, Params, initial
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS, fade
+from lnbook.figures.plots import add_line, log_axis
 
 BATCH, TEST_EXAMPLES, CLASSES, FEATURES, CONDITION = 64, 512, 8, 16, 16
 RATE, UPDATES, SHOWN = 0.01, 100, 10
@@ -126,20 +127,19 @@ def draw(zero: str, gate: bool, offset: float) -> go.Figure:
         mode="lines", fill="toself", fillcolor=fade(COLORS["gray"], 0.15),
         line={"width": 0}, hoverinfo="skip", showlegend=False,
     )  # fmt: skip
-    for i, (name, (label, color, dash, marker)) in enumerate(PARTS.items()):
+    for i, (name, style) in enumerate(PARTS.items()):
         if name not in training.norms:
             continue
         norms = training.norms[name]
         heights = np.where(norms > 0, norms, 10 ** (LOW - 0.22 - 0.15 * i))
-        figure.add_scatter(
-            x=list(range(SHOWN + 1)),
-            y=[float(f"{v:.3g}") for v in heights],
+        add_line(
+            figure,
+            list(range(SHOWN + 1)),
+            [float(f"{v:.3g}") for v in heights],
+            style,
+            "update %{x}: %{customdata}",
+            size=7,
             customdata=["exactly 0" if v == 0 else f"{v:.1e}" for v in norms],
-            mode="lines+markers",
-            name=label,
-            line={"color": color, "dash": dash, "width": 2.5},
-            marker={"color": color, "symbol": marker, "size": 7},
-            hovertemplate="update %{x}: %{customdata}<extra>" + label + "</extra>",
         )
     powers = range(round(LOW) + 1, 1)
     figure.update_layout(
@@ -147,9 +147,8 @@ def draw(zero: str, gate: bool, offset: float) -> go.Figure:
         height=400,
         xaxis={"title": "updates made", "range": [-0.5, SHOWN + 0.5], "dtick": 2,
                "zeroline": False},
-        yaxis={"type": "log", "range": [LOW - 1, HIGH],
-               "tickvals": [10 ** (LOW - 0.5), *(10.0**k for k in powers)],
-               "ticktext": ["exactly 0", *(f"{10.0**k:g}" for k in powers)]},
+        yaxis=log_axis([10 ** (LOW - 0.5), *(10.0**k for k in powers)], [LOW - 1, HIGH],
+                       texts=["exactly 0", *(f"{10.0**k:g}" for k in powers)]),
     )  # fmt: skip
     return figure
 

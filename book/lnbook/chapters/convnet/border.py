@@ -6,8 +6,8 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.convnet.runs import CROPS, DATASETS, LAYERS, NORMS, ConvnetRuns
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS as STYLES
+from lnbook.figures.plots import add_guide
 from lnbook.widgets.replay import activation_maps
 
 STATISTICS = {"fraction active": "on", "standard deviation": "deviation"}
@@ -58,10 +58,7 @@ def _panel(runs: ConvnetRuns, data: str, crop: int, shown: str) -> go.Figure:
             },
             hovertemplate="%{x:+.0f}" + f"<extra>{label}</extra>",
         )  # fmt: skip
-    figure.add_scatter(
-        x=[0, 0], y=[0.5, 3.5], mode="lines", showlegend=False, hoverinfo="skip",
-        line={"color": COLORS["gray"], "width": 1.5},
-    )  # fmt: skip
+    add_guide(figure, [0, 0], [0.5, 3.5])
     figure.update_layout(
         title=f"{DATASETS[data]}, {CROPS[crop]}",
         height=300,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench
-from lnbook.chapters.cost.formatting import decades, duration, short
+from lnbook.chapters.cost.formatting import duration, short
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import cursor, label_ends
+from lnbook.figures.plots import add_line, cursor, decades, label_ends, log_axis
 from lnbook.figures.table import Table
 from lnlab.analysis.costs import exchange_time, messages
 
@@ -59,29 +59,21 @@ def draw_devices(networks: dict[str, tuple[float, float]], network: str, H: int,
     processes = [2, 4, 8, 16, 64, 256, 1000]
     times, sizes = go.Figure(), go.Figure()
     for way, (label, color, dash) in WAYS.items():
-        times.add_scatter(
-            x=processes,
-            y=short([1e3 * exchange_time(P, H, networks[network], way) for P in processes]),
-            mode="lines",
-            name=f"batch norm, {label}",
-            line={"color": color, "dash": dash, "width": 2.5},
-            hovertemplate=f"%{{x}} devices: %{{y}} ms<extra>{label}</extra>",
+        add_line(
+            times,
+            processes,
+            short([1e3 * exchange_time(P, H, networks[network], way) for P in processes]),
+            (f"batch norm, {label}", color, dash),
+            f"%{{x}} devices: %{{y}} ms<extra>{label}</extra>",
         )
-    sizes.add_scatter(
-        x=processes,
-        y=short([(P - 1) * messages(H)[0] / 1e6 for P in processes]),
-        mode="lines",
-        name="batch norm",
-        line={"color": COLORS["batch"], "dash": "dash", "width": 2.5},
-        hovertemplate="%{x} devices: %{y} MB<extra>batch norm</extra>",
+    add_line(
+        sizes,
+        processes,
+        short([(P - 1) * messages(H)[0] / 1e6 for P in processes]),
+        ("batch norm", COLORS["batch"], "dash"),
+        "%{x} devices: %{y} MB",
     )
-    axis = {
-        "title": "devices",
-        "type": "log",
-        "range": [0.2, 3.1],
-        "tickvals": DEVICES,
-        "ticktext": [f"{d:,}" for d in DEVICES],
-    }
+    axis = log_axis(DEVICES, [0.2, 3.1], title="devices", texts=[f"{d:,}" for d in DEVICES])
     times.update_layout(
         title="Waiting time per batch norm and step, ms",
         height=340,

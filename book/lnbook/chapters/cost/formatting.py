@@ -1,8 +1,7 @@
-"""Formatting of times and ratios, and logarithmic axes."""
+"""Formatting of times and ratios."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 
@@ -26,15 +25,3 @@ def digits(value: float) -> str:
 def short(values: Any) -> list[float]:
     """Round numbers to four significant digits for plotting."""
     return [float(f"{v:.4g}") for v in values]
-
-
-def decades(low: float, high: float) -> dict:
-    """Return a logarithmic axis with a tick at each power of ten."""
-    powers = range(math.ceil(low), math.floor(high) + 1)
-    return {
-        "type": "log",
-        "range": [low, high],
-        "tickvals": [10.0**p for p in powers],
-        "ticktext": [f"{10**p:,}" if p >= 0 else f"{10.0**p:.{-p}f}" for p in powers],
-        "zeroline": False,
-    }

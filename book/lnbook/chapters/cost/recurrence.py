@@ -9,6 +9,7 @@ from lnbook.chapters.cost.formatting import duration, ratio, short
 from lnbook.chapters.cost.step_time import WAYS
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import add_line
 from lnbook.figures.table import Table
 
 CELLS = ("LSTM", "GRU", "RNN")
@@ -116,13 +117,8 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
         (1.0, "torch.nn, no norm", "none", "dot"),
         (floor, "only the products", "ink", "dash"),
     ):
-        figure.add_scatter(
-            x=names,
-            y=short([value] * len(names)),
-            mode="lines",
-            name=name,
-            line={"color": COLORS[color_of], "dash": dash, "width": 2.5},
-            hovertemplate=f"%{{y}} times<extra>{name}</extra>",
+        add_line(
+            figure, names, short([value] * len(names)), (name, COLORS[color_of], dash), "%{y} times"
         )
     passes = [r for w in ("forward", "forward + backward") for r in bench.pick(f"LN-{cell} {w}")]
     top = max(r["ratio"] for r in passes if r["shape"] == shape)

@@ -8,10 +8,20 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench
-from lnbook.chapters.cost.formatting import decades, digits, duration, ratio, short
+from lnbook.chapters.cost.formatting import digits, duration, ratio, short
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS, RMS, cursor, label_ends
+from lnbook.figures.plots import (
+    NORMS,
+    RMS,
+    add_guide,
+    add_line,
+    add_points,
+    cursor,
+    decades,
+    label_ends,
+    log_axis,
+)
 from lnbook.figures.table import Table
 from lnlab.analysis import costs
 from lnlab.analysis.costs import PASSES, Machine, norm_work, product_work, share
@@ -95,55 +105,42 @@ def draw_roofline(
     m = machines[machine].at_size(N, H)
     roof, shares = go.Figure(), go.Figure()
     intensities = np.array([0.25, m.products / m.bandwidth, 3000.0])
-    roof.add_scatter(
-        x=short(intensities),
-        y=short(100 * np.minimum(1, intensities * m.bandwidth / m.products)),
-        mode="lines",
-        name="the roof",
-        showlegend=False,
-        line={"color": COLORS["gray"], "width": 2.5},
-        hoverinfo="skip",
-    )
+    reachable = short(100 * np.minimum(1, intensities * m.bandwidth / m.products))
+    add_guide(roof, short(intensities), reachable, "the roof", width=2.5, showlegend=False)
     points = {norm: norm_work(norm, which, N, H, m.size) for norm in STYLES}
     points["product"] = product_work(which, N, H, m.size)
     marks = {"layer": "circle", "batch": "square", "rms": "diamond", "product": "star"}
     for name, work in points.items():
         label, color = STYLES[name][:2] if name in STYLES else ("product", COLORS["ink"])
         reached = work[0] / m.seconds(work, product=name == "product")
-        roof.add_scatter(
-            x=short([work[0] / work[1]]),
-            y=short([100 * reached / m.products]),
-            mode="markers",
-            name=label,
-            marker={"color": color, "size": 12, "symbol": marks[name]},
-            hovertemplate=f"%{{x}} operations per byte, %{{y}}%<extra>{label}</extra>",
+        add_points(
+            roof,
+            short([work[0] / work[1]]),
+            short([100 * reached / m.products]),
+            (label, color, marks[name]),
+            "%{x} operations per byte, %{y}%",
+            size=12,
         )
     roof.update_layout(
         title="Speed, % of the machine's maximum",
         height=360,
-        xaxis={"title": "arithmetic intensity, operations per byte"} | decades(-0.7, 3.6),
+        xaxis=decades(-0.7, 3.6, title="arithmetic intensity, operations per byte"),
         yaxis=decades(-1.7, 2.2),
     )
-    for norm, (label, color, dash) in STYLES.items():
-        shares.add_scatter(
-            x=_FINE,
-            y=short([100 * share(m, norm, which, N, int(h)) for h in _FINE]),
-            mode="lines",
-            name=label,
-            line={"color": color, "dash": dash, "width": 6 if norm == "layer" else 2.5},
+    for norm, style in STYLES.items():
+        add_line(
+            shares,
+            _FINE,
+            short([100 * share(m, norm, which, N, int(h)) for h in _FINE]),
+            style,
+            "H = %{x}: %{y}%",
+            width=6 if norm == "layer" else 2.5,
             opacity=0.6 if norm == "layer" else 1,  # RMS norm is drawn over it
-            hovertemplate=f"H = %{{x}}: %{{y}}%<extra>{label}</extra>",
         )
     shares.update_layout(
         title="Time of the norm, % of the product's",
         height=360,
-        xaxis={
-            "title": "features H",
-            "type": "log",
-            "tickvals": [64, 512, 4096],
-            "ticktext": ["64", "512", "4,096"],
-            "tickangle": 0,
-        },
+        xaxis=log_axis([64, 512, 4096], title="features H", texts=["64", "512", "4,096"]),
         yaxis=decades(-2, 4.3),
         shapes=[cursor(H)],
     )

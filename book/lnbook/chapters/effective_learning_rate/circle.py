@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import add_guide, add_line
 from lnlab.analysis.learning_rate import spiral
 
 TURNS = 12
@@ -18,25 +19,12 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
     way, angles = go.Figure(), go.Figure()
     reach = 1.25 * max(lengths[-1], length)
     around = np.linspace(0, 2 * np.pi, 61)
-    way.add_scatter(
-        x=(length * np.cos(around)).round(3),
-        y=(length * np.sin(around)).round(3),
-        mode="lines",
-        name="initial norm",
-        line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
-        hoverinfo="skip",
-    )
+    circle = (length * np.array([np.cos(around), np.sin(around)])).round(3)
+    add_guide(way, *circle, "initial norm", dash="dot")
     for i, name in ((0, "start"), (TURNS, "end")):
         x, y = tips[i].round(3).tolist()
         color = COLORS["ink" if i else "gray"]
-        way.add_scatter(
-            x=[0, x],
-            y=[0, y],
-            mode="lines",
-            name=name,
-            line={"color": color, "width": 3},
-            hoverinfo="skip",
-        )
+        add_guide(way, [0, x], [0, y], name, color=color, width=3)
         way.add_annotation(
             x=x,
             y=y,
@@ -46,15 +34,14 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
             xanchor="left" if x > 0 else "right",
             yanchor="bottom" if y > 0 else "top",
         )
-    way.add_scatter(
-        x=tips[:, 0].round(3),
-        y=tips[:, 1].round(3),
-        mode="lines+markers",
-        name="steps",
-        line={"color": COLORS["first"], "width": 2.5},
-        marker={"color": COLORS["first"], "size": 7},
+    add_line(
+        way,
+        tips[:, 0].round(3),
+        tips[:, 1].round(3),
+        ("steps", COLORS["first"], "solid"),
+        "norm %{customdata}<extra>weights</extra>",
         customdata=lengths.round(3),
-        hovertemplate="norm %{customdata}<extra>weights</extra>",
+        size=7,
     )
     way.update_layout(
         title="Two weights, w₁ and w₂",

@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.effective_learning_rate.lines import FINE, add_line, decades, doubling
+from lnbook.chapters.effective_learning_rate.lines import FINE, doubling
 from lnbook.chapters.effective_learning_rate.models import cases, glm
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import NORMS, label_ends
+from lnbook.figures.plots import NORMS, add_line, decades, label_ends
 
 FAMILIES = {"Gaussian": "gaussian", "Bernoulli": "bernoulli", "categorical": "categorical"}
 SCALED = {"the inputs": "inputs", "the weights": "weights"}

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.effective_learning_rate.lines import FINE, doubling
 from lnbook.chapters.effective_learning_rate.models import INPUTS, UNITS, cases, glm
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import NORMS, cursor, label_ends
+from lnbook.figures.plots import NORMS, add_line, add_points, cursor, label_ends, log_axis
 
 WHOSE = {"one unit, w₁": "one", "all of W": "all"}
 _TOP = 2.1  # upper end of the panel on rescaling
@@ -54,24 +54,22 @@ def _rms(a: np.ndarray) -> float:
 def draw_step(scale: float, whose: str) -> list[go.Figure]:
     """Draw the effect of a step, and of the rescaling itself, over the scale of the weights."""
     steps, scalings = go.Figure(), go.Figure()
-    for norm, (label, color, dash) in NORMS.items():
+    for norm, style in NORMS.items():
         for figure, value in ((steps, step), (scalings, scaling)):
-            figure.add_scatter(
-                x=FINE.round(4),
-                y=[_shown(value(norm, float(d), whose)) for d in FINE],
-                mode="lines",
-                name=label,
-                line={"color": color, "dash": dash, "width": 2.5},
-                hovertemplate=f"times %{{x:.3g}}: %{{y:.3g}}<extra>{label}</extra>",
+            add_line(
+                figure,
+                FINE.round(4),
+                [_shown(value(norm, float(d), whose)) for d in FINE],
+                style,
+                "times %{x:.3g}: %{y:.3g}",
             )
     for figure, value in ((steps, step), (scalings, scaling)):
-        figure.add_scatter(
-            x=[scale] * len(NORMS),
-            y=[_shown(value(norm, float(scale), whose)) for norm in NORMS],
-            mode="markers",
-            marker={"color": [style[1] for style in NORMS.values()], "size": 10},
-            hoverinfo="skip",
-            showlegend=False,
+        add_points(
+            figure,
+            [scale] * len(NORMS),
+            [_shown(value(norm, float(scale), whose)) for norm in NORMS],
+            (None, [style[1] for style in NORMS.values()], "circle"),
+            size=10,
         )
         figure.update_layout(
             height=340,
@@ -80,12 +78,7 @@ def draw_step(scale: float, whose: str) -> list[go.Figure]:
         )
     steps.update_layout(
         title="Change of the outputs caused by the step (RMS)",
-        yaxis={
-            "type": "log",
-            "range": [-3.6, -0.4],
-            "tickvals": [0.001, 0.01, 0.1],
-            "ticktext": ["0.001", "0.01", "0.1"],
-        },
+        yaxis=log_axis([0.001, 0.01, 0.1], [-3.6, -0.4]),
     )
     scalings.update_layout(
         title="Change of the outputs caused by the rescaling (RMS)",

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.effective_learning_rate.lines import add_band, add_line, decades
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS, label_ends, labels
+from lnbook.figures.plots import NORMS, add_line, band, decades, label_ends, labels, spread
 from lnbook.figures.table import Table
 from lnlab.analysis.recorded import Record, RecordedRuns
 from lnlab.comparison import limits, limits_name
@@ -90,7 +89,7 @@ def draw_training(runs: WeightGrowthRuns, optimizer: str, layer: int) -> list[go
         )
         add_line(lengths, runs.epochs, length, NORMS[norm], "epoch %{x:.3g}: %{y:.2f}")
         turn = runs.curves(f"turn_{layer}", norm, optimizer)[:, 1:]
-        add_band(turns, runs.epochs[1:], turn, NORMS[norm], "epoch %{x:.3g}: %{y:.3g}°")
+        band(turns, runs.epochs[1:], spread(turn), NORMS[norm], "epoch %{x:.3g}: %{y:.3g}°")
     lengths.update_layout(
         title=f"Norm of W, hidden layer {layer} (circles: Pythagoras)",
         height=340,
@@ -144,7 +143,7 @@ def draw_starts(runs: WeightGrowthRuns, norm: str) -> list[go.Figure]:
         length = runs.curves("length_2", norm, "sgd", scale).mean(0)
         loss = runs.curves("train_nll", norm, "sgd", scale)
         add_line(lengths, runs.epochs, length, style, "epoch %{x:.3g}: %{y:.3g}")
-        add_band(losses, runs.epochs, loss, style, "epoch %{x:.3g}: %{y:.3g} nats")
+        band(losses, runs.epochs, spread(loss), style, "epoch %{x:.3g}: %{y:.3g} nats")
     lengths.update_layout(
         title="Norm of W, hidden layer 2",
         height=340,

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS, fade
+from lnbook.figures.plots import add_line
 
 TOKENS, FEATURES = 16, 128
 LARGEST = float(np.finfo(np.float16).max)
@@ -131,27 +132,27 @@ def draw(eps: float, outlier: float, scale: str) -> go.Figure:
             mode="lines", fill="toself", fillcolor=fade(COLORS["gray"], 0.14),
             line={"width": 0}, hoverinfo="skip", showlegend=False,
         )  # fmt: skip
-    figure.add_scatter(
-        x=_short(STDS),
-        y=_short(result.single),
-        mode="lines",
-        name="float32 inside",
-        line={"color": COLORS["layer"], "width": 6},
+    add_line(
+        figure,
+        _short(STDS),
+        _short(result.single),
+        ("float32 inside", COLORS["layer"], "solid"),
+        "std %{x:.2g}: %{y:.3f}",
+        width=6,
         opacity=0.5,
-        hovertemplate="std %{x:.2g}: %{y:.3f}<extra>float32 inside</extra>",
     )
     finite = np.isfinite(result.half)
-    figure.add_scatter(
-        x=_short(STDS),
-        y=_short(np.where(finite, result.half, sum(BAND) / 2)),
+    add_line(
+        figure,
+        _short(STDS),
+        _short(np.where(finite, result.half, sum(BAND) / 2)),
+        ("float16 everywhere", COLORS["ink"], "dot"),
+        "std %{x:.2g}: %{customdata}",
+        width=2,
         customdata=[
             f"{v:.3f}" if ok else "∞ or NaN" for v, ok in zip(result.half, finite, strict=True)
         ],
-        mode="lines+markers",
-        name="float16 everywhere",
-        line={"color": COLORS["ink"], "dash": "dot", "width": 2},
-        marker={"color": COLORS["ink"], "size": 5},
-        hovertemplate="std %{x:.2g}: %{customdata}<extra>float16 everywhere</extra>",
+        size=5,
     )
     figure.update_layout(
         title="Outputs of a norm in float16",

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import cursor, label_ends
+from lnbook.figures.plots import add_guide, add_line, add_points, cursor, label_ends, log_axis
 from lnlab.analysis import fisher_error
 from lnlib.fisher import GLM
 
@@ -77,64 +77,44 @@ def standard_error(draws: int) -> float:
 def draw_labels(truth: str, draws: int) -> list[go.Figure]:
     """Draw the errors over the labels per example, and the entries of three matrices."""
     errors, numbers = go.Figure(), go.Figure()
-    errors.add_scatter(
-        x=SAMPLES,
-        y=[float(f"{standard_error(n):.3g}") for n in SAMPLES],
-        mode="lines",
-        name="standard error",
-        line={"color": COLORS["gray"], "width": 1.5, "dash": "dot"},
-        hovertemplate="%{x} labels: %{y:.1%}<extra>standard error</extra>",
+    add_line(
+        errors,
+        SAMPLES,
+        [float(f"{standard_error(n):.3g}") for n in SAMPLES],
+        ("standard error", COLORS["gray"], "dot"),
+        "%{x} labels: %{y:.1%}",
+        width=1.5,
     )
     F = exact()
     above = np.triu_indices(len(F))
     size = 1.1 * np.abs(F).max()
-    numbers.add_scatter(
-        x=[-size, size],
-        y=[-size, size],
-        mode="lines",
-        line={"color": COLORS["gray"], "width": 1.5},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    add_guide(numbers, [-size, size], [-size, size])
     for label, color, symbol, result in (
         ("empirical", "fourth", "x", lambda n: empirical(truth, n)),
         ("sampled", "third", "circle", lambda n: sampled(n)[0]),
     ):
-        errors.add_scatter(
-            x=SAMPLES,
-            y=[float(f"{error(result(n)):.3g}") for n in SAMPLES],
-            mode="lines+markers",
-            name=label,
-            line={"color": COLORS[color], "width": 2.5},
-            marker={"color": COLORS[color], "symbol": symbol, "size": 9},
-            hovertemplate=f"%{{x}} labels: %{{y:.1%}}<extra>{label}</extra>",
+        add_line(
+            errors,
+            SAMPLES,
+            [float(f"{error(result(n)):.3g}") for n in SAMPLES],
+            (label, COLORS[color], "solid", symbol),
+            "%{x} labels: %{y:.1%}",
+            size=9,
         )
-        numbers.add_scatter(
-            x=F[above].round(3),
-            y=result(draws)[above].round(3),
-            mode="markers",
-            name=label,
-            marker={"color": COLORS[color], "symbol": symbol, "size": 6, "opacity": 0.7},
-            hovertemplate=f"exact %{{x:.3f}}, {label} %{{y:.3f}}<extra></extra>",
+        add_points(
+            numbers,
+            F[above].round(3),
+            result(draws)[above].round(3),
+            (label, COLORS[color], symbol),
+            f"exact %{{x:.3f}}, {label} %{{y:.3f}}<extra></extra>",
+            size=6,
+            opacity=0.7,
         )
     errors.update_layout(
         title="Distance from the exact matrix",
         height=340,
-        xaxis={
-            "type": "log",
-            "title": "labels for each example",
-            "range": [-0.15, 3.15],
-            "tickvals": [1, 10, 100, 1000],
-            "ticktext": ["1", "10", "100", "1000"],
-            "zeroline": False,
-        },
-        yaxis={
-            "type": "log",
-            "range": [-2.2, 0.3],
-            "tickvals": [0.01, 0.1, 1],
-            "ticktext": ["1%", "10%", "100%"],
-            "zeroline": False,
-        },
+        xaxis=log_axis([1, 10, 100, 1000], [-0.15, 3.15], title="labels for each example"),
+        yaxis=log_axis([0.01, 0.1, 1], [-2.2, 0.3], texts=["1%", "10%", "100%"]),
         shapes=[cursor(draws)],
     )
     numbers.update_layout(

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS, fade
-from lnbook.figures.plots import NORMS, label_ends
+from lnbook.figures.plots import NORMS, add_line, label_ends, log_axis
 
 
 def running(estimates: list[float]) -> tuple[np.ndarray, np.ndarray]:
@@ -43,21 +43,20 @@ def draw_trace(matrices: Mapping[str, np.ndarray], estimates: list[float], norm:
         name="two standard errors",
         hoverinfo="skip",
     )
-    figure.add_scatter(
-        x=n,
-        y=[float(f"{v:.4g}") for v in mean],
-        mode="lines",
-        name="estimate",
-        line={"color": COLORS["third"], "width": 2.5},
-        hovertemplate="%{x} vectors: %{y:.4g}<extra></extra>",
+    add_line(
+        figure,
+        n,
+        [float(f"{v:.4g}") for v in mean],
+        ("estimate", COLORS["third"], "solid"),
+        "%{x} vectors: %{y:.4g}<extra></extra>",
     )
-    figure.add_scatter(
-        x=[1, max(100, len(estimates))],
-        y=[exact] * 2,
-        mode="lines",
-        name="exact",
-        line={"color": COLORS["first"], "dash": "dash", "width": 2},
-        hovertemplate=f"{exact:.4g}<extra>exact</extra>",
+    add_line(
+        figure,
+        [1, max(100, len(estimates))],
+        [exact] * 2,
+        ("exact", COLORS["first"], "dash"),
+        f"{exact:.4g}<extra>exact</extra>",
+        width=2,
     )
     figure.update_layout(
         title="Trace of the Fisher matrix",
@@ -98,15 +97,14 @@ def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> 
     """
     figure = go.Figure()
     for norm, result in spectra.items():
-        label, color, _ = NORMS[norm]
-        figure.add_scatter(
-            x=np.arange(1, len(result[step]) + 1),
-            y=[float(f"{v:.3g}") for v in result[step]],
-            mode="lines+markers",
-            name=label,
-            line={"color": color, "width": 1.5, "dash": NORMS[norm][2]},
-            marker={"color": color, "size": 9, "symbol": "circle" if norm == "layer" else "x"},
-            hovertemplate=f"eigenvalue %{{x}}: %{{y:.2g}}<extra>{label}</extra>",
+        add_line(
+            figure,
+            np.arange(1, len(result[step]) + 1),
+            [float(f"{v:.3g}") for v in result[step]],
+            (*NORMS[norm], "circle" if norm == "layer" else "x"),
+            "eigenvalue %{x}: %{y:.2g}",
+            width=1.5,
+            size=9,
         )
     eigenvalues = np.concatenate([v for result in spectra.values() for v in result.values()])
     powers = np.arange(-3, 3)
@@ -114,13 +112,11 @@ def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> 
         title=f"Largest eigenvalues after {step} steps",
         height=340,
         xaxis={"title": "eigenvalue, largest first", "tickvals": [1, 4, 8, 12], "zeroline": False},
-        yaxis={
-            "type": "log",
-            "range": [np.log10(eigenvalues.min()) - 0.15, np.log10(eigenvalues.max()) + 0.15],
-            "tickvals": 10.0**powers,
-            "ticktext": ["0.001", "0.01", "0.1", "1", "10", "100"],
-            "zeroline": False,
-        },
+        yaxis=log_axis(
+            10.0**powers,
+            [np.log10(eigenvalues.min()) - 0.15, np.log10(eigenvalues.max()) + 0.15],
+            texts=["0.001", "0.01", "0.1", "1", "10", "100"],
+        ),
     )
     return label_ends(figure)
 

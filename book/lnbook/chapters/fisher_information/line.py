@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.fisher_information.models import INPUTS, UNITS, ZERO, cases, glm, power
+from lnbook.chapters.fisher_information.models import INPUTS, UNITS, ZERO, cases, glm
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import cursor, label_ends
+from lnbook.figures.plots import add_line, add_points, cursor, label_ends, log_axis, power_of_ten
 
 DIRECTIONS = {
     "random": "random",
@@ -65,21 +65,19 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
     pairs = np.array([moved(norm, family, along, float(t)) for t in _LINE])
     styles = (("divergence", "first", "solid"), ("quadratic form", "second", "dash"))
     for k, (label, color, dash) in enumerate(styles):
-        line.add_scatter(
-            x=_LINE,
-            y=np.round(np.maximum(pairs[:, k], 0), 5),
-            mode="lines",
-            name=label,
-            line={"color": COLORS[color], "dash": dash, "width": 2.5},
-            hovertemplate=f"step %{{x:.2f}}: %{{y:.4f}}<extra>{label}</extra>",
+        add_line(
+            line,
+            _LINE,
+            np.round(np.maximum(pairs[:, k], 0), 5),
+            (label, COLORS[color], dash),
+            "step %{x:.2f}: %{y:.4f}",
         )
-    line.add_scatter(
-        x=[step] * 2,
-        y=[max(v, 0) for v in moved(norm, family, along, step)],
-        mode="markers",
-        marker={"size": 10, "color": [COLORS[color] for _, color, _ in styles]},
-        hoverinfo="skip",
-        showlegend=False,
+    add_points(
+        line,
+        [step] * 2,
+        [max(v, 0) for v in moved(norm, family, along, step)],
+        (None, [COLORS[color] for _, color, _ in styles], "circle"),
+        size=10,
     )
     still = flat(norm, family, along)
     line.layout = dict(
@@ -97,33 +95,15 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
     curves = (*zip(styles, ends.T, strict=True), (("their difference", "third", "dot"), apart))
     for (label, color, dash), values in curves:
         shown = np.array([float(f"{v:.3g}") if v > ZERO else np.nan for v in values])
-        sizes.add_scatter(
-            x=_LENGTHS.round(4),
-            y=shown,
-            mode="lines",
-            name=label,
-            line={"color": COLORS[color], "dash": dash, "width": 2.5},
-            hovertemplate=f"step %{{x:.3f}}: %{{y:.2g}}<extra>{label}</extra>",
+        add_line(
+            sizes, _LENGTHS.round(4), shown, (label, COLORS[color], dash), "step %{x:.3f}: %{y:.2g}"
         )
     powers = np.arange(-8, 1, 2)
     sizes.layout = dict(
         title="The same for smaller steps",
         height=340,
-        xaxis={
-            "type": "log",
-            "title": "step",
-            "range": [-2.03, 0.0],
-            "tickvals": [0.01, 0.1, 1],
-            "ticktext": ["0.01", "0.1", "1"],
-            "zeroline": False,
-        },
-        yaxis={
-            "type": "log",
-            "range": [-8.5, 1.2],
-            "tickvals": 10.0**powers,
-            "ticktext": [power(p) for p in powers],
-            "zeroline": False,
-        },
+        xaxis=log_axis([0.01, 0.1, 1], [-2.03, 0.0], title="step"),
+        yaxis=log_axis(10.0**powers, [-8.5, 1.2], texts=[power_of_ten(p) for p in powers]),
         shapes=[cursor(step)],
     )
     if still:

@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.fisher_information.models import INPUTS, UNITS, ZERO, cases, glm, power
+from lnbook.chapters.fisher_information.models import INPUTS, UNITS, ZERO, cases, glm
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import log_axis, power_of_ten
 from lnlab.analysis import fisher_error
 
 MATRICES = {"exact, eq. 9": "exact", "as printed, eq. 13": "paper", "exact − printed": "difference"}
@@ -122,13 +123,8 @@ def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:
         height=380,
         xaxis={"title": "largest first", "range": [0.2, 18.8], "dtick": 3, "tick0": 3,
                "zeroline": False},
-        yaxis={
-            "type": "log",
-            "range": [_ZERO_EXPONENT - 0.3, 1.3],
-            "tickvals": [10**_ZERO_EXPONENT, *10.0**powers],
-            "ticktext": ["0", *(power(p) for p in powers)],
-            "zeroline": False,
-        },
+        yaxis=log_axis([10**_ZERO_EXPONENT, *10.0**powers], [_ZERO_EXPONENT - 0.3, 1.3],
+                       texts=["0", *(power_of_ten(p) for p in powers)]),
     )  # fmt: skip
     return [heat, spectrum]
 

@@ -20,7 +20,6 @@ FAMILIES = {
     "categorical": "categorical",
 }
 CHOICES = {label: norm for norm, (label, *_) in NORMS.items()}
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ZERO = 1e-12  # relative rounding error of numbers that are 0
 
 
@@ -35,8 +34,3 @@ def glm(norm: str, family: str) -> GLM:
     """Return a model of three units with four inputs; the weights do not depend on the norm."""
     rng = np.random.default_rng(18)
     return fisher_error.random_glm(rng, norm, family, units=UNITS, inputs=INPUTS)
-
-
-def power(exponent: int) -> str:
-    """Format a power of ten."""
-    return "1" if exponent == 0 else f"10{str(exponent).translate(SUPERSCRIPT)}"

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.fisher_information.models import INPUTS
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import label_ends
+from lnbook.figures.plots import add_guide, add_line, label_ends, log_axis
 from lnlab.analysis import fisher_error
 from lnlib.fisher import GLM
 
@@ -45,41 +45,18 @@ def draw_widths(family: str) -> go.Figure:
         ("blocks on the diagonal", "second", "dash", "square"),
     )
     for (label, color, dash, symbol), values in zip(styles, result, strict=True):
-        figure.add_scatter(
-            x=WIDTHS,
-            y=values.round(4),
-            mode="lines+markers",
-            name=label,
-            marker={"color": COLORS[color], "size": 8, "symbol": symbol},
-            line={"color": COLORS[color], "dash": dash, "width": 2.5},
-            hovertemplate=f"%{{x}} units: %{{y:.1%}}<extra>{label}</extra>",
-        )
-    figure.add_scatter(
-        x=[WIDTHS[0], WIDTHS[-1]],
-        y=[np.round(result[0][-1] * np.sqrt(WIDTHS[-1] / H), 4) for H in (WIDTHS[0], WIDTHS[-1])],
-        mode="lines",
-        name="∝ 1/√H",
-        line={"color": COLORS["gray"], "width": 1.5, "dash": "dot"},
-        hoverinfo="skip",
-    )
+        style = label, COLORS[color], dash, symbol
+        add_line(figure, WIDTHS, values.round(4), style, "%{x} units: %{y:.1%}", size=8)
+    ends = [WIDTHS[0], WIDTHS[-1]]
+    falls = [np.round(result[0][-1] * np.sqrt(WIDTHS[-1] / H), 4) for H in ends]
+    add_guide(figure, ends, falls, "∝ 1/√H", dash="dot")
     figure.update_layout(
         title="Share of the exact matrix that eq. 13 misses",
         height=340,
-        xaxis={
-            "type": "log",
-            "title": "units H",
-            "range": [np.log10(2.7), np.log10(72)],
-            "tickvals": [4, 8, 16, 32, 64],
-            "ticktext": ["4", "8", "16", "32", "64"],
-            "zeroline": False,
-        },
-        yaxis={
-            "type": "log",
-            "range": [-2.1, 0.1],
-            "tickvals": [0.01, 0.03, 0.1, 0.3, 1],
-            "ticktext": ["1%", "3%", "10%", "30%", "100%"],
-            "zeroline": False,
-        },
+        xaxis=log_axis([4, 8, 16, 32, 64], [np.log10(2.7), np.log10(72)], title="units H"),
+        yaxis=log_axis(
+            [0.01, 0.03, 0.1, 0.3, 1], [-2.1, 0.1], texts=["1%", "3%", "10%", "30%", "100%"]
+        ),
     )
     return label_ends(figure)
 

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import lnlib
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import cursor, label_ends
+from lnbook.figures.plots import add_line, cursor, label_ends, log_axis
 
 HIDDEN, LETTERS = 96, 27
 #: Inputs in addition to the three numbers of a movement, with the color and dash of their line.
@@ -136,15 +136,17 @@ def draw_speed(speed: float, extra: str) -> list[go.Figure]:
     )  # fmt: skip
     curves = go.Figure()
     for name, (tone, dash) in EXTRA_INPUTS.items():
-        curves.add_scatter(
-            x=SPEEDS, y=distance(name), name=name, mode="lines",
-            line={"color": tone, "dash": dash, "width": 3.5 if name == extra else 1.8},
-            hovertemplate="magnitude %{x:g}: %{y:.2f}<extra>" + name + "</extra>",
-        )  # fmt: skip
+        add_line(
+            curves,
+            SPEEDS,
+            distance(name),
+            (name, tone, dash),
+            "magnitude %{x:g}: %{y:.2f}",
+            width=3.5 if name == extra else 1.8,
+        )
     curves.update_layout(
         title="Difference from a movement of magnitude 1", height=320,
-        xaxis={"title": "magnitude of the movement", "type": "log", "tickvals": [0.1, 1, 10],
-               "ticktext": ["0.1", "1", "10"]},
+        xaxis=log_axis([0.1, 1, 10], title="magnitude of the movement"),
         yaxis={"title": "root mean square", "rangemode": "tozero", "zeroline": False},
         shapes=[cursor(speed)],
     )  # fmt: skip

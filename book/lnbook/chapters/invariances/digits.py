@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.invariances import contrast
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS, cursor, label_ends
+from lnbook.figures.plots import NORMS, add_line, cursor, label_ends
 
 #: Maps each of :data:`lnbook.chapters.invariances.contrast.KINDS` to label, color, dash.
 READERS = {
@@ -34,14 +34,14 @@ def draw_contrast(
     amounts = AMOUNTS[change]
     ticks = [0, (len(amounts) - 1) // 2, len(amounts) - 1]
     figure = go.Figure()
-    for kind, (label, color, dash) in READERS.items():
-        figure.add_scatter(
-            x=PLACES,
-            y=[classifiers.error(kind, change, amount_at(change, p)) for p in PLACES],
-            mode="lines",
-            name=label,
-            line={"color": color, "dash": dash, "width": 5 if kind == "batch" else 2},
-            hovertemplate=f"{label}: %{{y:.1f}}%<extra></extra>",
+    for kind, style in READERS.items():
+        add_line(
+            figure,
+            PLACES,
+            [classifiers.error(kind, change, amount_at(change, p)) for p in PLACES],
+            style,
+            f"{style[0]}: %{{y:.1f}}%<extra></extra>",
+            width=5 if kind == "batch" else 2,
         )
     figure.layout = dict(
         title="Test error",

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.invariances.names import format_change
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import cursor, label_ends
+from lnbook.figures.plots import add_line, add_points, cursor, label_ends, log_axis
 from lnlib import norms
 
 EPS = {"0": 0.0, "1e-5": 1e-5, "1e-3": 1e-3}
@@ -44,32 +44,32 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
         color_name, dash, symbol = styles[label]
         color = COLORS[color_name]
         start = scaled(a, 1.0, eps, b)
-        curve.add_scatter(
-            x=_CURVE,
-            y=[np.abs(scaled(a, s, eps, b) - start).max() for s in _CURVE],
-            mode="lines",
-            name=f"eps {label}",
-            line={"color": color, "dash": dash, "width": 2},
-            hovertemplate=f"eps {label}: %{{y:.2g}}<extra></extra>",
+        add_line(
+            curve,
+            _CURVE,
+            [np.abs(scaled(a, s, eps, b) - start).max() for s in _CURVE],
+            (f"eps {label}", color, dash),
+            f"eps {label}: %{{y:.2g}}<extra></extra>",
+            width=2,
         )
-        outputs.add_scatter(
-            x=units,
-            y=scaled(a, scale, eps, b),
-            mode="markers",
-            name=f"eps {label}",
-            marker={"color": color, "symbol": symbol, "size": 8, "opacity": 0.85},
-            hovertemplate=f"eps {label}, unit %{{x}}: %{{y:.3f}}<extra></extra>",
+        add_points(
+            outputs,
+            units,
+            scaled(a, scale, eps, b),
+            (f"eps {label}", color, symbol),
+            f"eps {label}, unit %{{x}}: %{{y:.3f}}<extra></extra>",
+            size=8,
+            opacity=0.85,
         )
     curve.layout = dict(
         title="Largest change of any output",
         height=340,
-        xaxis={
-            "type": "log",
-            "title": "scale factor",
-            "range": [-3.1, 3.1],
-            "tickvals": [0.001, 0.01, 0.1, 1, 10, 100, 1000],
-            "ticktext": ["10⁻³", "0.01", "0.1", "1", "10", "100", "10³"],
-        },
+        xaxis=log_axis(
+            [0.001, 0.01, 0.1, 1, 10, 100, 1000],
+            [-3.1, 3.1],
+            title="scale factor",
+            texts=["10⁻³", "0.01", "0.1", "1", "10", "100", "10³"],
+        ),
         yaxis={"range": [-0.1, 4]},
         shapes=[cursor(scale)],
     )

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.invariances.names import LABELS, NAMES, format_change
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import add_guide, add_line
 from lnlib import invariance
 from lnlib.invariance import ROUNDING
 
@@ -191,24 +192,18 @@ def _against(
     figure, lanes, axes = go.Figure(), len(before), {}
     for i, (x, y) in enumerate(zip(before, known, strict=True)):
         ascending, axis = np.argsort(x), "y" if i == 0 else f"y{i + 1}"
-        figure.add_scatter(
-            x=[-wide, wide],
-            y=[-wide, wide],
-            yaxis=axis,
-            mode="lines",
-            line={"color": COLORS["gray"], "dash": "dot", "width": 2},
-            hoverinfo="skip",
-        )
+        ends = [-wide, wide]
+        add_guide(figure, ends, ends, width=2, dash="dot", yaxis=axis, showlegend=None)
         if after is not None:
-            figure.add_scatter(
-                x=x[ascending],
-                y=y[ascending],
+            add_line(
+                figure,
+                x[ascending],
+                y[ascending],
+                (f"{common} {i + 1}", COLORS[color_name], "solid"),
+                f"{common} {i + 1}: %{{x:.2f}} → %{{y:.2f}}<extra></extra>",
+                width=2,
+                size=8,
                 yaxis=axis,
-                mode="lines+markers",
-                name=f"{common} {i + 1}",
-                line={"color": COLORS[color_name], "width": 2},
-                marker={"color": COLORS[color_name], "size": 8},
-                hovertemplate=f"{common} {i + 1}: %{{x:.2f}} → %{{y:.2f}}<extra></extra>",
             )
         top = 1 - i / lanes
         axes[f"yaxis{'' if i == 0 else i + 1}"] = {

@@ -12,7 +12,15 @@ import lnlib
 from lnbook.explorer.control import round_numbers
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS, fade
-from lnbook.figures.plots import cursor, label_ends, signs
+from lnbook.figures.plots import (
+    add_guide,
+    add_line,
+    add_points,
+    cursor,
+    label_ends,
+    log_axis,
+    signs,
+)
 from lnbook.figures.table import Table
 from lnlib import numerics
 
@@ -211,32 +219,23 @@ def draw_floats(exponent: float, dtype: str, width: int) -> list[go.Figure]:
     offsets = 10.0**EXPONENTS
     for name, (color, dash, symbol) in STYLES.items():
         values = np.array([e[name] for e in measured])
-        errors.add_scatter(
-            x=offsets,
-            y=np.where(np.isinf(values), LOST, np.maximum(values, FLOOR)),
-            mode="lines+markers",
-            name=name,
-            line={"color": color, "dash": dash, "width": 2},
-            marker={"symbol": symbol, "size": 5},
-            hovertemplate=f"{name}, offset %{{x:.3g}}: %{{y:.2g}}<extra></extra>",
+        add_line(
+            errors,
+            offsets,
+            np.where(np.isinf(values), LOST, np.maximum(values, FLOOR)),
+            (name, color, dash, symbol),
+            f"{name}, offset %{{x:.3g}}: %{{y:.2g}}<extra></extra>",
+            width=2,
+            size=5,
         )
     limit = numerics.breaking_offset(DTYPES[dtype])
     errors.layout = dict(
         title=f"Relative error of σ, largest of {DRAWS} vectors",
         height=340,
-        xaxis={
-            "type": "log",
-            "title": "offset",
-            "range": [-0.15, 6.15],
-            "tickvals": 10.0 ** np.arange(7),
-            "ticktext": ["1", "10", "10²", "10³", "10⁴", "10⁵", "10⁶"],
-        },
-        yaxis={
-            "type": "log",
-            "range": [-8.3, 4.5],
-            "tickvals": [1e-8, 1e-6, 1e-4, 1e-2, 1, LOST],
-            "ticktext": ["10⁻⁸", "10⁻⁶", "10⁻⁴", "0.01", "1", "∞, NaN"],
-        },
+        xaxis=log_axis(10.0 ** np.arange(7), [-0.15, 6.15], title="offset",
+                       texts=["1", "10", "10²", "10³", "10⁴", "10⁵", "10⁶"]),
+        yaxis=log_axis([1e-8, 1e-6, 1e-4, 1e-2, 1, LOST], [-8.3, 4.5],
+                       texts=["10⁻⁸", "10⁻⁶", "10⁻⁴", "0.01", "1", "∞, NaN"]),
         shapes=[_rule(10.0**exponent, COLORS["gray"], "solid"), _rule(limit, COLORS["ink"], "dot")],
         annotations=[
             {"x": np.log10(limit), "y": 0.02, "yref": "paper", "yanchor": "bottom",
@@ -251,23 +250,17 @@ def _outputs(exponent: float, dtype: str, width: int) -> go.Figure:
     x = offset_numbers(exponent, dtype, width)[0]
     exact = _exact(x)[:8]
     figure = go.Figure()
-    figure.add_scatter(
-        x=[-3, 3],
-        y=[-3, 3],
-        mode="lines",
-        line={"color": COLORS["gray"], "width": 1},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    add_guide(figure, [-3, 3], [-3, 3], width=1)
     for name, (color, _, symbol) in STYLES.items():
         y = numerics.layer_norm(x, name)[:8].astype(np.float64)
-        figure.add_scatter(
-            x=exact,
-            y=np.where(np.abs(y) < 1e6, y, np.nan),
-            mode="markers",
-            name=name,
-            marker={"color": color, "symbol": symbol, "size": 7, "opacity": 0.8},
-            hovertemplate=f"{name}: %{{y:.3f}} for %{{x:.3f}}<extra></extra>",
+        add_points(
+            figure,
+            exact,
+            np.where(np.abs(y) < 1e6, y, np.nan),
+            (name, color, symbol),
+            f"{name}: %{{y:.3f}} for %{{x:.3f}}<extra></extra>",
+            size=7,
+            opacity=0.8,
         )
     figure.layout = dict(
         title="Eight outputs of one vector",
@@ -345,13 +338,13 @@ def _bars(y: np.ndarray, title: str, limit: float) -> go.Figure:
 
 
 def _level(figure: go.Figure, H: int, y: float, name: str) -> None:
-    figure.add_scatter(
-        x=[0.4, H + 0.6],
-        y=[y, y],
-        mode="lines",
-        name=name,
-        line={"color": COLORS["ink"], "dash": "dash", "width": 2},
-        hovertemplate=f"{name}: %{{y:.3f}}<extra></extra>",
+    add_line(
+        figure,
+        [0.4, H + 0.6],
+        [y, y],
+        (name, COLORS["ink"], "dash"),
+        f"{name}: %{{y:.3f}}<extra></extra>",
+        width=2,
     )
 
 

@@ -7,8 +7,7 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.lstm_gru.lstm import Params, squash, summed_inputs
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import GATES
+from lnbook.figures.plots import GATES, add_guide, add_points
 
 
 def draw_squash(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> list[go.Figure]:
@@ -63,18 +62,16 @@ def _curves(gates: np.ndarray, title: str) -> go.Figure:
     figure = go.Figure()
     a = np.linspace(-EDGE, EDGE, 65)
     for y in ((1 + np.tanh(a / 2)) / 2, np.tanh(a)):
-        figure.add_scatter(
-            x=a, y=y, mode="lines", line={"color": COLORS["gray"], "width": 1}, hoverinfo="skip",
-            showlegend=False,
-        )  # fmt: skip
+        add_guide(figure, a, y, width=1)
     for (name, color, symbol), row, y in zip(GATES.values(), gates, squash(gates), strict=True):
-        figure.add_scatter(
-            x=np.clip(row, -EDGE, EDGE),
-            y=y,
-            mode="markers",
-            name=name,
-            marker={"color": color, "symbol": symbol, "size": 8, "opacity": 0.75},
-            hovertemplate=f"{name}: %{{y:.3f}}<extra></extra>",
+        add_points(
+            figure,
+            np.clip(row, -EDGE, EDGE),
+            y,
+            (name, color, symbol),
+            f"{name}: %{{y:.3f}}<extra></extra>",
+            size=8,
+            opacity=0.75,
         )
     figure.layout = dict(
         title=title,

@@ -10,7 +10,17 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.lstm_gru.cell_variants import FORMS
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread, suffix
+from lnbook.figures.plots import (
+    NORMS,
+    add_line,
+    add_points,
+    band,
+    cursor,
+    label_ends,
+    log_axis,
+    spread,
+    suffix,
+)
 from lnbook.figures.table import Table, badge
 from lnlab import comparison as compare
 from lnlab.analysis.recorded import Record, RecordedRuns
@@ -114,13 +124,8 @@ def _learned(
     epoch = min(epoch, float(epochs[-1]))
     for norm in COMPARED:
         mean = learned.at(epoch, cell, step, norm, name).mean()
-        figure.add_scatter(
-            x=[epoch],
-            y=[max(mean, RANGES[name][0])],
-            mode="markers",
-            marker={"color": NORMS[norm][1], "size": 10},
-            hoverinfo="skip",
-            showlegend=False,
+        add_points(
+            figure, [epoch], [max(mean, RANGES[name][0])], (None, NORMS[norm][1], "circle"), size=10
         )
     _axes(figure, name, float(epochs[-1]))
     figure.update_layout(shapes=[cursor(epoch)])
@@ -132,13 +137,7 @@ def _axes(figure: go.Figure, name: str, until: float) -> None:
         title=MEASURES[name],
         height=300,
         xaxis={"title": "epochs", "range": [-0.02 * until, 1.02 * until]},
-        yaxis={
-            "type": "log",
-            "title": UNITS[name],
-            "tickvals": TICKS[name],
-            "ticktext": [f"{t:g}" for t in TICKS[name]],
-            "range": [np.log10(v) for v in RANGES[name]],
-        },
+        yaxis=log_axis(TICKS[name], [np.log10(v) for v in RANGES[name]], title=UNITS[name]),
     )
 
 
@@ -242,15 +241,13 @@ def draw_side_by_side(
         figure = go.Figure()
         hover = f"epoch %{{x:.3g}}: %{{y:.3g}}{suffix(UNITS[name])}"
         for norm in results[-1]:
-            label, color, dash = NORMS[norm]
-            figure.add_scatter(
-                x=[r[norm]["epoch"] for r in results],
-                y=[r[norm][name] * (100 if name == "test_error" else 1) for r in results],
-                mode="lines+markers",
-                name=label,
-                line={"color": color, "dash": dash, "width": 2.5},
-                marker={"size": 4},
-                hovertemplate=f"{label}, {hover}<extra></extra>",
+            add_line(
+                figure,
+                [r[norm]["epoch"] for r in results],
+                [r[norm][name] * (100 if name == "test_error" else 1) for r in results],
+                NORMS[norm],
+                f"{NORMS[norm][0]}, {hover}<extra></extra>",
+                size=4,
             )
         _axes(figure, name, LIVE_EPOCHS)
         figures.append(label_ends(figure))

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS, cursor, label_ends
+from lnbook.figures.plots import NORMS, add_line, cursor, label_ends, log_axis
 
 BATCH_SIZES = [2, 4, 8, 16, 32, 64, 128, 256]
 BATCHES = 10_000
@@ -48,26 +48,17 @@ def draw_batch_means(batch_size: int) -> list[go.Figure]:
         ("batch", [errors(b).std() for b in BATCH_SIZES]),
         ("layer", [0.0] * len(BATCH_SIZES)),
     ):
-        label, color, dash = NORMS[norm]
-        sizes.add_scatter(
-            x=BATCH_SIZES,
-            y=np.round(values, 4),
-            mode="lines+markers",
-            name=label,
-            line={"color": color, "dash": dash, "width": 2.5},
-            hovertemplate=f"batch size %{{x}}: %{{y:.2f}} σ<extra>{label}</extra>",
-        )
+        hover = "batch size %{x}: %{y:.2f} σ"
+        add_line(sizes, BATCH_SIZES, np.round(values, 4), NORMS[norm], hover, size=6)
     sizes.update_layout(
         title="Typical error of the mean, in σ",
         height=320,
-        xaxis={
-            "type": "log",
-            "title": "batch size",
-            "tickvals": BATCH_SIZES,
-            "ticktext": ["" if k % 2 else str(b) for k, b in enumerate(BATCH_SIZES)],
-            "tickangle": 0,
-            "range": [0.2, 2.5],
-        },
+        xaxis=log_axis(
+            BATCH_SIZES,
+            [0.2, 2.5],
+            title="batch size",
+            texts=["" if k % 2 else str(b) for k, b in enumerate(BATCH_SIZES)],
+        ),
         yaxis={"range": [-0.03, 0.8], "zeroline": False},
         shapes=[cursor(batch_size)],
     )

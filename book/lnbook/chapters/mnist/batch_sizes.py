@@ -9,12 +9,12 @@ from lnbook.chapters.mnist.formatting import (
     NAMES,
     UNITS,
     epoch_text,
-    log_axis,
+    measure_axis,
     nats,
 )
 from lnbook.chapters.mnist.runs import MNISTRuns, RunKey
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import NORMS, band, label_ends, spread, suffix
+from lnbook.figures.plots import NORMS, band, label_ends, log_axis, spread, suffix
 
 
 def draw_sizes(runs: MNISTRuns, nll: str) -> list[go.Figure]:
@@ -39,15 +39,13 @@ def _over_sizes(runs: MNISTRuns, name: str) -> go.Figure:
     figure.update_layout(
         title=NAMES[name],
         height=340,
-        xaxis={
-            "type": "log",
-            "title": "batch size",
-            "tickvals": sizes,
-            "ticktext": ["" if k % 2 else str(s) for k, s in enumerate(sizes)],
-            "tickangle": 0,
-            "range": [np.log10(sizes[0]) - 0.1, np.log10(sizes[-1]) + 0.1],
-        },
-        yaxis=log_axis(name, shown),
+        xaxis=log_axis(
+            sizes,
+            [np.log10(sizes[0]) - 0.1, np.log10(sizes[-1]) + 0.1],
+            title="batch size",
+            texts=["" if k % 2 else str(s) for k, s in enumerate(sizes)],
+        ),
+        yaxis=measure_axis(name, shown),
     )
     return label_ends(figure)
 

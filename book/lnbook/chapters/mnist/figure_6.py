@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 from lnbook.chapters.mnist.formatting import (
     UNITS,
     epoch_text,
-    log_axis,
+    measure_axis,
     nats,
 )
 from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, MNISTRuns, RunKey
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread, suffix
+from lnbook.figures.plots import NORMS, add_points, band, cursor, label_ends, spread, suffix
 
 PANELS = [
     ("train_nll", 128, "Training NLL, batch size 128"),
@@ -97,13 +97,12 @@ def _panel(
         band(figure, runs.epochs(cell), values, NORMS[norm], hover)
     for norm in norms:
         last_epoch = min(epoch, runs.end(RunKey(norm, size)))
-        figure.add_scatter(
-            x=[last_epoch],
-            y=[runs.at(last_epoch, RunKey(norm, size), name).mean()],
-            mode="markers",
-            marker={"color": NORMS[norm][1], "size": 10},
-            hoverinfo="skip",
-            showlegend=False,
+        add_points(
+            figure,
+            [last_epoch],
+            [runs.at(last_epoch, RunKey(norm, size), name).mean()],
+            (None, NORMS[norm][1], "circle"),
+            size=10,
         )
     # One range for both batch sizes, so that they can be compared.
     shown = [runs.curves(RunKey(n, s), name) for n in runs.norms for s in FIGURE_6_SIZES]
@@ -111,7 +110,7 @@ def _panel(
         title=title,
         height=300,
         xaxis={"title": "epochs", "range": [-0.02 * until, 1.02 * until]},
-        yaxis=log_axis(name, shown),
+        yaxis=measure_axis(name, shown),
         shapes=[cursor(epoch)],
     )
     return label_ends(figure)

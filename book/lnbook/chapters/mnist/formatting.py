@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lnbook.chapters.mnist.runs import MNISTRuns
+from lnbook.figures.plots import log_axis
 from lnlab.comparison import limits, limits_name
 
 NAMES = {"train_nll": "Training NLL", "test_nll": "Test NLL", "test_error": "Test error"}
@@ -18,17 +19,12 @@ TICKS = {
 }
 
 
-def log_axis(name: str, shown: Sequence[np.ndarray]) -> dict[str, Any]:
+def measure_axis(name: str, shown: Sequence[np.ndarray]) -> dict[str, Any]:
     """Return a logarithmic axis that contains all values, with the unit as its title."""
     low, high = min(np.nanmin(c) for c in shown), max(np.nanmax(c) for c in shown)
     ticks = TICKS[UNITS[name]]
-    return {
-        "type": "log",
-        "title": UNITS[name],
-        "tickvals": ticks,
-        "ticktext": [f"{t:.6f}".rstrip("0").rstrip(".") for t in ticks],
-        "range": [np.log10(low / 1.15), np.log10(high * 1.15)],
-    }
+    texts = [f"{t:.6f}".rstrip("0").rstrip(".") for t in ticks]
+    return log_axis(ticks, np.log10([low / 1.15, high * 1.15]), title=UNITS[name], texts=texts)
 
 
 def nats(value: float) -> str:

@@ -10,7 +10,17 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread, suffix
+from lnbook.figures.plots import (
+    NORMS,
+    add_line,
+    add_points,
+    band,
+    cursor,
+    label_ends,
+    log_axis,
+    spread,
+    suffix,
+)
 from lnlab.analysis.recorded import Record, RecordedRuns
 
 #: Maps the label of a norm in the network to the norm and its index.
@@ -77,13 +87,14 @@ def _cloud(runs: NoiseRuns, point: int, norm: str, number: int) -> go.Figure:
     _, color, _ = NORMS[norm]
     x, y = runs.cloud(norm, number, point).T
     one = "batch" if norm == "batch" else "example"
-    figure.add_scatter(
-        x=x,
-        y=y,
-        mode="markers",
-        name="batches of 4" if norm == "batch" else "examples",
-        marker={"color": color, "size": 8, "opacity": 0.7},
-        hovertemplate=f"mean %{{x:.2f}}, std %{{y:.2f}}<extra>one {one}</extra>",
+    add_points(
+        figure,
+        x,
+        y,
+        ("batches of 4" if norm == "batch" else "examples", color, "circle"),
+        f"mean %{{x:.2f}}, std %{{y:.2f}}<extra>one {one}</extra>",
+        size=8,
+        opacity=0.7,
     )
     figure.add_scatter(
         x=[0],
@@ -96,13 +107,13 @@ def _cloud(runs: NoiseRuns, point: int, norm: str, number: int) -> go.Figure:
     )  # fmt: skip
     if norm == "batch":
         running = [runs.curves(norm, f"kept_{name}_{number}")[0, point] for name in ("mean", "std")]
-        figure.add_scatter(
-            x=running[:1],
-            y=running[1:],
-            mode="markers",
-            name="running averages",
-            marker={"color": COLORS["kept"], "size": 12, "symbol": "diamond"},
-            hovertemplate="mean %{x:.2f}, std %{y:.2f}<extra>running averages</extra>",
+        add_points(
+            figure,
+            running[:1],
+            running[1:],
+            ("running averages", COLORS["kept"], "diamond"),
+            "mean %{x:.2f}, std %{y:.2f}",
+            size=12,
         )
     title = "Mean and std of one unit" if norm == "batch" else "Mean and std over units"
     figure.update_layout(
@@ -122,14 +133,13 @@ def _misses(runs: NoiseRuns, point: int, norm: str, number: int) -> go.Figure:
             f"miss_{number}": ("batch mean", COLORS["first"], "dash"),
             f"kept_miss_{number}": ("running mean", COLORS["kept"], "dot"),
         }
-    for name, (label, color, dash) in lines.items():
-        figure.add_scatter(
-            x=runs.epochs(),
-            y=runs.curves(norm, name).mean(0).round(3),
-            mode="lines",
-            name=label,
-            line={"color": color, "dash": dash, "width": 2.5},
-            hovertemplate=f"epoch %{{x:.3g}}: %{{y:.2f}}<extra>{label}</extra>",
+    for name, style in lines.items():
+        add_line(
+            figure,
+            runs.epochs(),
+            runs.curves(norm, name).mean(0).round(3),
+            style,
+            "epoch %{x:.3g}: %{y:.2f}",
         )
     figure.update_layout(
         title="Error, in standard deviations",
@@ -186,20 +196,19 @@ def draw_mismatch(runs: NoiseRuns) -> list[go.Figure]:
         ("error", "Test error (%)", [3, 5, 10, 20, 50], "%"),
     ):
         figure = go.Figure()
-        for kind, (label, color, dash) in STATISTICS.items():
-            figure.add_scatter(
-                x=runs.epochs(),
-                y=runs.curves("batch", f"{kind}_{name}").mean(0),
-                mode="lines",
-                name=label,
-                line={"color": color, "dash": dash, "width": 2.5},
-                hovertemplate=f"epoch %{{x:.3g}}: %{{y:.3g}}{suffix(unit)}<extra>{label}</extra>",
+        for kind, style in STATISTICS.items():
+            add_line(
+                figure,
+                runs.epochs(),
+                runs.curves("batch", f"{kind}_{name}").mean(0),
+                style,
+                f"epoch %{{x:.3g}}: %{{y:.3g}}{suffix(unit)}",
             )
         figure.update_layout(
             title=title,
             height=340,
             xaxis={"title": "epoch", "zeroline": False},
-            yaxis={"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}" for t in ticks]},
+            yaxis=log_axis(ticks),
         )
         panels.append(label_ends(figure))
     return panels
@@ -252,12 +261,7 @@ def _draw_measure(results: Sequence[dict[str, list[dict]]], name: str) -> go.Fig
         title=title,
         height=300,
         xaxis={"title": "epoch", "range": [-0.1, LIVE_EPOCHS + 0.1], "zeroline": False},
-        yaxis={
-            "type": "log",
-            "range": [np.log10(low), np.log10(high)],
-            "tickvals": ticks,
-            "ticktext": [f"{t:g}" for t in ticks],
-        },
+        yaxis=log_axis(ticks, [np.log10(low), np.log10(high)]),
     )
     return label_ends(figure)
 

@@ -21,7 +21,7 @@ from lnbook.chapters.normalization_axes.followed import (
 )
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import fade
-from lnbook.figures.plots import cursor, label_ends
+from lnbook.figures.plots import add_points, cursor, label_ends
 
 BATCHES = 2000
 SHOWN = 20  # number of outputs drawn as points
@@ -55,13 +55,13 @@ def draw_batch_size(batch_size: int) -> list[go.Figure]:
     """Draw outputs for one number in 20 batches of one size, and their band at every size."""
     layer, indices = layer_norm_of_followed(), np.arange(1, SHOWN + 1)
     points = go.Figure()
-    points.add_scatter(
-        x=indices,
-        y=outputs(batch_size)[:SHOWN].round(2),  # as in the text, and fewer bytes
-        mode="markers",
-        name="batch norm",
-        marker={"color": BATCH, "size": 8},
-        hovertemplate="batch %{x}: %{y:.2f}<extra>batch norm</extra>",
+    add_points(
+        points,
+        indices,
+        outputs(batch_size)[:SHOWN].round(2),  # as in the text, and fewer bytes
+        ("batch norm", BATCH, "circle"),
+        "batch %{x}: %{y:.2f}",
+        size=8,
     )
     layer_line(points, indices, layer)
     all_data_line(points, indices, whole_population())

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 import lnlib
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS
+from lnbook.figures.plots import NORMS, add_line
 
 #: Four examples (rows) of six features (columns): the table of the chapter.
 TABLE = np.array(
@@ -55,25 +55,13 @@ def whole_population() -> float:
 
 def layer_line(figure: go.Figure, x: np.ndarray, layer: float) -> None:
     """Add a horizontal line at the output of layer norm."""
-    figure.add_scatter(
-        x=x[[0, -1]],
-        y=[layer, layer],
-        mode="lines",
-        name="layer norm",
-        line={"color": LAYER, "width": 2.5},
-        hovertemplate="%{y:.2f}<extra>layer norm</extra>",
-    )
+    add_line(figure, x[[0, -1]], [layer, layer], ("layer norm", LAYER, "solid"), "%{y:.2f}")
 
 
 def all_data_line(figure: go.Figure, x: np.ndarray, value: float) -> None:
     """Add a horizontal line at the output with the statistics of all data."""
-    figure.add_scatter(
-        x=x[[0, -1]],
-        y=[value, value],
-        mode="lines",
-        name="all data",
-        line={"color": COLORS["gray"], "dash": "dot", "width": 2},
-        hovertemplate="%{y:.2f}<extra>all data</extra>",
+    add_line(
+        figure, x[[0, -1]], [value, value], ("all data", COLORS["gray"], "dot"), "%{y:.2f}", width=2
     )
 
 

@@ -21,7 +21,7 @@ from lnbook.chapters.normalization_axes.followed import (
 )
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import cursor, label_ends
+from lnbook.figures.plots import add_line, add_points, cursor, label_ends
 from lnlab.analysis import running_statistics
 
 STREAM = 40  # batches
@@ -68,31 +68,23 @@ def _running_panel(
 ) -> go.Figure:
     steps = np.arange(STREAM + 1)
     figure = go.Figure()
-    figure.add_scatter(
-        x=steps[1:],
-        y=per_batch.round(2),
-        mode="markers",
-        name="in training",
-        marker={"color": BATCH, "size": 5},
-        hovertemplate="batch %{x}: %{y:.2f}<extra>in training</extra>",
+    add_points(
+        figure,
+        steps[1:],
+        per_batch.round(2),
+        ("in training", BATCH, "circle"),
+        "batch %{x}: %{y:.2f}",
+        size=5,
     )
-    figure.add_scatter(
-        x=steps,
-        y=over_time.round(2),
-        mode="lines",
-        name="at inference",
-        line={"color": COLORS["kept"], "width": 2.5},
-        hovertemplate="after batch %{x}: %{y:.2f}<extra>at inference</extra>",
+    add_line(
+        figure,
+        steps,
+        over_time.round(2),
+        ("at inference", COLORS["kept"], "solid"),
+        "after batch %{x}: %{y:.2f}",
     )
     all_data_line(figure, steps, whole)
-    figure.add_scatter(
-        x=[seen],
-        y=[over_time[seen]],
-        mode="markers",
-        showlegend=False,
-        marker={"color": COLORS["kept"], "size": 11},
-        hoverinfo="skip",
-    )
+    add_points(figure, [seen], [over_time[seen]], (None, COLORS["kept"], "circle"), size=11)
     figure.update_layout(
         height=340,
         xaxis={"title": "batches seen", "range": [-2, STREAM + 2], "zeroline": False},

@@ -9,7 +9,7 @@ from lnbook.chapters.order_embeddings.runs import DIRECTIONS, NORMS, OrderEmbedd
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS as STYLES
-from lnbook.figures.plots import band, label_ends, spread
+from lnbook.figures.plots import band, label_ends, log_axis, spread
 
 UPDATES = {"tickvals": [20, 100, 500, 2000], "ticktext": ["20", "100", "500", "2,000"]}
 
@@ -82,8 +82,7 @@ def draw_rates(runs: OrderEmbeddingsRuns, point: int) -> list[go.Figure]:
     figure.update_layout(
         title="Image retrieval, mean of R@1, R@5, and R@10",
         height=340,
-        xaxis={"type": "log", "title": "learning rate", "tickvals": runs.rates,
-               "ticktext": [f"{r:g}" for r in runs.rates], "range": [low - 0.1, high + 0.1]},
+        xaxis=log_axis(runs.rates, [low - 0.1, high + 0.1], title="learning rate"),
         yaxis={"title": "validation recall (%)", "range": [-1, 60], "zeroline": False},
         shapes=[{"type": "line", "x0": 1e-3, "x1": 1e-3, "y0": 0, "y1": 1, "yref": "paper",
                  "line": {"color": COLORS["gray"], "width": 1.2, "dash": "dot"}}],

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS, fade
+from lnbook.figures.plots import add_guide, add_points
 
 CAPTION, VIOLATION = COLORS["first"], COLORS["positive"]
 EVERY = 4  # captions per gray dot: more dots would hide each other
@@ -101,16 +102,11 @@ def _plane(vectors: Vectors, image: int, other: int, caption: int) -> go.Figure:
         x=[0, x, x, 0], y=[0, 0, y, y], fill="toself", mode="lines", line={"width": 0},
         fillcolor=fade(CAPTION, 0.22), hoverinfo="skip", showlegend=False,
     )  # fmt: skip
-    figure.add_scatter(
-        x=shown[:, 0], y=shown[:, 1], mode="markers",
-        marker={"color": COLORS["gray"], "size": 4, "opacity": 0.45}, hoverinfo="skip",
-        showlegend=False,
-    )  # fmt: skip
+    add_points(
+        figure, shown[:, 0], shown[:, 1], (None, COLORS["gray"], "circle"), size=4, opacity=0.45
+    )
     corner = [min(a, x), min(b, y)]
-    figure.add_scatter(
-        x=[corner[0], a, a], y=[b, b, corner[1]], mode="lines", hoverinfo="skip",
-        line={"color": VIOLATION, "width": 4}, showlegend=False,
-    )  # fmt: skip
+    add_guide(figure, [corner[0], a, a], [b, b, corner[1]], color=VIOLATION, width=4)
     for label, point, color, symbol in (
         ("image", (x, y), COLORS["ink"], "diamond"),
         ("caption", (a, b), CAPTION if a <= x and b <= y else VIOLATION, "circle"),

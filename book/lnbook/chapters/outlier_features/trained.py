@@ -13,6 +13,7 @@ from torch import nn
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import add_line, add_points
 
 LINE = "To be, or not to be, that is the question:"
 WORDS = list(re.finditer(r"\S+", LINE))
@@ -129,21 +130,19 @@ class TrainedTransformers:
         """Draw the rounding error over the text in both bases, with a point at one character."""
         figure = go.Figure()
         for name, turned, color in (("as trained", False, "first"), ("rotated", True, "second")):
-            figure.add_scatter(
-                x=np.arange(len(LINE)),
-                y=(100 * error(self._basis(turned))).round(2),
-                mode="lines",
-                line={"color": COLORS[color], "width": 2.5, "dash": "dash" if turned else "solid"},
-                name=name,
-                hovertemplate="%{y:.0f}%<extra></extra>",
+            add_line(
+                figure,
+                np.arange(len(LINE)),
+                (100 * error(self._basis(turned))).round(2),
+                (name, COLORS[color], "dash" if turned else "solid"),
+                "%{y:.0f}%<extra></extra>",
             )
-        figure.add_scatter(
-            x=[position],
-            y=[round(100 * float(error(self._basis(rotated))[position]), 2)],
-            mode="markers",
-            marker={"color": COLORS["ink"], "size": 11},
-            hoverinfo="skip",
-            showlegend=False,
+        add_points(
+            figure,
+            [position],
+            [round(100 * float(error(self._basis(rotated))[position]), 2)],
+            (None, COLORS["ink"], "circle"),
+            size=11,
         )
         figure.update_layout(
             title=f"Error of rounding to {BITS} bits (%)",

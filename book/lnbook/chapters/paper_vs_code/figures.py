@@ -10,7 +10,15 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import GATES, cursor, label_ends
+from lnbook.figures.plots import (
+    GATES,
+    add_guide,
+    add_line,
+    add_points,
+    cursor,
+    label_ends,
+    log_axis,
+)
 from lnbook.figures.table import Table
 from lnlib import norms
 from lnlib.numerics import deviation_after, variant
@@ -83,34 +91,27 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
     curves, units = go.Figure(), go.Figure()
     fine = 10 ** np.linspace(-6, 0, 61)
     for place, (label, color, dash, symbol) in EPS_PLACEMENTS.items():
-        curves.add_scatter(
-            x=fine,
-            y=deviation_after(fine, **_switches(place, eps)).round(3),
-            mode="lines",
-            name=label,
-            line={"color": color, "dash": dash, "width": 2.5},
-            hovertemplate=f"σ %{{x:.1e}}: %{{y:.3f}}<extra>{label}</extra>",
+        add_line(
+            curves,
+            fine,
+            deviation_after(fine, **_switches(place, eps)).round(3),
+            (label, color, dash),
+            "σ %{x:.1e}: %{y:.3f}",
         )
-        units.add_scatter(
-            x=np.arange(1, UNITS + 1),
-            y=variant(size * _units(), **_switches(place, eps)).round(3),
-            mode="markers",
-            name=label,
-            marker={"color": color, "symbol": symbol, "size": 11, "opacity": 0.85},
-            hovertemplate=f"unit %{{x}}: %{{y:.3f}}<extra>{label}</extra>",
+        add_points(
+            units,
+            np.arange(1, UNITS + 1),
+            variant(size * _units(), **_switches(place, eps)).round(3),
+            (label, color, symbol),
+            "unit %{x}: %{y:.3f}",
+            size=11,
+            opacity=0.85,
         )
     curves.layout = dict(
         title="Standard deviation after the norm",
         height=340,
-        xaxis={
-            "type": "log",
-            "title": "standard deviation σ before",
-            "range": [-6.15, 0.15],
-            "tickvals": list(SIZES[::2]),
-            "ticktext": [power(value) for value in SIZES[::2]],
-            "tickangle": 0,
-            "zeroline": False,
-        },
+        xaxis=log_axis(list(SIZES[::2]), [-6.15, 0.15], title="standard deviation σ before",
+                       texts=[power(value) for value in SIZES[::2]]),
         yaxis={"range": [-0.04, 1.12], "dtick": 0.25},
         shapes=[cursor(size)],
     )  # fmt: skip
@@ -210,33 +211,26 @@ def draw_bias(bias: float) -> list[go.Figure]:
     """Draw the gates of both versions, and the effect of scaling the input."""
     gates, changes = go.Figure(), go.Figure()
     limit = 6.0
-    gates.add_scatter(
-        x=[-limit, limit],
-        y=[-limit, limit],
-        mode="lines",
-        line={"color": COLORS["gray"], "width": 1},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    add_guide(gates, [-limit, limit], [-limit, limit], width=1)
     once, twice = (np.split(summed(form, bias)[0], 4) for form in STYLES)
-    for (label, color, symbol), a, b in zip(GATES.values(), once, twice, strict=True):
-        gates.add_scatter(
-            x=a.round(3),
-            y=b.round(3),
-            mode="markers",
-            name=label,
-            marker={"color": color, "symbol": symbol, "size": 7, "opacity": 0.8},
-            hovertemplate=f"eq. 20 %{{x:.2f}}, Theano %{{y:.2f}}<extra>{label}</extra>",
+    for style, a, b in zip(GATES.values(), once, twice, strict=True):
+        add_points(
+            gates,
+            a.round(3),
+            b.round(3),
+            style,
+            "eq. 20 %{x:.2f}, Theano %{y:.2f}",
+            size=7,
+            opacity=0.8,
         )
     fine = 10 ** np.linspace(-1, 1, 21)
-    for form, (label, color, dash) in STYLES.items():
-        changes.add_scatter(
-            x=fine.round(4),
-            y=[round(change(form, bias, float(factor)), 3) for factor in fine],
-            mode="lines",
-            name=label,
-            line={"color": color, "dash": dash, "width": 2.5},
-            hovertemplate=f"input times %{{x:.2g}}: %{{y:.3f}}<extra>{label}</extra>",
+    for form, style in STYLES.items():
+        add_line(
+            changes,
+            fine.round(4),
+            [round(change(form, bias, float(factor)), 3) for factor in fine],
+            style,
+            "input times %{x:.2g}: %{y:.3f}",
         )
     gates.layout = dict(
         title="Summed inputs of the gates, one example",
@@ -247,14 +241,7 @@ def draw_bias(bias: float) -> list[go.Figure]:
     changes.layout = dict(
         title="Largest change of the output",
         height=360,
-        xaxis={
-            "type": "log",
-            "title": "input x multiplied by",
-            "range": [-1.05, 1.05],
-            "tickvals": list(FACTORS),
-            "ticktext": [f"{factor:g}" for factor in FACTORS],
-            "zeroline": False,
-        },
+        xaxis=log_axis(list(FACTORS), [-1.05, 1.05], title="input x multiplied by"),
         yaxis={"title": "change", "range": [-0.05, 1.3], "dtick": 0.25},
     )
     return [gates, label_ends(changes)]

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.pre_norm_post_norm.runs import BIGRAM, UNIGRAM, TransformerRuns
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import log_axis
 
 #: Names of ablations by group, with the label of each.
 ABLATION_GROUPS = {
@@ -74,8 +75,7 @@ def draw_ablation(runs: TransformerRuns, group: str) -> list[go.Figure]:
     figure.update_layout(
         title="Validation loss, nats per character",
         height=100 + 44 * len(names),
-        xaxis={"type": "log", "range": [np.log10(1.4), np.log10(high)], "tickvals": ticks,
-               "ticktext": [f"{t:g}" for t in ticks]},
+        xaxis=log_axis(ticks, [np.log10(1.4), np.log10(high)]),
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False},
         shapes=[
             {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper",

@@ -12,8 +12,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     TransformerRuns,
 )
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import band, cursor, label_ends, spread
+from lnbook.figures.plots import add_guide, band, cursor, label_ends, log_axis, spread
 
 STARTED = ("post", "pre")
 
@@ -35,14 +34,8 @@ def draw_first_gradients(runs: TransformerRuns, initialization: str, depth: int)
         hover = "%{x} blocks: %{y:.3g}"
         band(last, DEPTHS, spread(values), KINDS[kind], hover, "lines+markers")
     pre = last_gradients(runs, initialization, "pre").mean(0)
-    last.add_scatter(
-        x=DEPTHS,
-        y=pre[0] * np.sqrt(DEPTHS[0] / np.array(DEPTHS)),
-        mode="lines",
-        name="1/√depth",
-        line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
-        hoverinfo="skip",
-    )
+    falls = pre[0] * np.sqrt(DEPTHS[0] / np.array(DEPTHS))
+    add_guide(last, DEPTHS, falls, "1/√depth", dash="dot")
     blocks.update_layout(
         title=f"In each of {depth} blocks",
         xaxis={"title": "block", "range": [0.5 - 0.02 * depth, depth + 0.5], "zeroline": False},
@@ -51,11 +44,8 @@ def draw_first_gradients(runs: TransformerRuns, initialization: str, depth: int)
     ticks = [v for v in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)]
     last.update_layout(
         title="In the last block, by depth",
-        xaxis={"title": "blocks", "type": "log", "tickvals": DEPTHS, "ticktext": list(DEPTHS),
-               "range": [np.log10(1.8), np.log10(28)]},
-        yaxis={"title": "gradient", "type": "log", "tickvals": ticks,
-               "ticktext": [f"{t:g}" for t in ticks],
-               "range": np.log10(_range(runs, initialization)[2:]).tolist()},
+        xaxis=log_axis(DEPTHS, [np.log10(1.8), np.log10(28)], title="blocks"),
+        yaxis=log_axis(ticks, np.log10(_range(runs, initialization)[2:]), title="gradient"),
         shapes=[cursor(depth)],
     )  # fmt: skip
     return [label_ends(blocks), label_ends(last)]

@@ -18,7 +18,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
 )
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import label_ends
+from lnbook.figures.plots import add_line, label_ends
 
 Point = dict[str, Any]  # from lnlab.experiments.transformer.live.short_run
 UPDATES, TOP = 600, 4.4
@@ -39,23 +39,22 @@ def recorded_run(runs: TransformerRuns, place: str, warm_up: int) -> list[Point]
 def draw_live(results: Sequence[Point], place: str, warm_up: int) -> list[go.Figure]:
     """Draw the validation loss so far, with unigram and bigram entropy."""
     figure, last = go.Figure(), results[-1]
-    label, color, dash = KINDS[place]
-    figure.add_scatter(
-        x=[p["updates"] for p in results],
-        y=[min(p["loss"], TOP) for p in results],
-        mode="lines+markers",
-        name=label,
-        line={"color": color, "dash": dash, "width": 2.5},
-        hovertemplate="after %{x} updates: %{y:.3f} nats<extra></extra>",
+    add_line(
+        figure,
+        [p["updates"] for p in results],
+        [min(p["loss"], TOP) for p in results],
+        KINDS[place],
+        "after %{x} updates: %{y:.3f} nats<extra></extra>",
+        size=6,
     )
     for name, value in ((UNIGRAM_LABEL, last["unigram"]), (BIGRAM_LABEL, last["bigram"])):
-        figure.add_scatter(
-            x=[0, UPDATES],
-            y=[value, value],
-            mode="lines",
-            name=name,
-            line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
-            hovertemplate=f"{name} entropy: %{{y:.3f}} nats<extra></extra>",
+        add_line(
+            figure,
+            [0, UPDATES],
+            [value, value],
+            (name, COLORS["gray"], "dot"),
+            f"{name} entropy: %{{y:.3f}} nats<extra></extra>",
+            width=1.5,
         )
     figure.update_layout(
         title=f"Validation loss: {TEXTS[last['text']]}",

@@ -13,7 +13,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
 )
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import band, label_ends, spread
+from lnbook.figures.plots import band, label_ends, log_axis, spread
 
 DEPTH, RATE, WARM_UP = 12, 1e-3, 60
 TIMES = {
@@ -55,8 +55,7 @@ def _panel(runs: TransformerRuns, kind: str, initialization: str, name: str) -> 
         title=TITLES[name],
         xaxis={"title": "after block", "range": [-0.4, DEPTH + 0.4], "zeroline": False,
                "dtick": 3},
-        yaxis={"type": "log", "range": [np.log10(low * 0.9), np.log10(high * 1.1)],
-               "tickvals": TICKS[name], "ticktext": [f"{t:g}" for t in TICKS[name]]},
+        yaxis=log_axis(TICKS[name], [np.log10(low * 0.9), np.log10(high * 1.1)]),
     )  # fmt: skip
     return label_ends(figure) if figure.data else figure
 

@@ -21,7 +21,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
 )
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import band, label_ends, spread
+from lnbook.figures.plots import add_line, band, label_ends, spread
 from lnbook.figures.table import Table
 
 MISSING = "not<br>recorded"
@@ -245,13 +245,13 @@ def draw_curves(
             hover = "after %{x} updates: %{y:.3f} nats"
             band(figure, updates, spread(curves), KINDS[kind], hover)
     for label, value in ((UNIGRAM_LABEL, UNIGRAM), (BIGRAM_LABEL, BIGRAM)):
-        figure.add_scatter(
-            x=[updates[0], updates[-1]],
-            y=[value, value],
-            mode="lines",
-            name=label,
-            line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
-            hovertemplate=f"{label} entropy: %{{y:.3f}} nats<extra></extra>",
+        add_line(
+            figure,
+            [updates[0], updates[-1]],
+            [value, value],
+            (label, COLORS["gray"], "dot"),
+            f"{label} entropy: %{{y:.3f}} nats<extra></extra>",
+            width=1.5,
         )
     figure.update_layout(
         title="Validation loss",

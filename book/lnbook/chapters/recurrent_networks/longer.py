@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.recurrent_networks.network import INPUTS, format_size, parameters
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS, cursor, label_ends
+from lnbook.figures.plots import NORMS, add_line, cursor, label_ends
 from lnlab.analysis import recurrence
 
 LONG, TRAINED_ON, BATCHES = 60, 64, 30
@@ -53,25 +53,16 @@ def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
     """Draw the running standard deviations, those of the data, and the RMS after the norm."""
     run, steps = longer(trained, inputs), np.arange(1, LONG + 1)
     running, size = go.Figure(), go.Figure()
-    running.add_scatter(
-        x=steps,
-        y=run.data.round(3),
-        mode="lines",
-        name="test data",
-        line={"color": COLORS["gray"], "dash": "dot", "width": 2.5},
-        hovertemplate="step %{x}: %{y:.2f}<extra>test data</extra>",
+    add_line(
+        running,
+        steps,
+        run.data.round(3),
+        ("test data", COLORS["gray"], "dot"),
+        "step %{x}: %{y:.2f}",
     )
     for figure, lines in ((running, run.running), (size, run.size)):
         for kind, values in lines.items():
-            label, color, dash = _KINDS[kind]
-            figure.add_scatter(
-                x=steps,
-                y=values.round(3),
-                mode="lines",
-                name=label,
-                line={"color": color, "dash": dash, "width": 2.5},
-                hovertemplate=f"step %{{x}}: %{{y:.2f}}<extra>{label}</extra>",
-            )
+            add_line(figure, steps, values.round(3), _KINDS[kind], "step %{x}: %{y:.2f}")
     for figure, title, top in (
         (running, "Standard deviation of W_ih x", 9.0),
         (size, "RMS after the norm", 4.2),

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import NORMS
+from lnbook.figures.plots import NORMS, power_of_ten
 from lnlab.analysis import recurrence
 
 HIDDEN, INPUTS, SEQUENCES = 32, 8, 16
@@ -19,7 +19,6 @@ STYLES = {
     "parts": ("layer norm, parts", COLORS["variant"], "dashdot"),
     "batch": NORMS["batch"],
 }
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @cache
@@ -50,10 +49,5 @@ def format_size(value: float) -> str:
     if 0.0095 <= value < 999.5:
         return f"{value:.2f}" if value < 9.95 else f"{value:.0f}"
     mantissa, exponent = f"{value:.0e}".split("e")
-    ten = power(int(exponent))
+    ten = power_of_ten(int(exponent))
     return ten if mantissa == "1" else f"{mantissa}·{ten}"
-
-
-def power(exponent: int) -> str:
-    """Format a power of ten."""
-    return "1" if exponent == 0 else "10" + str(int(exponent)).translate(SUPERSCRIPT)

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.recurrent_networks.network import INPUTS, parameters
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import add_guide
 from lnlab.analysis import recurrence
 
 LENGTHS = (8, 6, 5, 3, 2)
@@ -74,13 +75,11 @@ def draw_padding(norm: str, value: float) -> list[go.Figure]:
         )
     )
     edge = np.repeat(LENGTHS, 2) + 0.5  # the border between the sequences and their padding
-    table.add_scatter(
-        x=[edge[0], *edge],
-        y=[0.5, *np.repeat(np.arange(len(LENGTHS) + 1) + 0.5, 2)[1:-1]],
-        mode="lines",
-        line={"color": COLORS["gray"], "width": 2},
-        hoverinfo="skip",
-        showlegend=False,
+    add_guide(
+        table,
+        [edge[0], *edge],
+        [0.5, *np.repeat(np.arange(len(LENGTHS) + 1) + 0.5, 2)[1:-1]],
+        width=2,
     )
     bare = {"showgrid": False, "zeroline": False}
     table.layout = dict(

@@ -14,10 +14,9 @@ from lnbook.chapters.recurrent_networks.network import (
     STYLES,
     format_size,
     parameters,
-    power,
 )
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import label_ends
+from lnbook.figures.plots import add_line, label_ends, log_axis, power_of_ten
 from lnlab.analysis import recurrence
 
 STEPS = 200
@@ -114,16 +113,9 @@ BACKWARD = Picture(
 
 
 def _curve(figure: go.Figure, form: str, x: np.ndarray, y: np.ndarray, along: str) -> None:
-    label, color, dash = STYLES[form]
-    figure.add_scatter(
-        x=x,
-        # Three digits over 24 powers of ten; below the smallest float there is nothing to draw.
-        y=[float(f"{v:.3g}") if v > 0 else np.nan for v in y],
-        mode="lines",
-        name=label,
-        line={"color": color, "dash": dash, "width": 2.5},
-        hovertemplate=f"{along} %{{x}}: %{{y:.2g}}<extra>{label}</extra>",
-    )
+    # Three digits over 24 powers of ten; below the smallest float there is nothing to draw.
+    shown = [float(f"{v:.3g}") if v > 0 else np.nan for v in y]
+    add_line(figure, x, shown, STYLES[form], f"{along} %{{x}}: %{{y:.2g}}")
 
 
 def _logarithmic(figure: go.Figure, along: str, title: str) -> None:
@@ -132,11 +124,7 @@ def _logarithmic(figure: go.Figure, along: str, title: str) -> None:
         title=title,
         height=360,
         xaxis={"title": along, "range": [-3, STEPS + 3], "zeroline": False},
-        yaxis={
-            "type": "log",
-            "range": [-_WIDE - 0.5, _WIDE + 0.5],
-            "tickvals": 10.0**powers,
-            "ticktext": [power(p) for p in powers],
-            "zeroline": False,
-        },
+        yaxis=log_axis(
+            10.0**powers, [-_WIDE - 0.5, _WIDE + 0.5], texts=[power_of_ten(p) for p in powers]
+        ),
     )

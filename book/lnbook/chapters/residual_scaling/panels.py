@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.residual_scaling.stack import NAMES, profile
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import label_ends
+from lnbook.figures.plots import add_line, label_ends, log_axis
 
 DEPTHS = (6, 12, 24, 48)
 #: Ranges of the vertical axes, which are logarithmic; shares are in percent.
@@ -51,13 +51,13 @@ def _line(
 ) -> None:
     """Add a line, without the points below its axis."""
     color, dash = style
-    figure.add_scatter(
-        x=list(x),
-        y=[float(f"{value:.3g}") for value in y],
-        name=name,
-        mode="lines",
-        line={"color": color, "dash": dash, "width": 1.5 if style is DOTTED else 2.5},
-        hovertemplate="block %{x}: %{y:.3g}<extra>" + name + "</extra>",
+    add_line(
+        figure,
+        list(x),
+        [float(f"{value:.3g}") for value in y],
+        (name, color, dash),
+        "block %{x}: %{y:.3g}",
+        width=1.5 if style is DOTTED else 2.5,
     )
 
 
@@ -72,8 +72,7 @@ def _layout(figure: go.Figure, name: str, title: str, label: str, depth: int) ->
         title=title,
         xaxis={"title": label, "range": [-0.02 * depth, 1.01 * depth], "zeroline": False,
                "tickvals": [1, depth // 2, depth]},
-        yaxis={"type": "log", "range": np.log10([low, high]).round(3).tolist(),
-               "tickvals": TICKS[name], "ticktext": [f"{tick:g}" for tick in TICKS[name]]},
+        yaxis=log_axis(TICKS[name], np.log10([low, high]).round(3).tolist()),
     )  # fmt: skip
     if below:
         top = max(lines[key].max() for key in below)

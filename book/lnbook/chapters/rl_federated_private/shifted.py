@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import add_line
 
 HIDDEN, CLASSES, UPDATES, BATCH, RATE = 64, 10, 300, 64, 0.01
 STRENGTHS = 0.0, 0.2, 0.4, 0.6, 0.8, 1.0  # 1 is the strongest shift
@@ -152,15 +153,13 @@ def draw(shift: str, batches: str) -> go.Figure:
     amount, title = AMOUNTS[shift]
     figure = go.Figure()
     for name, values in errors(shift, batches).items():
-        label, color, dash, marker = LINES[name]
-        figure.add_scatter(
-            x=[round(amount(s), 2) for s in STRENGTHS],
-            y=[round(100 * v, 1) for v in values],
-            mode="lines+markers",
-            name=label,
-            line={"color": color, "dash": dash, "width": 2.5},
-            marker={"color": color, "symbol": marker, "size": 8},
-            hovertemplate="%{x}: %{y}%<extra>" + label + "</extra>",
+        add_line(
+            figure,
+            [round(amount(s), 2) for s in STRENGTHS],
+            [round(100 * v, 1) for v in values],
+            LINES[name],
+            "%{x}: %{y}%",
+            size=8,
         )
     ends = [amount(0), amount(1)]
     margin = 0.04 * (ends[1] - ends[0])

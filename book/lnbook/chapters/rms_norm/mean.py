@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import lnlib
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import add_line
 
 MEANS = [0.25 * k for k in range(17)]  # in standard deviations
 #: Eight features with mean 0 and standard deviation 1.
@@ -41,13 +42,13 @@ def draw(mean: float) -> list[go.Figure]:
         name="input",
         hovertemplate="feature %{x}: %{y:.2f}<extra></extra>",
     )
-    x.add_scatter(
-        x=[0.4, 8.6],
-        y=[mean, mean],
-        mode="lines",
-        line={"color": COLORS["ink"], "width": 2, "dash": "dash"},
-        name="mean",
-        hovertemplate="mean %{y:.2f}<extra></extra>",
+    add_line(
+        x,
+        [0.4, 8.6],
+        [mean, mean],
+        ("mean", COLORS["ink"], "dash"),
+        "mean %{y:.2f}<extra></extra>",
+        width=2,
     )
     x.update_layout(title="Input", yaxis={"range": [-2, 6]})
     y = go.Figure()

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.skip_thoughts.runs import MAIN, SkipThoughtsRuns
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import band, label_ends, spread
+from lnbook.figures.plots import add_guide, band, label_ends, spread
 from lnbook.figures.run_groups import LAYER, NO_NORM, STYLES
 from lnbook.figures.table import Table
 from lnlab.claims.numbers import PAPER_TABLE_3
@@ -72,10 +72,7 @@ def _panel(runs: SkipThoughtsRuns, task: str) -> go.Figure:
         band(figure, where, spread(values), style, "after %{x:,.0f} updates: %{y:.1f}%")
         levels += [values.min(), values.max()]
     end = float(where[-1])
-    figure.add_scatter(
-        x=[0, end], y=[chance] * 2, mode="lines", showlegend=False, hoverinfo="skip",
-        line={"color": COLORS["gray"], "width": 1.5},
-    )  # fmt: skip
+    add_guide(figure, [0, end], [chance] * 2)
     figure.update_layout(
         title=NAMES[task],
         height=300,

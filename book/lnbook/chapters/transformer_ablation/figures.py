@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import add_line, add_points
 from lnbook.figures.table import Table
 
 #: The norms in the order in which they are applied.
@@ -119,18 +120,16 @@ def draw_std(seen: Seen, constants: Sequence[float], sentence: str) -> list[go.F
             for line in values[:, is_blank(sentence) == blank].T:
                 x += [*range(1, len(line) + 1), None]
                 y += [*line.round(3).tolist(), None]
-            figure.add_scatter(
-                x=x, y=y, name=name, mode="lines",
-                line={"color": color, "dash": dash, "width": width},
-                hovertemplate="%{y:.2f}<extra>" + name + "</extra>",
-            )  # fmt: skip
+            add_line(figure, x, y, (name, color, dash), "%{y:.2f}", width=width)
         if title.startswith("Before"):
-            figure.add_scatter(
-                x=[*range(1, len(constants) + 1)], y=[*np.round(constants, 3)], mode="markers",
-                name="constant of “frozen”",
-                marker={"color": COLORS["kept"], "size": 10, "symbol": "diamond"},
-                hovertemplate="%{y:.2f}<extra>constant</extra>",
-            )  # fmt: skip
+            add_points(
+                figure,
+                [*range(1, len(constants) + 1)],
+                [*np.round(constants, 3)],
+                ("constant of “frozen”", COLORS["kept"], "diamond"),
+                "%{y:.2f}<extra>constant</extra>",
+                size=10,
+            )
         figure.update_layout(
             title=title,
             height=340,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.why_layer_norm_helps.networks import Network, he_weights
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import NORMS, label_ends
+from lnbook.figures.plots import NORMS, add_line, label_ends, log_axis, power_of_ten
 
 DEPTH, WIDTH, EXAMPLES, CLASSES = 20, 256, 64, 10
 #: Factors of He initialization.
@@ -42,12 +43,10 @@ def scales(norm: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
     return stds, np.array([np.linalg.norm(dW) for dW in gradients])
 
 
-def decades(low: int, high: int, step: int = 1) -> dict[str, list]:
-    """Return ticks of a logarithmic axis at powers of ten, in plotly's format."""
+def axis(low: int, high: int, step: int = 1, **options: Any) -> dict[str, Any]:
+    """Return a logarithmic axis with ticks at powers of ten; ``options`` as in ``log_axis``."""
     powers = range(low, high + 1, step)
-    raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-    texts = ["1" if k == 0 else f"10{str(k).translate(raised)}" for k in powers]
-    return {"tickvals": [10.0**k for k in powers], "ticktext": texts}
+    return log_axis([10.0**k for k in powers], texts=[*map(power_of_ten, powers)], **options)
 
 
 def draw(scale: float) -> list[go.Figure]:
@@ -56,22 +55,21 @@ def draw(scale: float) -> list[go.Figure]:
     panels = []
     for k, title in enumerate(titles):
         figure = go.Figure()
-        for norm, (label, color, dash) in STYLES.items():
-            figure.add_scatter(
-                x=list(range(1, DEPTH + 1)),
-                y=[float(f"{v:.3g}") for v in scales(norm, scale)[k]],
-                mode="lines+markers",
-                name=label,
-                line={"color": color, "dash": dash, "width": 2.5},
-                marker={"size": 6},
-                hovertemplate="layer %{x}: %{y:.2g}<extra>" + label + "</extra>",
+        for norm, style in STYLES.items():
+            add_line(
+                figure,
+                list(range(1, DEPTH + 1)),
+                [float(f"{v:.3g}") for v in scales(norm, scale)[k]],
+                style,
+                "layer %{x}: %{y:.2g}",
+                size=6,
             )
         figure.update_layout(
             title=title,
             height=340,
             xaxis={"title": "layer", "range": [0.2, DEPTH + 0.6], "tickvals": [1, 5, 10, 15, 20],
                    "zeroline": False},
-            yaxis={"type": "log", "range": [-8, 8], **decades(-6, 6, 3)},
+            yaxis=axis(-6, 6, 3, ends=[-8, 8]),
         )  # fmt: skip
         panels.append(label_ends(figure))
     return panels

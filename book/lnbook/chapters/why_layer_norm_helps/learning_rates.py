@@ -7,11 +7,11 @@ import math
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.why_layer_norm_helps.depth import STYLES, decades
+from lnbook.chapters.why_layer_norm_helps.depth import STYLES, axis
 from lnbook.chapters.why_layer_norm_helps.networks import Network, he_weights
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import band, label_ends
+from lnbook.figures.plots import add_guide, band, label_ends, log_axis
 
 RATES = tuple(float(f"{10**k:.2g}") for k in np.arange(-3, 2.5, 0.5))
 DEPTHS, SEEDS = (2, 6), 3
@@ -82,34 +82,27 @@ def draw(sweep: Sweep, depth: int) -> list[go.Figure]:
         shown = np.minimum(sweep.loss[norm, depth], HIGHEST)
         values = [v.round(4) for v in (shown.min(1), np.median(shown, 1), shown.max(1))]
         band(losses, RATES, values, style, "rate %{x}: %{y:.2g} nats", "lines+markers")
-    losses.add_scatter(
-        x=[RATES[0], RATES[-1]],
-        y=[math.log(CLASSES)] * 2,
-        mode="lines",
-        name="chance",
-        line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    chance = [math.log(CLASSES)] * 2
+    add_guide(losses, [RATES[0], RATES[-1]], chance, "chance", dash="dot", showlegend=False)
     by_seed = sweep.effective("layer", depth)
     values = [_rounded(v) for v in (by_seed.min(1), np.median(by_seed, 1), by_seed.max(1))]
     band(effective, RATES, values, STYLES["layer"], "rate %{x}: %{y:.2g}", "lines+markers")
     start = np.array(RATES) / np.median(sweep.initial_norm["layer", depth]) ** 2
     unchanged = ("if W did not grow", COLORS["gray"], "dot")
     band(effective, RATES, [_rounded(start)] * 3, unchanged, "rate %{x}: %{y:.2g}")
-    rate = {"title": "learning rate η", "type": "log", "zeroline": False, **decades(-3, 2, 2)}
+    rate = axis(-3, 2, 2, title="learning rate η")
     losses.update_layout(
         title=f"Training loss after {UPDATES} updates, nats",
         height=360,
         xaxis=rate,
-        yaxis={"type": "log", "range": [-1.4, 1.1], "tickvals": [0.1, 0.3, 1, 2.3, HIGHEST],
-               "ticktext": ["0.1", "0.3", "1", "chance", "≥ 10"]},
+        yaxis=log_axis([0.1, 0.3, 1, 2.3, HIGHEST], [-1.4, 1.1],
+                       texts=["0.1", "0.3", "1", "chance", "≥ 10"]),
     )  # fmt: skip
     effective.update_layout(
         title="Effective learning rate η/‖W‖² at the end",
         height=360,
         xaxis=rate,
-        yaxis={"type": "log", **decades(-5, 0)},
+        yaxis=axis(-5, 0),
     )
     return [label_ends(losses), label_ends(effective)]
 

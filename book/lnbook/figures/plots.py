@@ -186,8 +186,8 @@ def log_axis(
         texts: Text of each tick. ``None``: the number.
     """
     texts = [f"{tick:g}" for tick in ticks] if texts is None else texts
-    axis = {"type": "log", "title": title, "range": ends, "tickvals": ticks, "ticktext": texts}
-    return axis | {"tickangle": 0, "zeroline": False}
+    axis = {"type": "log", "range": ends, "tickvals": ticks, "ticktext": texts}
+    return axis | {"tickangle": 0, "zeroline": False} | ({"title": title} if title else {})
 
 
 def decades(low: float, high: float, **options: Any) -> dict[str, Any]:

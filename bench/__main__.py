@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
-from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, table, transformer
+from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, table
 from lnlab import records
 
 MODULES = {
@@ -27,7 +27,6 @@ MODULES = {
     "rnn": rnn,
     "fisher": fisher,
     "mnist": mnist,
-    "transformer": transformer,
     "experiments": experiments,
     "exchange": exchange,
     "pages": pages,

@@ -1,6 +1,7 @@
-"""An update of each of the paper's experiments with layer norm, compared with torch.nn layers.
+"""An update of each of the paper's experiments and of the small transformer, with several norms.
 
-Settings are those of the experiments at laptop scale, on one thread.
+Settings are those of the experiments at laptop scale, on one thread. The transformer is compared
+with layer norm, all others with torch.nn layers without a norm.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bench.table import medians, row, threads
-from lnlab.datasets import Dataset
+from lnlab.datasets import Dataset, Text
 from lnlab.datasets.bible_cloze import Cloze, Question
 from lnlab.datasets.coco_val2017_layout import CAPTIONS, Layouts
 from lnlab.datasets.gutenberg_prose import Book, Prose
@@ -27,6 +28,7 @@ from lnlab.experiments import (
     handwriting,
     order_embeddings,
     skip_thoughts,
+    transformer,
 )
 from lnlab.experiments.attentive_reader.run import AttentiveReaderRun
 from lnlab.experiments.convnet.run import ConvnetRun
@@ -35,16 +37,17 @@ from lnlab.experiments.handwriting.run import HandwritingRun
 from lnlab.experiments.handwriting.window import WindowLSTM, WindowOutput
 from lnlab.experiments.order_embeddings.run import OrderEmbeddingsRun
 from lnlab.experiments.skip_thoughts.run import SkipThoughtsRun
+from lnlab.experiments.transformer.run import TransformerRun
 from lnlab.run import Run
 
 SECONDS = 12.0  # per experiment
 
 
 def rows(device: str) -> list[dict[str, Any]]:
-    """Return the rows of each experiment."""
-    if device != "cpu":
-        return []
+    """Return the rows of each experiment; on a GPU, of the transformer alone."""
     with threads(1):
+        if device != "cpu":
+            return _transformer(device)
         return [row for measure in EXPERIMENTS for row in measure()]
 
 
@@ -54,20 +57,29 @@ def _update(run: Run) -> Callable[[], Any]:
     return lambda: run.update(batch)
 
 
+def _rows(
+    what: str, shape: str, runs: dict[str, Run], instead: tuple[str, str], device: str = "cpu"
+) -> list[dict[str, Any]]:
+    """Return a row for each run except the one whose name is the first of ``instead``."""
+    ms = medians({k: _update(run) for k, run in runs.items()}, SECONDS, device, min_calls=10)
+    reference, label = instead
+    return [
+        row(what, shape, name, t, instead=(label, ms[reference]), device=device)
+        for name, t in ms.items()
+        if name != reference
+    ]
+
+
 def _draw() -> list[dict[str, Any]]:
     """Two LSTMs of 128 units and 5 x 5 windows, 64 images, at 8 and at 16 glimpses."""
     rng = np.random.default_rng(0)
     drawn = {split: (rng.random((1000, PIXELS)) < 0.13).astype(np.uint8) for split in SPLITS}
     data, result = Binarized("drawn", drawn, "0" * 64), []
     for glimpses in (8, 16):
-        calls = {}
-        for norm in draw.NORMS:
-            settings = draw.Settings(norm=norm, glimpses=glimpses, updates_an_epoch=1)
-            calls[norm] = _update(DrawRun(settings, data))
-        ms = medians(calls, SECONDS / 2, min_calls=10)
-        instead = ("torch.nn.LSTMCell, no norm", ms["none"])
-        shape = f"{glimpses}×64×128"
-        result.append(row("DRAW update", shape, "layer", ms["layer"], instead=instead))
+        options = {"glimpses": glimpses, "updates_an_epoch": 1}
+        runs = {n: DrawRun(draw.Settings(norm=n, **options), data) for n in draw.NORMS}
+        instead = "none", "torch.nn.LSTMCell, no norm"
+        result += _rows("DRAW update", f"{glimpses}×64×128", runs, instead)
     return result
 
 
@@ -80,24 +92,14 @@ def _handwriting() -> list[dict[str, Any]]:
     lines = (Line(text, strokes, "drawn", np.arange(points) * len(text) // points),)
     data = Lines("drawn", {"train": lines, "val_new": lines}, 1 / 256, "0" * 64)
 
-    def stepper(norm: str, by_steps: bool) -> Callable[[], Any]:
-        run = HandwritingRun(handwriting.Settings(norm=norm), data)
-        if by_steps:
-            first = run.model.first
-            first.forward = lambda x, text: _by_steps(first, x, text)
-        return _update(run)
-
-    calls = {
-        "none": stepper("none", False),
-        "layer": stepper("layer", False),
-        "torch.nn": stepper("none", True),
+    runs = {
+        name: HandwritingRun(handwriting.Settings(norm=norm), data)
+        for name, norm in (("none", "none"), ("layer", "layer"), ("torch.nn", "none"))
     }
-    ms = medians(calls, SECONDS, min_calls=10)
-    instead = ("torch.nn's layers", ms["torch.nn"])
-    return [
-        row("handwriting update", f"3 layers, {points}×8×96", norm, ms[norm], instead=instead)
-        for norm in ("none", "layer")
-    ]
+    first = runs["torch.nn"].model.first
+    first.forward = lambda x, text: _by_steps(first, x, text)
+    shape = f"3 layers, {points}×8×96"
+    return _rows("handwriting update", shape, runs, ("torch.nn", "torch.nn's layers"))
 
 
 def _by_steps(first: WindowLSTM, x: Tensor, text: Tensor) -> WindowOutput:
@@ -113,12 +115,9 @@ def _convnet() -> list[dict[str, Any]]:
     """Three convolutions with 16, 32 and 32 channels, 64 images."""
     rng = np.random.default_rng(0)
     x, y = rng.random((8000, 784), np.float32), np.arange(8000) % 10
-    data, calls = Dataset("drawn", x, y, x[:10], y[:10], "0" * 64), {}
-    for norm in convnet.NORMS:
-        calls[norm] = _update(ConvnetRun(convnet.Settings(norm=norm), data))
-    ms = medians(calls, SECONDS, min_calls=10)
-    instead = ("no norm", ms.pop("none"))
-    return [row("ConvNet update", "64×28×28", norm, t, instead=instead) for norm, t in ms.items()]
+    data = Dataset("drawn", x, y, x[:10], y[:10], "0" * 64)
+    runs = {n: ConvnetRun(convnet.Settings(norm=n), data) for n in convnet.NORMS}
+    return _rows("ConvNet update", "64×28×28", runs, ("none", "no norm"))
 
 
 def _skip_thoughts() -> list[dict[str, Any]]:
@@ -131,14 +130,10 @@ def _skip_thoughts() -> list[dict[str, Any]]:
     chapters = tuple(tuple(sentence() for _ in range(60)) for _ in range(100))
     novels = Prose("drawn", (Book("drawn", "none", chapters),), "0" * 64)
     data = skip_thoughts.SkipThoughtsData(novels, Tasks("drawn", (), (), (), (), "0" * 64))
-    calls = {}
-    for norm in skip_thoughts.NORMS:
-        calls[norm] = _update(
-            SkipThoughtsRun(skip_thoughts.Settings(norm=norm, judge_every=None), data)
-        )
-    ms = medians(calls, SECONDS, min_calls=10)
-    instead = ("torch.nn.GRU, no norm", ms["none"])
-    return [row("skip-thoughts update", "32 sentences, 128", "layer", ms["layer"], instead=instead)]
+    settings = {n: skip_thoughts.Settings(norm=n, judge_every=None) for n in skip_thoughts.NORMS}
+    runs = {norm: SkipThoughtsRun(chosen, data) for norm, chosen in settings.items()}
+    instead = "none", "torch.nn.GRU, no norm"
+    return _rows("skip-thoughts update", "32 sentences, 128", runs, instead)
 
 
 def _attentive_reader() -> list[dict[str, Any]]:
@@ -152,13 +147,10 @@ def _attentive_reader() -> list[dict[str, Any]]:
 
     data = Cloze("drawn", {s: [question(k) for k in range(40)] for s in ("train", "val", "test")},
                  "0" * 64)  # fmt: skip
-    calls = {}
-    for norm in attentive_reader.NORMS:
-        calls[norm] = _update(AttentiveReaderRun(attentive_reader.Settings(norm=norm), data))
-    ms = medians(calls, SECONDS, min_calls=10)
-    instead = ("torch.nn.LSTM, no norm", ms.pop("none"))
-    return [row("attentive reader update", "99×32×64", norm, t, instead=instead)
-            for norm, t in ms.items()]  # fmt: skip
+    settings = {n: attentive_reader.Settings(norm=n) for n in attentive_reader.NORMS}
+    runs = {norm: AttentiveReaderRun(chosen, data) for norm, chosen in settings.items()}
+    instead = "none", "torch.nn.LSTM, no norm"
+    return _rows("attentive reader update", "99×32×64", runs, instead)
 
 
 def _order_embeddings() -> list[dict[str, Any]]:
@@ -172,12 +164,24 @@ def _order_embeddings() -> list[dict[str, Any]]:
         return {"id": number, "w": 640, "h": 480, "boxes": boxes, "captions": captions}
 
     images = {split: [image(k) for k in range(640)] for split in ("train", "val", "test")}
-    data, calls = Layouts("drawn", tuple(f"c{k}" for k in range(80)), images, "0" * 64), {}
-    for norm in order_embeddings.NORMS:
-        calls[norm] = _update(OrderEmbeddingsRun(order_embeddings.Settings(norm=norm), data))
-    ms = medians(calls, SECONDS, min_calls=10)
-    instead = ("torch.nn.GRU, no norm", ms["none"])
-    return [row("order embeddings update", "64 pairs, 128", "layer", ms["layer"], instead=instead)]
+    data = Layouts("drawn", tuple(f"c{k}" for k in range(80)), images, "0" * 64)
+    settings = {n: order_embeddings.Settings(norm=n) for n in order_embeddings.NORMS}
+    runs = {norm: OrderEmbeddingsRun(chosen, data) for norm, chosen in settings.items()}
+    instead = "none", "torch.nn.GRU, no norm"
+    return _rows("order embeddings update", "64 pairs, 128", runs, instead)
 
 
-EXPERIMENTS = (_order_embeddings, _attentive_reader, _skip_thoughts, _draw, _handwriting, _convnet)
+def _transformer(device: str = "cpu") -> list[dict[str, Any]]:
+    """12 blocks of width 64, 8 windows of 64 characters, each norm compared with layer norm."""
+    codes = np.random.default_rng(0).integers(65, size=20_000) + ord(" ")
+    drawn = "".join(map(chr, codes))
+    data = Text("drawn", drawn[:18_000], drawn[18_000:], sha256="0" * 64)
+    runs = {
+        norm: TransformerRun(transformer.Settings(norm=norm), data, device=device)
+        for norm in transformer.NORMS
+    }
+    return _rows("transformer update", "12 blocks, 8×64×64", runs, ("layer", "layer"), device)
+
+
+EXPERIMENTS = (_order_embeddings, _attentive_reader, _skip_thoughts, _draw, _handwriting, _convnet,
+               _transformer)  # fmt: skip

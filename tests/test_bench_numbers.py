@@ -6,21 +6,20 @@ time of another pass or a missing division is seen.
 
 import itertools
 import types
-from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, table, transformer
+from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, table
 from tests.cases.bench import FakeMedians, check, find_row
 
 
 @pytest.fixture
 def given(monkeypatch):
     made = FakeMedians()
-    for part in (exchange, experiments, fisher, mnist, norm, pages, rnn, transformer):
+    for part in (exchange, experiments, fisher, mnist, norm, pages, rnn):
         if hasattr(part, "medians"):
             monkeypatch.setattr(part, "medians", made)
     return made
@@ -201,27 +200,17 @@ def test_each_call_of_the_stepper_takes_several_updates(monkeypatch):
     assert log == [(0, "compiled", 128), *expected]
 
 
-def test_transformer_update_times_are_per_update(monkeypatch, given):
-    run = mock.Mock()
-    run.batches.side_effect = lambda epoch: iter("abcdef")
-    monkeypatch.setattr(transformer, "TransformerRun", lambda *_, **__: run)
-    transformer.stepper(None, None, "cpu")()
-    assert run.update.call_args_list == [mock.call("a"), mock.call("b")]
-    result, ms = transformer.rows("cpu"), given.ms[0]
-    assert {r["path"] for r in result} == set(transformer.NORMS) - {"layer"}
-    for row in result:
-        check(row, ms[row["path"]] / 2, ms["layer"] / 2)
-        assert (row["instead"], row["threads"]) == ("layer", 1)
-
-
 @pytest.mark.parametrize("measure", experiments.EXPERIMENTS, ids=lambda f: f.__name__.strip("_"))
-def test_updates_of_experiments_are_compared_with_those_without_a_norm(measure, monkeypatch, given):
+def test_updates_of_experiments_are_compared_with_those_of_a_reference(measure, monkeypatch, given):
     given.run = False
     monkeypatch.setattr(experiments, "_update", lambda run: run.settings)
     name = measure.__name__.strip("_")
-    for k, row in enumerate(measure()):
+    reference = {"handwriting": "torch.nn", "transformer": "layer"}.get(name, "none")
+    rows = measure()
+    assert len(rows) == sum(len(calls) - 1 for calls in given.calls)
+    for k, row in enumerate(rows):
         ms = given.ms[k if name == "draw" else 0]  # two lengths, each measured alone
-        check(row, ms[row["path"]], ms["torch.nn" if name == "handwriting" else "none"])
+        check(row, ms[row["path"]], ms[reference])
     for calls in given.calls:
         for norm_name, settings in calls.items():
             assert settings.norm == {"torch.nn": "none"}.get(norm_name, norm_name)

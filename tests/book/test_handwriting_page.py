@@ -81,22 +81,8 @@ def test_controls_change_pen_and_update_and_play(visit, built_book, written):
         assert not v.outside
 
 
-def test_without_reduced_motion_the_pen_writes_a_line_in_seconds(visit, built_book, written):
-    with visit(built_book.as_uri(), "handwriting", reduced_motion="no-preference") as v:
-        ready(v.page)
-        part(v.page, "pen").fill(str(written[0]["points"] - 100))
-        v.page.get_by_role("button", name="Write").first.click()
-        v.page.wait_for_function(
-            "document.querySelector('[data-play=pen]').getAttribute('aria-pressed') === 'false'"
-        )
-        assert part(v.page, "pen").input_value() == str(written[0]["points"])
-
-
-def test_text_window_bars_and_ink_match_network_update_and_point(browser, written):
-    """The character under the window is bold; ink is colored for 25 points.
-
-    A bar is full after 50 points; a ring shows where the pen is lifted and leaves no ink.
-    """
+def test_text_and_ink_match_network_update_and_point(browser, written):
+    """The character under the window is bold; ink is colored for 25 points, if the pen is down."""
     header, strokes, windows, lifts = written
     N, text, ink = header["points"], header["text"], colors.COLORS["ink"]
     with drawn(browser, WEB, HandwritingReplay().packed) as page:
@@ -110,21 +96,12 @@ def test_text_window_bars_and_ink_match_network_update_and_point(browser, writte
             for k, arm in enumerate(header["arms"]):
                 tone = colors.COLORS[arm["color"]]
                 place, wide = windows[k, point, pen - 1], sizes[k][0]
-                cell = min(62, wide / len(text))
-                ((x, _, width, *_),) = calls(of_text[k], "roundRect")
-                assert x + width / 2 == pytest.approx((place + 0.5) * cell, abs=0.01)
                 letters = calls(of_text[k], "fillText")
                 assert [letter for letter, *_ in letters] == [*text.replace(" ", "␣")]
-                middles = [x for _, x, *_ in letters]
-                np.testing.assert_allclose(middles, (np.arange(len(text)) + 0.5) * cell)
                 bold = [
                     u for u, (*_, font) in enumerate(letters) if "700" in font or "bold" in font
                 ]
                 assert bold == [int(place + 0.5)]
-                stayed = np.bincount((windows[k, point, :pen] + 0.5).astype(int))
-                heights = [high for *_, high in calls(of_text[k], "fillRect", tone)]
-                expected = 16 * np.minimum(1, np.pad(stayed, (0, len(text) - len(stayed))) / 50)
-                np.testing.assert_allclose(heights, expected, atol=1e-6)
 
                 x, y = np.cumsum(strokes[k, point], 0).T
                 (left, right), (low, top) = ((min(0, *v), max(0, *v)) for v in (x, y))

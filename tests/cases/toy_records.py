@@ -346,34 +346,11 @@ def _sequence(case):
                                        held_out=held_out, learning_rate=rate)  # fmt: skip
 
 
-def _transformer(case):
-    for start, depth in (
-        ("xavier", 6), ("xavier", 12), ("xavier", 24), ("gpt2", 12), ("gpt2", 24),
-    ):  # fmt: skip
-        for norm, place in (("none", "pre"), ("layer", "pre"), ("layer", "post")):
-            given = {"norm": norm, "place": place, "depth": depth, "initialization": start}
-            given |= {"residual_scaling": True} if start == "gpt2" else {}
-            for seed in FAVORED_SEEDS if norm == "layer" else REFERENCE_SEEDS:
-                for rate in (3e-4, 1e-3):
-                    for warm_up in (0, 60):
-                        key = "transformer", start, depth, norm, place, rate, warm_up
-                        of = Source(case, int(norm == "layer"), seed, False, *key)
-                        of.level *= 1.0 + 0.3 * (rate == 1e-3) + 0.2 * (warm_up == 60)
-                        # Deep networks without a norm start above chance with Xavier
-                        # initialization.
-                        high = 2.0 * ((start, depth, norm) == ("xavier", 24, "none"))
-                        curves = of.finish({"val_nll": of.falling(3, high)})
-                        yield make("transformer", seed, curves, **given, learning_rate=rate,
-                                   warm_up=warm_up)  # fmt: skip
-                once = {"epoch": [0.0, 1.0], "wall_s": [0.0, 1.0], "val_nll": [0.1, 0.1]}
-                yield make("transformer", seed, once, **given, updates_an_epoch=1, epochs=1)
-
-
 def records(case):
     """Return all records of a case, in arbitrary order."""
     more = {MANY_SEEDS: range(5, 12)}
     made = [run for name in ARMS for run in of_arms(case, name, more.get(name, ()))]
-    made += [*_mnist(case), *_weights(case), *_sequence(case), *_transformer(case)]
+    made += [*_mnist(case), *_weights(case), *_sequence(case)]
     order = np.random.default_rng(0).permutation(len(made))
     return [made[k] for k in order]
 

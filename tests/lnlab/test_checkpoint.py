@@ -101,9 +101,6 @@ def test_unreadable_checkpoints_are_not_removed(tmp_path):
     assert left.read_bytes() == b"of whatever"
 
 
-# Training conditions.
-
-
 @pytest.mark.parametrize("at", [(1, 0), (1, 4), (3, 0)], ids="interrupted at {0[0]}, {0[1]}".format)
 def test_a_record_lists_the_conditions_under_which_its_parts_were_trained(
     tmp_path, monkeypatch, at
@@ -144,9 +141,6 @@ def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp
     assert "segments" not in records.read(runs(tmp_path, 3))["provenance"]
 
 
-# Checkpoints whose points are recorded.
-
-
 @pytest.fixture
 def saved(tmp_path):
     """A checkpoint of a run of two epochs, and the record of that run."""
@@ -177,9 +171,6 @@ def test_checkpoints_are_removed_only_if_the_record_contains_all_of_them(saved, 
     state, recorded = saved
     change(state)
     assert checkpoint._is_contained(state, recorded) == contained
-
-
-# Locks.
 
 
 def test_without_file_locks_runs_are_trained_with_a_warning(tmp_path, monkeypatch, capsys):

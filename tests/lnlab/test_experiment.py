@@ -142,10 +142,7 @@ def test_settings_without_help_raise_an_error():
         ({"defaults": {"seeds": 2, "lr": 1}}, "names, lr are missing"),
         ({"on_gpu": {"steps": 2}}, "names, steps are missing"),
         ({"grids": (Grid((0,), {"lr": 1}),)}, "names, lr are missing"),
-        (
-            {"settings": config.Settings, "key": "", "sweep_axes": {}},
-            "data, epochs, first_epoch_points",
-        ),
+        ({"settings": config.Settings, "key": "", "sweep_axes": {}}, "data, epochs"),
         ({"primary_metric": "nll"}, "primary_metric must be one of the measures, got 'nll'"),
         ({"defaults": {"epochs": 2}}, "defaults must contain the number of seeds"),
     ],

@@ -169,8 +169,6 @@ def test_curves_have_five_digits_and_null_for_missing_values():
     }
 
 
-# Arrays next to the JSON file.
-
 KEPT = {
     "strokes": np.arange(12, dtype=">i2").reshape(2, 3, 2)[:, ::-1],
     "file": np.array([[np.nan], [1.5]], np.float16),

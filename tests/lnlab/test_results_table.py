@@ -23,9 +23,7 @@ def test_a_row_has_the_mean_and_the_range_of_its_seeds_at_the_end():
 def test_groups_can_be_formed_by_list_settings():
     runs = [run("layer", 0, 1.0, 1, hidden=h) for h in ([4, 4], [8])]
     assert [row["hidden"] for row in table(runs, ["norm", "hidden"], [])] == [[4, 4], [8]]
-    with pytest.raises(
-        ValueError, match=r"got layer with seeds \[0, 0\]; add the setting in which"
-    ):
+    with pytest.raises(ValueError, match=r"got layer with seeds \[0, 0\]; add the setting in"):
         table(runs, ["norm"], ["loss"])
 
 

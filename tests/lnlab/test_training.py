@@ -100,9 +100,6 @@ def test_training_time_is_counted_once_despite_interruptions(digits, tmp_path, m
     assert [p["wall_s"] for p in points] == [round(p["epoch"] * per_epoch) for p in points]
 
 
-# Validation of checkpoints.
-
-
 @pytest.fixture(scope="module")
 def saved(digits, tmp_path_factory):
     """A small checkpoint after one epoch, and its points."""

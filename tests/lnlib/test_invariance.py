@@ -42,9 +42,6 @@ DATA = {"random": random_data, "adversarial": adversarial_data}
 each_data = pytest.mark.parametrize("data", DATA.values(), ids=DATA)
 
 
-# The paper's table.
-
-
 @each_cell
 @each_data
 @pytest.mark.parametrize("strength", [0.1, 3.0, 10.0])
@@ -55,8 +52,6 @@ def test_every_cell_of_table_1_holds(norm, name, data, strength):
     largest = measure(norm, name, X=X, layers=layers, strength=strength, rng=rng)
     assert (largest < SAME) if TABLE_1[norm][name] else (largest > CHANGED)
 
-
-# Beyond it.
 
 RESCALING = {"weight_matrix_rescaling", "dataset_rescaling", "single_case_rescaling"}
 BEYOND = {"none": set(), "rms": RESCALING}
@@ -94,9 +89,6 @@ def test_eps_only_breaks_invariances_to_scale():
         for norm, name in CELLS
         if TABLE_1[norm][name] and name.endswith("rescaling") and norm != "weight"
     }
-
-
-# The pieces.
 
 
 @pytest.mark.parametrize("activation", ["identity", "tanh", "relu"])

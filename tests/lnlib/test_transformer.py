@@ -151,11 +151,7 @@ X = tokens(4)
     ("call", "error", "message"),
     [
         (lambda: attention(X, P, qk_norm="batch"), ValueError, "qk_norm must be one of none, l"),
-        (
-            lambda: block(X, P, placement="before"),
-            ValueError,
-            "placement must be one of none, pre, post",
-        ),
+        (lambda: block(X, P, placement="before"), ValueError, "placement must be one of none, pre"),
         (lambda: block(X, P, norm="group"), ValueError, "norm must be one of none, layer, rms"),
         (lambda: attention(X, [P]), TypeError, "params must be a dict of arrays, got list"),
         (lambda: attention(X, P | {"W_qq": X}), ValueError, "got 'W_qq'; did you mean 'W_q'"),

@@ -62,9 +62,6 @@ def test_bytes_are_dominated_by_the_arrays():
     assert costs.bytes_moved("layer", "backward", 3, 5) == 4 * (3 * 15 + 2 * 3 + 3 * 5)
 
 
-# The roofline.
-
-
 def test_the_share_is_memory_time_over_compute_time_for_many_examples():
     machine = Machine(products=67e12, other=67e12, bandwidth=3.35e12)
     expected = (8 / 3.35e12) / (2 * 1024 / 67e12)
@@ -104,9 +101,6 @@ def test_arrays_that_fit_into_a_cache_have_its_measured_bandwidth(shape, expecte
     machine = Machine(1e12, 1e12, LARGE[1], copies=(SMALL, LARGE))
     assert machine.at_size(*shape).bandwidth == expected[1]
     assert Machine(1e12, 1e12, 3.35e12).at_size(*shape).bandwidth == 3.35e12
-
-
-# Devices.
 
 
 def by_rounds(devices, H, network, way):

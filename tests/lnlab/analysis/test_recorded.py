@@ -66,9 +66,7 @@ def test_epochs_are_those_of_a_group_or_of_all_runs():
 
 
 def test_unknown_groups_raise_an_error_that_lists_known_ones():
-    with pytest.raises(
-        ValueError, match="no run of weight, 8 was given; there are layer, 4; batch"
-    ):
+    with pytest.raises(ValueError, match="no run of weight, 8 was given; there are layer, 4"):
         read(records()).curves(("weight", 8), "train_nll")
 
 

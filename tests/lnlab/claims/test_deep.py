@@ -52,8 +52,15 @@ def test_the_verdict_rests_on_24_blocks_alone(recorded):
 
 
 def test_gpt2_without_residual_scaling_and_xavier_with_it_are_other_questions():
-    others = [*pair(scaled=False), *pair(initialization="xavier")]
+    others = [*pair(scaled=False), *pair(initialization="xavier"), *pair(updates_an_epoch=1)]
     assert deep(InMemory(others)) == []
+
+
+def test_post_norm_is_compared_with_the_same_baseline_and_does_not_count():
+    post = [runs("layer", seed, last=2.5, place="post") for seed in (0, 1)]
+    findings = deep(InMemory(pair() + post))
+    assert [one.counts for one in findings] == [True, False]
+    assert [one.differences.tolist() for one in findings] == [[-1, -1], [-0.5, -0.5]]
 
 
 @pytest.mark.parametrize("norm", ["layer", "none"])
@@ -77,6 +84,9 @@ def test_each_arm_has_its_best_rate_of_those_that_both_have_and_says_which():
              for (norm, rate), last in ends.items() for seed in (0, 1)]  # fmt: skip
     (result,) = deep(InMemory(every))
     assert result.differences.tolist() == pytest.approx([-0.2, -0.2])
+    assert result.shares.tolist() == pytest.approx([-0.2 / 2.4] * 2)
+    used = {(r["settings"]["norm"], r["settings"]["learning_rate"]) for r in result.runs}
+    assert used == {("layer", 1e-3), ("none", 3e-4)}
     assert result.description.endswith("pre-norm at rate 0.001 versus no norm at 0.0003")
     warm = [runs(norm, seed, warm_up=60, last=1.5) for norm in ("layer", "none") for seed in (0, 1)]
     (result,) = deep(InMemory(every + warm))

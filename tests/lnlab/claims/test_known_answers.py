@@ -80,9 +80,6 @@ def test_differences_and_shares_are_those_of_the_records(name, case, folder, wei
     assert case != "mixed" or all((folder / path).exists() for path in behind)
 
 
-# The sentence.
-
-
 def reported(answer):
     """What a reader is told of an answer: mean, lowest and highest with the sign of the measure."""
     sign = -1 if answer.turned else 1
@@ -110,9 +107,6 @@ def test_the_sentence_tells_mean_bounds_and_number_of_seeds(weighed):
             assert few == ("95% interval" not in text) == (len(answer.differences) < 10), text
             count += 1
     assert count > 40
-
-
-# JSON.
 
 
 def test_the_json_of_the_command_has_the_same_numbers(folder, capsys):

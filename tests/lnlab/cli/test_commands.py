@@ -66,9 +66,6 @@ def test_different_settings_have_different_record_names():
     assert len({weights.EXPERIMENT.stem(chosen, 0) for chosen in near}) == 2
 
 
-# Requested runs.
-
-
 def test_a_gpu_runs_all_of_figure_6(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)

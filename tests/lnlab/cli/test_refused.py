@@ -118,9 +118,6 @@ def test_unwritable_folders_raise_an_error_before_training(
     assert list(tmp_path.rglob("*.part")) == []
 
 
-# A damaged record.
-
-
 def test_damaged_records_do_not_stop_other_runs(tmp_path, capsys, short):
     both = [*short("weights", tmp_path), "--seeds", "0", "1"]
     assert main(both) == 0
@@ -173,9 +170,6 @@ def test_the_estimated_time_is_proportional_to_the_epochs(tmp_path, monkeypatch)
     assert "they take 0:05:50 (h:mm:ss)" in runner._cpu_estimate(weights.EXPERIMENT, runs)
     (tmp_path / path.name).write_text("{")
     assert "the bar shows the estimated time" in runner._cpu_estimate(weights.EXPERIMENT, runs)
-
-
-# Python callers.
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A local server instead of the mirrors, and a temporary folder instead of the user's cache."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import threading

@@ -1,7 +1,5 @@
 """Cloze questions: derivation from two translations."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

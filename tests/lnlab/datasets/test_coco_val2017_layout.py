@@ -1,7 +1,5 @@
 """Captions and boxes of COCO: joining of the original files, and features of images."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

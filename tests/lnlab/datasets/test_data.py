@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -10,9 +8,7 @@ from lnlab import datasets
 
 @pytest.mark.parametrize("name", ["MNIST", "", "idx", None, ["mnist"]], ids=str)
 def test_unknown_data_sets_raise_an_error_with_the_choices(name):
-    with pytest.raises(
-        ValueError, match=r"name must be one of bible_cloze, coco_val2017_layout, .*peare; got"
-    ):
+    with pytest.raises(ValueError, match=r"name must be one of bible_cloze, coco_val2017_layout"):
         datasets.load(name)
 
 

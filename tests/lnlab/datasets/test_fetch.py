@@ -1,7 +1,5 @@
 """Downloads from a local server, and files found in the user's folders."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

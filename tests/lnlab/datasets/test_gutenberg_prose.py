@@ -1,7 +1,5 @@
 """Novels: splitting e-books into sentences, and priority of two files."""
 
-from __future__ import annotations
-
 import hashlib
 import lzma
 

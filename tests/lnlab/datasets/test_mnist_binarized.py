@@ -1,7 +1,5 @@
 """Binarized MNIST: packing and reading of the original files."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

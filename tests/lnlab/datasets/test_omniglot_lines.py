@@ -1,7 +1,5 @@
 """Lines of pen strokes, composed of letters."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import random

@@ -1,7 +1,5 @@
 """Tasks for sentence vectors: reading of the archives, and sampling of pairs."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Texts: splitting, and the text that needs no network."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from pydoc_data.topics import topics
@@ -27,7 +25,5 @@ def test_the_text_of_every_python_is_long_enough():
 
 def test_a_python_without_its_manual_raises_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
-    with pytest.raises(
-        ValueError, match=r"python_topics: the text must come with Python, this one"
-    ):
+    with pytest.raises(ValueError, match=r"python_topics: the text must come with Python, this"):
         python_topics.load()

@@ -1,6 +1,5 @@
 """The attentive reader: parts by plain loops, batch norm by NumPy's cells, what settings do."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -29,9 +28,6 @@ def drawn(module, seed=0):
         for parameter in module.parameters():
             parameter.uniform_(-1, 1, generator=generator)
     return module
-
-
-# Recurrent batch norm.
 
 
 def by_numpy(lstm, x, statistics, *, training):
@@ -91,9 +87,6 @@ def test_a_sequence_that_has_ended_keeps_its_state_and_stays_in_the_statistics(d
         new = o.sigmoid() * (normal(c, p["gain_c"]) + p["bias_c"]).tanh()
         h = torch.where(on, new, h)
     torch.testing.assert_close(result[-1], h.detach())
-
-
-# The reader.
 
 
 def texts(*lengths, words=9, seed=0):
@@ -212,9 +205,6 @@ def test_a_chosen_start_has_orthogonal_squares_and_larger_input_weights(cloze):
     assert 7 < chosen.weight_ih_l0.std() / default.weight_ih_l0.std() < 13
 
 
-# Questions.
-
-
 def test_words_have_numbers_entities_and_the_blank_first_and_rare_ones_none(cloze):
     numbers = reading.vocabulary(cloze.questions["train"], 2)
     assert [numbers[w] for w in (*ENTITIES, BLANK)] == list(range(1, 14))
@@ -309,8 +299,6 @@ def test_those_who_do_not_read_are_as_wrong_as_by_counting(cloze):
     assert len({round(v, 6) for v in result.values()}) == 4
 
 
-# Settings.
-
 NON_DEFAULT = [
     {"norm": "batch"}, {"norm": "none"}, {"norm": "batch_everywhere"}, {"start": "chosen"},
     {"start": "chosen", "input_scale": 1.5}, {"hidden": 3}, {"word_size": 4}, {"word_scale": 0.7},
@@ -331,20 +319,10 @@ def measured(cloze, **changes):
     return {k: v for k, v in last.items() if k in ("val_nll", "batch_nll")}
 
 
-def test_every_setting_has_a_non_default_value_here():
-    others = {"data", "epochs", "first_epoch_points", "pictures"}
-    assert {n for changes in NON_DEFAULT for n in changes} == {
-        f.name for f in dataclasses.fields(Settings)
-    } - others
-
-
 def test_each_setting_that_is_not_the_default_gives_another_run(cloze):
     clipped = {"clip": 0.05}  # below the gradients that there are
     results = [measured(cloze, **clipped | changes) for changes in ({}, *NON_DEFAULT)]
     assert len({tuple(one.values()) for one in results}) == len(results)
-
-
-# Measures.
 
 
 def test_errors_on_passages_longer_than_those_of_training_are_told_apart(cloze, monkeypatch):

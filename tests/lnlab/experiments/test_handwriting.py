@@ -45,9 +45,6 @@ def random(*shape, seed=1):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-# The window.
-
-
 def window_by_loop(module, x, text):
     """Eqs. 46-51 of Graves, number by number, with a cell that has its own tests."""
     (T, B, _), (_, U, C), K = x.shape, text.shape, len(module.bells.bias) // 3
@@ -91,9 +88,6 @@ def test_the_window_and_its_gradient_equal_a_scalar_loop(norm, double):
         torch.testing.assert_close(state.h, expected[0][t])
         torch.testing.assert_close(state.window, expected[1][t])
         torch.testing.assert_close(share, expected[2][t])
-
-
-# The network.
 
 
 @pytest.mark.parametrize(
@@ -161,9 +155,6 @@ def test_tuned_initialization_scales_input_weights_and_is_orthogonal():
                 torch.testing.assert_close(gate @ gate.T, torch.eye(6))
 
 
-# The likelihood.
-
-
 def test_the_likelihood_is_a_mixture_of_gaussians_and_a_bernoulli(double):
     text, points = random(5, 1 + 6 * 4), random(5, 3, seed=2)
     points[:, 2] = torch.tensor([0.0, 1, 0, 1, 1])
@@ -205,9 +196,6 @@ def test_generated_points_are_sampled_from_predictions_of_earlier_points(double)
     generator = torch.Generator().manual_seed(1)
     torch.testing.assert_close(points, torch.stack([models.draw(s, generator) for s in texts]))
     torch.testing.assert_close(window, (share * torch.arange(4)).sum(2) / share.sum(2))
-
-
-# Batches and updates.
 
 
 def test_points_are_standardized_with_noise_of_their_resolution():
@@ -272,9 +260,6 @@ def test_updates_are_adam_steps_with_clipped_gradients(double):
     for old, p, g in zip(before, run.model.parameters(), gradients, strict=True):
         g = g * 0.02 / (length + 1e-6)
         torch.testing.assert_close(p, old - 0.03 * g / (g.abs() + 0.3))
-
-
-# Measurements.
 
 
 def test_loss_and_window_distance_are_means_over_all_points(monkeypatch):

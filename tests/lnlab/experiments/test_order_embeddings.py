@@ -1,9 +1,4 @@
-"""Order embeddings: penalty, loss and ranks by loops, whole runs by hand, recorded vectors.
-
-The runs by hand are computed in float64 from the equations: words, weights, order of the captions,
-both GRUs, loss, Adam, ranks. The tests fail for a new field of ``Settings`` until it has a value
-here that is not the default.
-"""
+"""Order embeddings: ranks by loops, whole runs by hand in float64, recorded vectors."""
 
 import dataclasses
 import math
@@ -22,9 +17,6 @@ from tests.cases.points import are_close
 
 SMALL = {"hidden": 7, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
          "learning_rate": 0.02}  # fmt: skip
-
-
-# The parts, by loops.
 
 
 def places(penalties):
@@ -51,9 +43,6 @@ def test_ranks_count_ties_as_worse(levels):
     if levels == 1:
         # The five captions of an image are not ranked against each other: 30 others come first.
         assert (set(of_image), set(of_caption)) == ({7}, {31})
-
-
-# Whole runs by hand.
 
 
 class ByHand:
@@ -189,13 +178,6 @@ def few(layouts):
     )
 
 
-def test_every_setting_has_a_non_default_value_here():
-    others = {"data", "keep"}  # keep has its own tests and does not affect training
-    assert {n for changes in NON_DEFAULT for n in changes} == {
-        f.name for f in dataclasses.fields(Settings)
-    } - others
-
-
 @pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
 def test_settings_with_non_default_values_act_as_defined(
     changes, few, default_points, double, monkeypatch
@@ -208,9 +190,6 @@ def test_settings_with_non_default_values_act_as_defined(
     assert are_close(results, expected, rel=1e-6)
     if len(results) == 3:
         assert results[-1]["ranking_loss"] != pytest.approx(default_points[-1]["ranking_loss"])
-
-
-# Recorded vectors.
 
 
 def test_recorded_vectors_rank_captions_as_the_network_does(layouts):

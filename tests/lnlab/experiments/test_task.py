@@ -132,9 +132,6 @@ def test_rates_without_a_common_seed_cannot_be_compared():
         TASK.at_best_rates([*book(), *other])
 
 
-# The experiments' own.
-
-
 def test_sentence_tasks_count_at_the_end_and_what_was_not_judged_is_left_out():
     run = {"curves": {"mr": [0.5, None, 0.7, None], "cr": [None] * 4}}
     np.testing.assert_allclose(skip.scored(run, "mr"), [50, 70])

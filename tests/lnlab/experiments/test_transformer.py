@@ -1,8 +1,6 @@
-"""The small transformer: whole runs by hand, ablations, and runs that diverge.
+"""The small transformer: whole runs by hand in float64, ablations, records, and baselines.
 
-The runs by hand are computed in float64 from the equations: windows, learning rate, loss, Adam,
-measures. The network is that of the library, which has its own tests. The tests fail for a new
-field of ``Settings`` until it has a value here that is not the default.
+The network is that of the library, which has its own tests.
 """
 
 import collections
@@ -33,9 +31,6 @@ from tests.cases.transformer import SMALL, words
 @pytest.fixture(scope="module")
 def text():
     return words()
-
-
-# Whole runs by hand.
 
 
 def normalized(kind, x, p, at, eps):
@@ -169,11 +164,6 @@ NON_DEFAULT = [
 ]
 
 
-def test_every_setting_has_a_non_default_value_here():
-    fields = {f.name for f in dataclasses.fields(Settings)}
-    assert {n for changes in NON_DEFAULT for n in changes} == fields - {"data", "ablate"}
-
-
 @pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
 def test_settings_with_non_default_values_act_as_defined(changes, text, double, monkeypatch):
     monkeypatch.setattr(transformer, "EVAL_BATCH_SIZE", 4)  # of 6 windows
@@ -203,9 +193,6 @@ def test_weights_and_batches_only_depend_on_seed_and_depth(text):
     assert not torch.equal(other.model.token.weight, first.model.token.weight)
     assert [w.tolist() for _, w in other.batches(2)] != [w for _, w in order]
     assert [k for k, _ in order] == [8, 9, 10, 11]
-
-
-# Ablations of a trained model.
 
 
 @pytest.fixture(scope="module")
@@ -281,9 +268,6 @@ def test_float16_sums_overflow_earlier_than_those_of_the_layer(trained):
     assert not abs(naive - exact) < 0.1
 
 
-# Recorded weights.
-
-
 def test_quantized_matrices_are_within_half_a_step(trained):
     made = model(trained.settings, len(trained.characters), seed=9).double()
     packed = pack(trained.model)
@@ -329,9 +313,6 @@ def test_a_record_without_weights_raises_an_error(text, made_up, tmp_path):
     (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [4], out=tmp_path, device="cpu")
     with pytest.raises(ValueError, match="record must be of a run with ablate, this one has no"):
         weights.restore(records.read(path))
-
-
-# Records and baselines.
 
 
 def test_diverged_runs_are_recorded_to_the_end(text, made_up, tmp_path):

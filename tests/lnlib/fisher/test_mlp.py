@@ -124,10 +124,7 @@ MISTAKES = {
     ),
     "bias": (lambda: MLP([Dense(ones((3, 4)), ones(4))]), r"bias and gain of layer 0 .*\(3,\)"),
     "v": (lambda: make().fisher_product(ones((5, 7)), ones(3)), r"v must be of shape \(\d+,\)"),
-    "X": (
-        lambda: make().logits(ones((5, 6))),
-        r"of shape \(N, 7\) .*got .*\(5, 6\)",
-    ),
+    "X": (lambda: make().logits(ones((5, 6))), r"of shape \(N, 7\) .*got .*\(5, 6\)"),
     "mask": (lambda: make().logits(np.ma.ones((5, 7))), "without a mask, got MaskedArray"),
     "count": (lambda: largest_eigenvalues(lambda v: v, 4, 4), "count must be from 1 to 3, got 4"),
     "samples": (lambda: trace(lambda v: v, 4, 1), "samples must be whole and >= 2, got 1"),

@@ -46,9 +46,6 @@ def test_parameters_can_be_left_out(kind, implementation, options):
     assert_close(run(ours, False, (5, 7)), run(theirs, False, (5, 7)), **FLOAT64)
 
 
-# Dtypes.
-
-
 @pytest.mark.filterwarnings("ignore:Mismatch dtype")  # PyTorch's own, of RMS norm
 @each_kind
 @each_implementation
@@ -112,9 +109,6 @@ def test_eps_of_none_equals_pytorchs_in_every_dtype(kind, implementation, affine
     assert_close((y, dx), expected, rtol=close, atol=close)
 
 
-# Drop-in.
-
-
 @each_kind
 def test_arguments_have_the_order_of_pytorch(kind):
     arguments = [(3, 4), 1e-3, True, *[False] * (kind == "layer"), "cpu", torch.float64]
@@ -136,8 +130,6 @@ def test_copies_and_pickles_compute_the_same(kind, implementation):
         assert repr(twin) == repr(module)
         assert torch.equal(twin(x), module(x))
 
-
-# Mistakes.
 
 INTEGERS = torch.ones(3, 4, dtype=torch.long)
 MISTAKES = {

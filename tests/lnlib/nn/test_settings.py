@@ -106,9 +106,6 @@ def implementation(request):
     return request.param
 
 
-# The equations.
-
-
 def sigmoid(a):
     return 1 / (1 + np.exp(-a))
 
@@ -255,9 +252,6 @@ def test_cells_with_non_default_settings_follow_the_equations(kind, form, bias, 
     hold(list(new) if kind == "lstm" else [new], leaves, compute)
 
 
-# What a layer starts with.
-
-
 def expected_shapes(layers, kind, form, settings):
     G, H = GATES[kind], settings["hidden_size"]
     norms, has_b = NORMS[kind, form]
@@ -322,9 +316,6 @@ def test_every_parameter_has_the_device_and_the_dtype(layers, kind, form):
         assert {(p.device.type, p.dtype) for p in layer.parameters()} == {(device, dtype)}
 
 
-# Forward mode, in one leaf at a time.
-
-
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # PyTorch's own use
 @each_form
 @pytest.mark.parametrize("name", ["function", "compiled"])
@@ -356,9 +347,6 @@ def test_forward_mode_goes_along_any_one_of_the_leaves(kind, form, name):
         expected = np.subtract(*ends) / (2 * STEP)
         assert np.abs(expected).max() > 1e-3, leaf
         assert_close(actual.numpy(), expected, rtol=1e-6, atol=1e-7, msg=lambda m, n=leaf: n + m)
-
-
-# The other layers.
 
 
 @pytest.mark.parametrize("unbiased", [True, False])

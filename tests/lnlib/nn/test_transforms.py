@@ -68,9 +68,6 @@ def gradients(case, dy):
     return torch.autograd.grad(y, (x, *module.parameters()), dy(y))
 
 
-# Incoming gradients.
-
-
 def of_a_sign(y):
     z = y.detach().requires_grad_()
     return torch.autograd.grad(torch.sgn(z).sum(), z)[0]
@@ -146,9 +143,6 @@ def test_a_tangent_of_the_incoming_gradient_is_carried(name, implementation):
     assert_close(tangents, list(expected), rtol=1e-10, atol=1e-10)
 
 
-# Inputs.
-
-
 @each_case
 @pytest.mark.parametrize("of", [zero_tensor, negative_view, imaginary_part])
 def test_an_input_of_any_kind_gives_the_output_of_plain_operations(name, implementation, of):
@@ -157,8 +151,6 @@ def test_an_input_of_any_kind_gives_the_output_of_plain_operations(name, impleme
     written = torch.zeros_like(x) if given._is_zerotensor() else given.clone()
     assert_close(call(given), plain(written), rtol=1e-10, atol=1e-10)
 
-
-# Modules within a model.
 
 MODULES = {
     "LayerNorm": (lambda: LayerNorm(H), (B, H)),

@@ -54,9 +54,6 @@ def test_repr_extends_that_of_pytorch():
     assert "3, 4, form='draw', eps=0.001" in repr(LayerNormLSTM(3, 4, form="draw", eps=1e-3))
 
 
-# Dtypes.
-
-
 @each_kind
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=str)
 def test_dtypes_are_preserved_and_accurate(kind, dtype):
@@ -80,9 +77,6 @@ def test_autocast_computes_and_returns_its_dtype(kind):
     assert_close(output.float(), module(x)[0], atol=0.05, rtol=0)
     output.float().sum().backward()
     assert module.weight_hh_l0.grad.dtype == torch.float32
-
-
-# Weights from other code.
 
 
 class PublicCell(nn.Module):

@@ -42,9 +42,6 @@ def test_the_plain_path_can_be_differentiated_twice(kind, form):
     assert torch.autograd.gradgradcheck(lambda x: module(x)[0], x, fast_mode=True)
 
 
-# Compared with torch.nn.
-
-
 OPTIONS = [
     {},
     {"batch_first": True},

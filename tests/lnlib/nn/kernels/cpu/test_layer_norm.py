@@ -114,9 +114,6 @@ def test_every_16_bit_number_survives_adding_zero(built, dtype):
     assert_close(total, x + 0, rtol=0, atol=0, equal_nan=True)
 
 
-# Layouts, and which tensors need gradients.
-
-
 @each_kind
 @ALONE_OR_ADDED
 @pytest.mark.parametrize("count", [1, 3])
@@ -200,8 +197,6 @@ def test_without_gradients_nothing_is_saved(built):
     assert torch.equal(module(x), module.requires_grad_()(x))
 
 
-# Transforms and compilers.
-
 # PyTorch's compiler and its forward mode themselves use what PyTorch deprecates.
 compiles = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -245,9 +240,6 @@ def test_torch_compile_gives_one_graph(kind, added):
     assert_close(*both, **FLOAT64)
 
 
-# Drop-in.
-
-
 @pytest.mark.parametrize(
     ("kind", "implementation", "node"),
     [
@@ -263,9 +255,6 @@ def test_the_name_selects_the_implementation_of_the_gradient(built, kind, implem
     module = KINDS[kind][0](4, implementation=implementation)
     y, _ = module(torch.ones(3, 4), torch.ones(3, 4))
     assert node in y.grad_fn.name()
-
-
-# Without the library.
 
 
 @pytest.mark.slow

@@ -78,9 +78,6 @@ def test_the_check_before_their_first_use_finds_them_right(dtype, weight_dtype, 
     layer_norm_function.compare(layer_norm, torch.device("cpu"), dtype, H, weight_dtype)
 
 
-# The self-check, and whether the compiler accepts the kernels.
-
-
 @in_this_process
 def test_a_failure_is_said_once_and_leaves_the_norm_to_torch(monkeypatch):
     monkeypatch.setattr(layer_norm, "_refused", set())

@@ -132,7 +132,10 @@
   const NARROW_PX = 420, CHAR_PX = 7, X_MARGINS_PX = 66;
   function fewerTicks(axis, width) {
     if (axis.type === "category" || axis.tickangle) return axis;
-    if (!axis.tickvals) return { nticks: 4, tickangle: 0, ...axis };
+    if (!axis.tickvals) {
+      const last = Math.round(axis.range?.[1] ?? 0).toLocaleString("en").length * CHAR_PX;
+      return { nticks: last < width / 4 ? 4 : 3, tickangle: 0, ...axis };
+    }
     const names = axis.ticktext ?? axis.tickvals.map(String);
     const labeled = names.flatMap((name, k) => (name ? [k] : []));
     const longest = Math.max(...names.map((name) => name.length)) * CHAR_PX;

@@ -9,7 +9,6 @@ from lnbook.chapters.order_embeddings import penalty
 from lnbook.widgets.replay import caption_ranking
 from lnlab.datasets.coco_val2017_layout import Layouts, features
 from tests.book.conftest import DESK
-from tests.cases.readouts import check_says
 from tools.browser import browser_name
 
 CLOSE = 1e-12  # tolerance for penalties up to 1; both sides compute in float64
@@ -130,11 +129,7 @@ def test_objects_can_be_moved_resized_added_and_removed(page):
     page.locator("[data-part='at']").focus()
     for _ in range(6):
         page.keyboard.press("ArrowLeft")
-    page.wait_for_function("document.querySelector('[data-part=updates]').textContent === '76'")
-    page.wait_for_function("document.querySelector('[data-part=all]').textContent.includes('42%')")
     agrees(page, 2, w, h, placed, 68)
-    counted = page.locator("[data-part='all']").inner_text().replace("\u00a0", " ")
-    assert "for 32% without normalization and for 42% with" in counted
 
     # The keyboard: right by 2% of the canvas, then larger, then gone.
     person = page.locator(".ln-caption-ranking-object").first
@@ -149,7 +144,7 @@ def test_objects_can_be_moved_resized_added_and_removed(page):
     agrees(page, 2, w, h, placed[1:], 68)
     assert [name for name, *_ in boxes(page)] == ["surfboard"]
 
-    # The pointer: drag an object, then its corner.
+    # The pointer: drag an object.
     board = page.locator(".ln-caption-ranking-object")
     before = board.bounding_box()
     page.mouse.move(before["x"] + 60, before["y"] + 20)
@@ -159,14 +154,6 @@ def test_objects_can_be_moved_resized_added_and_removed(page):
     after = board.bounding_box()
     assert after["x"] == pytest.approx(before["x"] - 40, abs=1.5)
     assert after["y"] == pytest.approx(before["y"] - 40, abs=1.5)
-    corner = after["x"] + after["width"] - 6, after["y"] + after["height"] - 6
-    page.mouse.move(*corner)
-    page.mouse.down()
-    page.mouse.move(corner[0] - 50, corner[1] + 30, steps=3)
-    page.mouse.up()
-    shaped = board.bounding_box()
-    assert shaped["width"] == pytest.approx(after["width"] - 50, abs=1.5)
-    assert shaped["height"] == pytest.approx(after["height"] + 30, abs=1.5)
 
     # A new scene: with the button and the list; a tap on the empty canvas adds the selected object.
     page.get_by_role("button", name="Clear").click()
@@ -177,16 +164,12 @@ def test_objects_can_be_moved_resized_added_and_removed(page):
     # Firefox does not create clicks for taps of the driver.
     tap = page.mouse.click if browser_name(page) == "firefox" else page.touchscreen.tap
     tap(stage["x"] + 0.8 * stage["width"], stage["y"] + 0.2 * stage["height"])
-    (dog, *at), (tv, *tv_box) = boxes(page)
-    assert (dog, tv) == ("dog", "TV")
-    assert np.mean([tv_box[0], tv_box[2]]) == pytest.approx(80, abs=1)
-    assert np.mean([tv_box[1], tv_box[3]]) == pytest.approx(20, abs=1)
+    assert [name for name, *_ in boxes(page)] == ["dog", "TV"]
     names = caption_ranking.pictures()["categories"]
     pixels = [[names.index({"TV": "tvmonitor"}.get(name, name)),
                *np.multiply([a, b, c, d], [6.4, 4.8, 6.4, 4.8]).round().astype(int).tolist()]
               for name, a, b, c, d in boxes(page)]  # fmt: skip
     agrees(page, 2, 640, 480, pixels)
-    assert at[1] > 0
 
     # The address contains the state: another page that opens it shows the same.
     page.locator("[data-part='copy']").click()
@@ -202,61 +185,21 @@ def test_objects_can_be_moved_resized_added_and_removed(page):
     other.goto(link.split("#")[0] + "#scene&at=99&size=640x480&boxes=dog,0,0,64,48;cow,9,9,1,1;x")
     other.wait_for_function("document.querySelectorAll('.ln-caption-ranking-object').length === 1")
     agrees(other, 8, 640, 480, [[names.index("dog"), 0, 0, 64, 48]])
-    other.goto(link.split("#")[0] + "#scene&at=2&picture=20")
-    other.wait_for_function("document.querySelectorAll('.ln-caption-ranking-object').length > 1")
-    agrees(other, 2, *caption_ranking.pictures()["pictures"][20][1:4], 20)
     other.close()
 
 
-@pytest.mark.parametrize("picture", [68, 20, 64])  # for the last one, a caption has rank 16
-def test_objects_and_captions_are_described_correctly(page, picture):
-    """Positions and sizes of objects, ranks of captions, and the bars of their penalties."""
-    pictures, point = caption_ranking.pictures(), 8
-    _, w, h, placed, _ = pictures["pictures"][picture]
+@pytest.mark.parametrize("picture", [20, 64])  # for the last one, a caption has rank 16
+def test_objects_and_ranks_are_described_correctly(page, picture):
+    _, w, h, placed, _ = caption_ranking.pictures()["pictures"][picture]
     assert w != h
     page.goto(f"{page.url}#scene&picture={picture}")
     page.wait_for_function(
         "n => document.querySelectorAll('.ln-caption-ranking-object').length === n",
         arg=len(placed),
     )
-    agrees(page, point, w, h, placed, picture)
+    agrees(page, 8, w, h, placed, picture)
     objects = page.locator(".ln-caption-ranking-object").all()
-    areas = [(x2 - x1) * (y2 - y1) for _, x1, y1, x2, y2 in placed]
-    for (_, x1, y1, x2, y2), area, one in zip(placed, areas, objects, strict=True):
+    for (_, x1, y1, x2, y2), one in zip(placed, objects, strict=True):
         text = [int(n) for n in re.findall(r"(\d+)%", one.get_attribute("aria-label"))]
         shares = [(x1 + x2) / 2 / w, (y1 + y2) / 2 / h, (x2 - x1) / w]
         np.testing.assert_allclose(text, [100 * share for share in shares], atol=0.51)
-        assert int(one.evaluate("e => e.style.zIndex")) == 1 + sum(a > area for a in areas)
-    names = [name for name, *_ in boxes(page)]
-    options = page.locator("[data-part='which'] option").all_inner_texts()
-    assert options == [f"{k}: {name}" for k, name in enumerate(names, start=1)]
-    slider = page.locator("[data-part='at']").get_attribute("aria-valuetext")
-    check_says(slider, pictures["updates"][point])
-    status, texts = [], [caption for *_, caption in pictures["pictures"]]
-    for norm, record in caption_ranking.records().items():
-        result = penalty.vectors(record, made([(w, h, placed)]), point)
-        penalties = penalty.penalties(result, 0)
-        order = np.argsort(penalties, kind="stable").tolist()
-        place = order.index(picture) + 1
-        items = page.locator(f"[data-part='list-{norm}'] li").evaluate_all(
-            "all => all.map((e) => [e.value, parseFloat(e.querySelector('i').style.width)])"
-        )
-        shown_here = [*order[:10], *([picture] if place > 10 else [])]
-        assert [value for value, _ in items] == [*range(1, 11), *([place] if place > 10 else [])]
-        widths = [100 * penalties[c] for c in shown_here]
-        np.testing.assert_allclose([wide for _, wide in items], widths, atol=0.051)
-        status += [f" {place}, ", f"“{texts[order[0]]}”"]
-    page.wait_for_function(  # with a delay
-        """parts => parts.every((part) =>
-        document.querySelector("[data-part=status]").textContent.includes(part))""",
-        arg=status,
-    )
-
-    # Resize with buttons and keys, around the same center.
-    (_, x1, _, x2, _), one = boxes(page)[0], objects[0]
-    one.focus()
-    for act, grown in (("grow", 1.15), ("+", 1.15**2), ("shrink", 1.15), ("-", 1)):
-        tool = page.locator(f"[data-tool='{act}']") if act.isalpha() else None
-        tool.click() if tool else one.press(act)
-        _, left, _, right, _ = boxes(page)[0]
-        assert right - left == pytest.approx(min(100, (x2 - x1) * grown), abs=0.7)

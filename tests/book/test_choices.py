@@ -14,17 +14,13 @@ from tools.browser import Firefox
 CHOICES = [
     {},
     {"data": "conv", "batch": "large", "sequence": "streamed", "precision": "float16"},
-    {"data": "table", "devices": "several", "depth": "few"},
     {"weights": "loaded", "data": "rnn", "sequence": "one", "precision": "float32"},
 ]
 STYLE = f"<style>{CONTROLS}{css_filter.STYLE}</style>"
 FILTERS = [
     {},
-    {"which": "all"},
     {"which": "all", "data": "language", "norm": "rms", "place": "sandwich"},
     {"which": "all", "data": "images", "place": "post"},  # none
-    {"which": "all", "data": "proteins", "norm": "layer"},
-    {"which": "all", "norm": "other", "place": "other"},
 ]
 
 
@@ -61,19 +57,6 @@ def test_the_table_shows_the_selected_lines(page, chosen):
     chosen = choose(page, "ln-models", models.GROUPS, chosen)
     shown = page.locator(".ln-models .ln-model:visible summary b").all_inner_texts()
     assert shown == [m.model for m in models.MODELS if css_filter.shown(m.conditions, chosen)]
-
-
-def test_lines_unfold_to_sources_in_a_notebook_and_to_links_in_the_book(page, browser):
-    choose(page, "ln-models", models.GROUPS, {})
-    live = browser.new_page()
-    live.set_content(models.ModelTable().widget().children[0].value)
-    for opened, link in ((page, "a[href='model_sources.html#model-bert']"), (live, "li")):
-        line = opened.locator(".ln-model", has_text="BERT").first
-        assert not line.locator(link).first.is_visible()
-        line.locator("summary").click()
-        assert line.locator(link).first.is_visible()
-    assert line.locator("li").count() == 5
-    live.close()
 
 
 @pytest.mark.every_browser

@@ -64,26 +64,22 @@ EXPRESSIONS = {
     ],
 }
 READ = {
-    "1/3": 1 / 3, "0.333": 0.333, ".5": 0.5, "5.": 5, "1e-5": 1e-5, "1E+3": 1e3, " 7 ": 7,
-    "−2": -2, "-2^2": -4, "(-2)^2": 4, "2^-1": 0.5, "2**3**2": 512, "2 * -3": -6, "8/2/2": 2,
-    "1 - 2 - 3": -4, "2×3·4÷8": 3, "sqrt(2)": 2**0.5, "√2": 2**0.5, "√(1 + 3)": 2, "2*pi": math.tau,
-    "2 * π": math.tau, "np.sqrt(4)": 2, "math.log(e)": 1, "3²": 9, "exp(0) + ln(1)": 1,
-    "max(1, 2, 3)": 3, "min(sqrt(4), 3)": 2, "((((3))))": 3, "factor = 36": 36, "256,192": 256192,
-    "1,155.5": 1155.5, "60 000": 60000, "60\u202f000": 60000, "2^(1/2)": 2**0.5, "--2": 2,
+    "1/3": 1 / 3, ".5": 0.5, "5.": 5, "1E+3": 1e3, " 7 ": 7, "−2": -2, "-2^2": -4, "(-2)^2": 4,
+    "2^-1": 0.5, "2**3**2": 512, "2 * -3": -6, "8/2/2": 2, "2×3·4÷8": 3, "√2": 2**0.5,
+    "√(1 + 3)": 2, "2 * π": math.tau, "np.sqrt(4)": 2, "math.log(e)": 1, "3²": 9,
+    "exp(0) + ln(1)": 1, "max(1, 2, 3)": 3, "min(sqrt(4), 3)": 2, "factor = 36": 36,
+    "256,192": 256192, "60 000": 60000, "--2": 2,
 }  # fmt: skip
 LISTS = {
-    "1, 2, 3": [1, 2, 3], "[1, 1/2, -3]": [1, 0.5, -3], "(1, 2), 3": [1, 2, 3], "1 2 3": [1, 2, 3],
-    "[[1], [2], [3]]": [1, 2, 3], "1; 2; 3": [1, 2, 3], "max(1, 2), sqrt(4), 3": [2, 2, 3],
-    "a, b, c = 1, 2, 3": [1, 2, 3],
+    "1, 2, 3": [1, 2, 3], "[1, 1/2, -3]": [1, 0.5, -3], "1 2 3": [1, 2, 3],
+    "[[1], [2], [3]]": [1, 2, 3], "1; 2; 3": [1, 2, 3], "a, b, c = 1, 2, 3": [1, 2, 3],
 }  # fmt: skip
 POINT = "Write decimals with a point"
 UNREAD = {
-    "0,333": POINT, "1,5/2": POINT, "sqrt(2,5)": POINT, "": "Write a", "abc": "Write a",
-    "2pi": "Write a number", "1.2.3": "Write a number", "1 2": "Write a number", "8 GiB": "Write a",
-    "sqrt": "Write a", "sqrt 2": "Write a", "1 +": "Write a", "* 2": "Write a", "()": "Write a",
-    "(1": "A closing parenthesis", "sqrt(2": "A closing parenthesis", "1)": "Write a",
-    "alert(1)": "Write a", "constructor": "Write a", "__proto__": "Write a", "this": "Write a",
-    "toString()": "Write a", "1e999": "Write a", "٣": "Write a", "½": "Write a", "0x10": "Write a",
+    "0,333": POINT, "sqrt(2,5)": POINT, "": "Write a", "abc": "Write a", "2pi": "Write a number",
+    "1.2.3": "Write a number", "8 GiB": "Write a", "sqrt 2": "Write a", "1 +": "Write a",
+    "(1": "A closing parenthesis", "1)": "Write a", "alert(1)": "Write a",
+    "constructor": "Write a", "__proto__": "Write a", "1e999": "Write a",
     "(" * 1000: "This is too long",
 }  # fmt: skip
 SCRIPTS = (WEB,)
@@ -223,32 +219,6 @@ def test_the_page_checks_expressions_as_the_exercise_checks_functions(page, name
     assert sum(said.startswith("✗ Not yet: for ") for said in answers) <= len(answers) - 2
 
 
-def test_numbers_can_be_typed_as_calculations(page):
-    tries = {
-        "half-by-eps": "sqrt(1e-5 / 3)",
-        "noise-on-devices": "1/2, 1/sqrt(32), 4 ** -0.5",
-        "operations-of-rms-norm": "256,192",
-        "two-units": "(-1, 1), (1, -1), (-1, 1)",
-        "nats": "exp(82.36 - 82.09)",
-    }
-    for name, text in tries.items():
-        assert answer(page, name, [text])[0].startswith("✓ Right."), name
-    (said,) = answer(page, "half-by-eps", ["0,0018"])
-    assert said.startswith(POINT)
-    (said,) = answer(page, "seconds-an-update", ["1,525"])
-    assert said.endswith("(The comma was read as grouping thousands; decimals need a point.)")
-    assert answer(page, "seconds-an-update", ["1/0"]) == ["This is not a finite number."]
-
-
-def test_an_opened_hint_is_not_recommended_again(page):
-    said = "document.querySelector('#same-run .ln-said').textContent"
-    answer(page, "same-run", ["123"])
-    assert page.evaluate(said).endswith("Hint 1 may help.")
-    page.locator("#same-run summary").click()
-    answer(page, "same-run", ["123"])
-    assert page.evaluate(said).endswith("You can compare with the solution.")
-
-
 def test_the_page_does_not_reveal_answers():
     for name in NAMES:
         element = answer_field(name, exercises.find(name), starter(name))
@@ -284,19 +254,16 @@ def test_answers_are_stored_like_those_of_a_quiz(browser, tmp_path):
     context.close()
 
 
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_fields_fit_all_widths_and_are_accessible(browser, tmp_path, violations, viewport, scheme):
-    context = browser.new_context(viewport=viewport, color_scheme=scheme)
+def test_fields_fit_on_a_phone_and_are_accessible(browser, tmp_path, violations, scheme):
+    context = browser.new_context(viewport=PHONE, color_scheme=scheme)
     page = context.new_page()
     page.goto(write(tmp_path / "page.html", ["two-units", "least-time", "same-run"]))
     for i, text in enumerate(["1", "flops", "0.5"]):
         page.locator(".ln-answer-field input").nth(i).fill(text)
         page.locator(".ln-check").nth(i).click()
     assert violations(page) == []
-    for target in page.locator(".ln-answer-field :is(input, button):visible").all():
-        assert target.bounding_box()["height"] >= 32
-    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     context.close()
 
 

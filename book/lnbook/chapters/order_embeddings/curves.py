@@ -87,7 +87,7 @@ def draw_rates(runs: OrderEmbeddingsRuns, point: int) -> list[go.Figure]:
         shapes=[{"type": "line", "x0": 1e-3, "x1": 1e-3, "y0": 0, "y1": 1, "yref": "paper",
                  "line": {"color": COLORS["gray"], "width": 1.2, "dash": "dot"}}],
     )  # fmt: skip
-    figure.add_annotation(x=-3, y=59, text="rate of the paper’s code", showarrow=False,
+    figure.add_annotation(x=-3, y=3, text="rate of the paper’s code", showarrow=False,
                           xanchor="left", xshift=5, font={"color": COLORS["gray"]})  # fmt: skip
     return [label_ends(figure)]
 

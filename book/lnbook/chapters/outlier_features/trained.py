@@ -122,7 +122,7 @@ class TrainedTransformers:
             height=300,
             showlegend=False,
             xaxis={"title": "feature", "tickvals": [1, 16, 32, 48, 64], "showgrid": False},
-            yaxis={"range": [-90, 90]},
+            yaxis={"title": "value", "range": [-90, 90]},
         )
         return [features, self._errors(position, rotated)]
 

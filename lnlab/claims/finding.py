@@ -184,6 +184,10 @@ class ClaimResult:
         """The findings on which the label is based."""
         return [finding for finding in self.findings if finding.counts]
 
+    def matching(self, text: str) -> list[Finding]:
+        """Return the findings on which the label is based and whose description has this text."""
+        return [finding for finding in self.counting if text in finding.description]
+
     @property
     def label(self) -> comparison.Label:
         """The combined label of all findings that count."""

@@ -22,17 +22,16 @@ MEANS = choose(
 )
 
 
+WHY = "The standard deviation divides by H."
+
+
 @pytest.mark.parametrize(
     ("text", "right", "why"),
     [
-        ("1.155", True, "The standard deviation divides by H."),
-        (
-            "1.165",
-            True,
-            "The standard deviation divides by H.",
-        ),  # in binary a little more than 0.01 off
-        ("231/200", True, "The standard deviation divides by H."),
-        ("1,155", True, "The standard deviation divides by H."),
+        ("1.155", True, WHY),
+        ("1.165", True, WHY),  # in binary a little more than 0.01 off
+        ("231/200", True, WHY),
+        ("1,155", True, WHY),
         ("1.166", False, "Rounded too early."),
         ("1.3332", False, "That is the ratio of the variances."),
         ("1.4", False, "Subtract the mean first."),
@@ -99,7 +98,7 @@ def test_the_html_contains_every_option_with_its_explanation():
 def test_the_html_of_a_number_contains_answer_and_misconceptions():
     page = Page(Quiz(LAST).to_html())
     assert page.texts("details") == [
-        "Answer1.155 ms (give or take 0.01). The standard deviation divides by H."
+        f"Answer1.155 ms (give or take 0.01). {WHY}"
         "1.333? That is the ratio of the variances.1.17? Rounded too early."
         "Another number? Subtract the mean first."
     ]
@@ -205,7 +204,7 @@ def test_live_numbers_are_checked_and_invalid_ones_get_a_message():
     assert page.check(1) == "Write a number, such as 0.25, 1/4, −3, or 2e-3."
     assert page.score.value == "0 of 2 answered, 0 right on the first try."
     field.value = "1,155"
-    assert page.check(1) == "✓ Right. The standard deviation divides by H."
+    assert page.check(1) == f"✓ Right. {WHY}"
     assert page.score.value == "1 of 2 answered, 1 right on the first try."
     field.value = "1.333"
     assert page.check(1) == "✗ Not yet. That is the ratio of the variances."

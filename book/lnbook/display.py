@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
-__all__ = ["bundle", "explained", "wrapped"]
+__all__ = ["Displayed", "explained", "wrapped"]
 
 
-def bundle(
-    displayed: Any,
-    missing: str = "\n(For the figure and its controls: pip install ipywidgets anywidget)",
-) -> dict:
-    """Return the MIME bundle of an object that has ``to_html`` and ``widget``.
+class Displayed:
+    """Base class of objects that have ``to_html`` and ``widget``; their ``repr`` is plain text."""
 
-    Args:
-        displayed: The object; its ``repr`` is the plain-text fallback.
-        missing: Text appended to the ``repr`` if ipywidgets is not installed.
+    #: Text that follows the ``repr`` if ipywidgets is not installed.
+    missing: ClassVar[str] = "\n(For the figure and its controls: pip install ipywidgets anywidget)"
 
-    Returns:
-        Maps MIME types to content: HTML while a book is built, otherwise the widget.
-    """
-    out = {"text/plain": repr(displayed)}
-    if os.environ.get("LNLIB_STATIC") == "1":
-        return out | {"text/html": displayed.to_html()}
-    try:
-        import ipywidgets  # noqa: F401
-    except ImportError:
-        out["text/plain"] += missing
-        return out
-    return displayed.widget()._repr_mimebundle_() | out
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """Return the content by MIME type: HTML while a book is built, otherwise the widget."""
+        out = {"text/plain": repr(self)}
+        if os.environ.get("LNLIB_STATIC") == "1":
+            return out | {"text/html": self.to_html()}
+        try:
+            import ipywidgets  # noqa: F401
+        except ImportError:
+            out["text/plain"] += self.missing
+            return out
+        return self.widget()._repr_mimebundle_() | out
 
 
 def wrapped() -> Any:

@@ -24,7 +24,7 @@ from typing import Any
 
 from lnbook.diagrams import boards, cells, cubes, residual_streams, residuals
 from lnbook.diagrams.svg import spoken
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles, anywidget_class, box
 
 __all__ = ["WEB", "Diagram", "board", "cube", "gru", "lstm", "residual", "residual_stream"]
@@ -33,7 +33,7 @@ WEB = WidgetFiles(Path(__file__).parent, ("diagrams.js",), element="ln-diagram")
 _ids = itertools.count(1)
 
 
-class Diagram:
+class Diagram(Displayed):
     """A diagram with a description, the same in a notebook and in the built book.
 
     Args:
@@ -64,9 +64,6 @@ class Diagram:
         except ImportError:  # not interactive, but complete
             shown = ipywidgets.HTML(f"<style>{_style()}</style>{self.to_html()}")
         return box([shown])
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
 
     def __repr__(self) -> str:
         return f"{self.title}. {spoken(self.description)}"

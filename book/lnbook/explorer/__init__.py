@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.explorer import live_widget, static_html
 from lnbook.explorer.common import check_accepts, figures_of, no_template, picture_of, summary
 from lnbook.explorer.control import Control
@@ -34,7 +34,7 @@ WEB = WidgetFiles(
 )
 
 
-class Explorer:
+class Explorer(Displayed):
     """A figure with controls for notebooks and for the built book.
 
     It is displayed as the last expression of a cell: with a kernel as a widget, with
@@ -139,9 +139,6 @@ class Explorer:
     def __repr__(self) -> str:
         size = f" ({self.n_states} states)" if self.controls else ""
         return summary(self.title + size, self.controls, self.describe(**self.start))
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return bundle(self)
 
 
 def show(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lnbook.display import bundle, explained, wrapped
+from lnbook.display import Displayed, explained, wrapped
 from lnbook.explorer import Explorer, live_widget
 from lnbook.explorer.common import check_accepts, figures_of, picture_of, summary
 from lnbook.explorer.control import Control, slider
@@ -24,7 +24,7 @@ __all__ = ["LiveRun"]
 REDRAW_INTERVAL_S = 0.2
 
 
-class LiveRun:
+class LiveRun(Displayed):
     """A computation that a reader can start, watch, stop and resume.
 
     With a kernel it runs in a thread, so that the notebook stays responsive. It can be stopped
@@ -280,6 +280,3 @@ class LiveRun:
 
     def __repr__(self) -> str:
         return summary(self.title, self.controls, "A run to start, watch, stop, and resume.")
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return bundle(self)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnlab import comparison
 
 __all__ = ["Table", "badge", "day", "mark"]
@@ -49,7 +49,7 @@ def heading(column: str) -> str:
     return column if re.match(r"\w+\.\w", column) else column[:1].upper() + column[1:]
 
 
-class Table:
+class Table(Displayed):
     """A small table for text and HTML.
 
     Args:
@@ -146,9 +146,6 @@ class Table:
         import ipywidgets
 
         return ipywidgets.HTML(self.to_html())
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return bundle(self)
 
 
 def day(date: str) -> str:

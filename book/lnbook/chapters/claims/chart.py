@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.figures.css_filter import Group, attributes, card, live
 from lnbook.figures.table import badge, mark
 from lnlab import claims, comparison
@@ -66,7 +66,7 @@ SCALE = (
 )
 
 
-class ClaimChart:
+class ClaimChart(Displayed):
     """A chart of claims: a square each, and a line with dots, intervals and a label.
 
     Args:
@@ -160,9 +160,6 @@ class ClaimChart:
     def widget(self) -> Any:
         """Build the live widget: the same HTML, with links to notebooks."""
         return live(self.to_html(".ipynb"))
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
 
 
 def _parts(results: Sequence[ClaimResult]) -> dict[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lnbook.chapters.which_norm.snippets import SNIPPETS
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.figures.css_filter import Group, attributes, card, live, shown
 
 __all__ = ["GROUPS", "LINES", "Chooser", "Line", "answers", "every_choice"]
@@ -269,7 +269,7 @@ def every_choice() -> Iterator[dict[str, str]]:
         yield dict(zip(GROUPS, values, strict=True))
 
 
-class Chooser:
+class Chooser(Displayed):
     """The choices, and for each aspect a line with the page behind it."""
 
     def __repr__(self) -> str:
@@ -300,9 +300,6 @@ class Chooser:
     def widget(self) -> Any:
         """Build the live widget: the same HTML, with links to notebooks."""
         return live(self.to_html(".ipynb"))
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return bundle(self)
 
 
 def _row(line: Line, suffix: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.figures.css_filter import Group, attributes, card, live, shown
 from lnbook.figures.table import day
 
@@ -143,7 +143,7 @@ def read() -> tuple[list[Model], str]:
 MODELS, HOW = read()
 
 
-class ModelTable:
+class ModelTable(Displayed):
     """The table of models, whose lines can be filtered and unfold to their sources."""
 
     def __repr__(self) -> str:
@@ -183,9 +183,6 @@ class ModelTable:
     def widget(self) -> Any:
         """Build the live widget: the same HTML."""
         return live(self.to_html(page=""))
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return bundle(self)
 
 
 # The search covers every line, selected or not; a page and a live notebook need nothing else.

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.figures.table import Table
 from lnbook.widgets.base import WidgetFiles
 from lnlib.norms import layer_norm
@@ -39,7 +39,7 @@ SCRIPTS = (
 WEB = WidgetFiles(Path(__file__).parent, SCRIPTS)
 
 
-class NormTable:
+class NormTable(Displayed):
     """A table of numbers that the reader can edit, next to its normalized form.
 
     Args:
@@ -114,9 +114,6 @@ class NormTable:
     def __repr__(self) -> str:
         """Return the initial numbers and the output of layer norm as aligned text."""
         return "\n".join(map(repr, self._tables()))
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
 
 
 def _floats(name: str, values: Any) -> np.ndarray:

@@ -22,13 +22,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles
 
 __all__ = ["WEB", "Playground", "digits"]
 
 
-class Playground:
+class Playground(Displayed):
     """Two deep networks that train in the page.
 
     Make it the last line of a cell. It is HTML, filled by the scripts of this folder, in the built
@@ -73,9 +73,6 @@ class Playground:
         )
         options = {"small": self.small, "settings": self.settings}
         return WEB.live(start, "the playground", options=options, digits=digits())
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
 
     def __repr__(self) -> str:
         return "Playground: two networks train side by side in the page"

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.figures import colors
 from lnbook.widgets.base import WidgetFiles, box
 from lnbook.widgets.quiz.make import choose, number, order
@@ -26,7 +26,7 @@ __all__ = ["WEB", "Choose", "Number", "Order", "Quiz", "choose", "number", "orde
 WEB = WidgetFiles(Path(__file__).parent, ("../number_parsing.js", "expressions.js", "quiz.js"))
 
 
-class Quiz:
+class Quiz(Displayed):
     """A list of questions, the same in a notebook and in the built book.
 
     Make it the last line of a cell tagged ``hide-input``. A reader can answer as often as they
@@ -54,6 +54,8 @@ class Quiz:
         1. a. Yes: Twice 1.
            Not b. No: It is.
     """
+
+    missing = "\n\n(To answer here: pip install ipywidgets)"
 
     def __init__(self, *questions: Choose | Number | Order, title: str | None = None):
         if not questions:
@@ -125,9 +127,6 @@ class Quiz:
         for i, question in enumerate(self.questions, 1):
             lines += wrap_paragraph(f"{i}. ", question.answered())
         return "\n".join(lines)
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return bundle(self, missing="\n\n(To answer here: pip install ipywidgets)")
 
 
 def question_html(question: Choose | Number | Order) -> str:

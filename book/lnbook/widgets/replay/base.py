@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles
 
 Record = Mapping[str, Any]
@@ -150,7 +150,7 @@ def files(folder: Path, packed: Callable[[], str]) -> WidgetFiles:
     return widget_files
 
 
-class SideBySide:
+class SideBySide(Displayed):
     """Base class of the widgets that show recorded networks; such a widget has no Python part.
 
     Make it the last line of a cell. It is HTML, filled by the scripts of its folder, in the built
@@ -184,6 +184,3 @@ class SideBySide:
         """Return the widget for a live notebook."""
         start = f"{self.WEB.js_name}(root, async () => data.packed)"
         return self.WEB.live(start, self.SHORT, packed=self.packed)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)

@@ -22,7 +22,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles
 
 __all__ = ["WEB", "Sphere", "cloud"]
@@ -36,7 +36,7 @@ ALT = (
 _ids = itertools.count(1)
 
 
-class Sphere:
+class Sphere(Displayed):
     """The sphere, the plane and their circle of intersection, for examples of three numbers.
 
     Make it the last line of a cell. It is HTML, filled by the scripts of this folder, in the built
@@ -71,9 +71,6 @@ class Sphere:
         """Return the widget for a live notebook."""
         start = "(root.dataset.alt = data.alt, lnSphere(root, { ...data.options, live: true }))"
         return WEB.live(start, "the picture", options=self.options, alt=ALT)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
 
     def __repr__(self) -> str:
         return "Sphere: three numbers in space, and what layer norm leaves of them"

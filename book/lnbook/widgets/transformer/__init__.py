@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles
 from lnlab import records
 
@@ -51,7 +51,7 @@ MEASURES = {
 }
 
 
-class TransformerWidget:
+class TransformerWidget(Displayed):
     """A small transformer that reads a sentence, with a switch for each norm.
 
     Make it the last line of a cell. It is HTML, filled by the scripts of this folder, in the built
@@ -109,9 +109,6 @@ class TransformerWidget:
         """Return the widget for a live notebook."""
         start = "lnTransformer(root, { ...data, live: true })"
         return WEB.live(start, "the transformer", **({"weights": weights()} | self.options))
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
 
     def __repr__(self) -> str:
         return "TransformerWidget: a small transformer reads a sentence, with a switch on each norm"

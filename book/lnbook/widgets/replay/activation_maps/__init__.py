@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles
 from lnlab import comparison
 from lnlab import records as recorded
@@ -39,7 +39,7 @@ STATISTICS = ("on", "mean", "deviation", "before_mean", "before_deviation")
 LEVELS = 60  # positive levels, and as many negative ones, to which a map is rounded
 
 
-class ActivationMaps:
+class ActivationMaps(Displayed):
     """Maps of units' statistics over the image, without normalization and with two norms.
 
     Make it the last line of a cell. It is HTML, filled by the scripts of this folder, in the built
@@ -62,9 +62,6 @@ class ActivationMaps:
         """Return the widget for a live notebook."""
         start = "lnActivationMaps(root, async (name) => data[name])"
         return WEB.live(start, "the maps", **{name: of_book(*kind) for name, kind in FILES.items()})
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
 
     def __repr__(self) -> str:
         return (

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.display import bundle
+from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles
 from lnlab import records as record
 
@@ -36,7 +36,7 @@ NORMS = ("none", "layer")
 POINTS = 9  # of training; a test checks that the records have that many
 
 
-class CaptionRanking:
+class CaptionRanking(Displayed):
     """A canvas with objects, and captions that two networks rank for them.
 
     Make it the last line of a cell. It is HTML, filled by the scripts of this folder, in the built
@@ -78,9 +78,6 @@ class CaptionRanking:
             "lnCaptionRanking(root, { ...data.options, load: async (name) => data.files[name] })"
         )
         return WEB.live(start, "the scene", options=self.options | {"live": True}, files=_all())
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
 
     def __repr__(self) -> str:
         return "CaptionRanking: objects on a canvas, and 500 captions ranked by two networks"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Run:
     """One run: an experiment's settings and one seed.
 
-    A subclass defines ``experiment``, ``model``, ``optimizer``, :meth:`updates`, :meth:`batches`,
+    A subclass defines ``experiment``, :meth:`setup`, :meth:`updates`, :meth:`batches`,
     :meth:`loss`, :meth:`measure` and :attr:`cases`. A run can be resumed after any update, bit for
     bit. Therefore everything that changes in training, other than the model's parameters and
     buffers and the optimizer's state, must be part of :meth:`state` or be determined by settings,
@@ -53,9 +53,24 @@ class Run:
     ) -> None:
         if seed < 0:
             raise ValueError(f"Run: seed must be a whole number from 0, got {seed}")
-        self.settings, self.seed = settings, seed
+        self.settings, self.seed, self.device = settings, seed, device
         self.segments: list[dict[str, Any]] = []  # conditions of the training before a checkpoint
         self.updates_per_epoch = self.updates(settings, data)
+        self.setup(data)
+
+    def setup(self, data: Any) -> None:
+        """Build ``model`` and ``optimizer``, and keep what training needs of the data.
+
+        Raises:
+            ValueError: If the settings do not fit the data.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define setup()")
+
+    def generator(self) -> torch.Generator:
+        """Return a generator of initial weights, on the CPU so that they are the same on a GPU."""
+        import torch
+
+        return torch.Generator().manual_seed(self.seed)
 
     @functools.cached_property
     def conditions(self) -> dict[str, Any]:

@@ -32,19 +32,12 @@ class ClassificationRun(Run):
             negative.
     """
 
-    def __init__(
-        self,
-        settings: Any,
-        data: Dataset,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(settings, data, seed=seed, device=device)
-        device = torch.device(device)
-        data = self.split(settings, data)
-        self.x, self.x_test = (torch.from_numpy(x).to(device) for x in (data.x_train, data.x_test))
-        self.y, self.y_test = (torch.from_numpy(y).to(device) for y in (data.y_train, data.y_test))
+    def setup(self, data: Dataset) -> None:
+        """Put the examples that :meth:`split` returns on the device."""
+        data = self.split(self.settings, data)
+        parts = data.x_train, data.y_train, data.x_test, data.y_test
+        on_device = (torch.from_numpy(part).to(self.device) for part in parts)
+        self.x, self.y, self.x_test, self.y_test = on_device
         self.classes = int(data.y_train.max()) + 1
 
     @classmethod

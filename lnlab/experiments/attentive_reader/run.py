@@ -194,16 +194,9 @@ class AttentiveReaderRun(run.Run):
 
     experiment = EXPERIMENT
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: Cloze,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(settings, data, seed=seed, device=device)
-        self.device = device
+    def setup(self, data: Cloze) -> None:
+        """Encode the questions, and build the model and its optimizer."""
+        settings = self.settings
         train = _training_questions(settings, data)
         self.numbers = vocabulary(train, settings.least_count)
         self.train = encode(train, self.numbers)
@@ -220,11 +213,8 @@ class AttentiveReaderRun(run.Run):
             for split, questions in self.splits.items()
             for name, error in heuristics(questions).items()
         }
-        # On the CPU, so that initial weights do not depend on the device.
-        generator = torch.Generator().manual_seed(seed)
-        self.model = model(
-            settings, 1 + len(self.numbers), len(ENTITIES), steps, generator=generator
-        ).to(device)
+        sizes = 1 + len(self.numbers), len(ENTITIES), steps
+        self.model = model(settings, *sizes, generator=self.generator()).to(self.device)
         self.optimizer = self.adam()
         if settings.clip is not None:
             self.optimizer.register_step_pre_hook(self._clip)

@@ -142,21 +142,14 @@ class ConvnetRun(ClassificationRun):
 
     experiment = EXPERIMENT
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: Dataset,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(settings, data, seed=seed, device=device)
-        last = slice(-settings.val_cases, None)
-        self.x_val = torch.from_numpy(data.x_train[last]).to(device)
-        self.y_val = torch.from_numpy(data.y_train[last]).to(device)
-        # On the CPU, so that initial weights do not depend on the device.
-        generator = torch.Generator().manual_seed(seed)
-        self.model = Network(settings, self.classes, generator=generator).to(device)
+    def setup(self, data: Dataset) -> None:
+        """Put the examples on the device, and build the model and its optimizer."""
+        super().setup(data)
+        last = slice(-self.settings.val_cases, None)
+        self.x_val = torch.from_numpy(data.x_train[last]).to(self.device)
+        self.y_val = torch.from_numpy(data.y_train[last]).to(self.device)
+        network = Network(self.settings, self.classes, generator=self.generator())
+        self.model = network.to(self.device)
         self.optimizer = self.adam()
 
     @staticmethod

@@ -41,22 +41,13 @@ class DrawRun(run.Run):
     optional_measures = ("val_bound_of_all", "test_bound_of_all")
     measures_at_end = allow_divergence = True
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: Binarized,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(settings, data, seed=seed, device=device)
+    def setup(self, data: Binarized) -> None:
+        """Build the model and its optimizer, and put the images on the device."""
         self.images = {
-            split: torch.from_numpy(images).view(-1, SIDE, SIDE).to(device)
+            split: torch.from_numpy(images).view(-1, SIDE, SIDE).to(self.device)
             for split, images in data.images.items()
         }
-        # On the CPU, so that initial weights do not depend on the device.
-        generator = torch.Generator().manual_seed(seed)
-        self.model = model(settings, generator=generator).to(device)
+        self.model = model(self.settings, generator=self.generator()).to(self.device)
         self.trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = self.adam()
 

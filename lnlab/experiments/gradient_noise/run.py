@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lnlab.datasets import Dataset
 from lnlab.experiments.gradient_noise import EXPERIMENT, NORMS, Settings
 from lnlab.experiments.mnist import run as mnist
 from lnlib.nn import LayerNorm
@@ -87,8 +88,10 @@ class GradientNoiseRun(mnist.MNISTRun):
     experiment = EXPERIMENT
     optional_measures = ("gradient_noise", "gradient_length")
 
-    def __init__(self, settings: Settings, *args: Any, **kwargs: Any) -> None:
-        super().__init__(settings, *args, **kwargs)
+    def setup(self, data: Dataset) -> None:
+        """Build the network of section 6.6, and check that there are enough examples."""
+        super().setup(data)
+        settings = self.settings
         limits = {"half of the training cases": len(self.x) // 2}
         if settings.norm == "batch":
             limits["the test cases"] = len(self.x_test)

@@ -58,29 +58,20 @@ class HandwritingRun(run.Run):
     experiment = EXPERIMENT
     measures_at_end = allow_divergence = True
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: Lines,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(settings, data, seed=seed, device=device)
-        s, train = settings, data.splits["train"]
+    def setup(self, data: Lines) -> None:
+        """Cut the lines into segments, and build the model and its optimizer."""
+        s, train = self.settings, data.splits["train"]
         offsets = np.concatenate([line.strokes[:, :2] for line in train])
         self.unit = float(offsets.std(dtype=np.float64))  # std of the offsets
         self.noise = data.resolution / self.unit
         self.characters = sorted({c for line in train for c in line.text} | {" "})
         pieces = {split: _cut_lines(lines, s) for split, lines in data.splits.items()}
-        self.pieces, self.device = pieces, device
+        self.pieces = pieces
         pace = sum(len(p.text) for p in pieces["train"]) / sum(
             len(p.strokes) for p in pieces["train"]
         )
-        # On the CPU, so that initial weights do not depend on the device.
-        generator = torch.Generator().manual_seed(seed)
-        network = model(s, len(self.characters), pace, generator=generator)
-        self.model = network.to(device)
+        network = model(s, len(self.characters), pace, generator=self.generator())
+        self.model = network.to(self.device)
         self.measured = {k: self._measured(pieces[k]) for k in MEASURED if k in pieces}
         self.optimizer = self.adam()
 

@@ -119,19 +119,12 @@ class LandscapeRun(ClassificationRun):
     experiment = EXPERIMENT
     allow_divergence = True
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: Dataset,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(settings, data, seed=seed, device=device)
-        generator = torch.Generator().manual_seed(seed)
-        model = network(settings, self.x.shape[1], self.classes, generator=generator)
-        self.model = model.to(device)
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=settings.learning_rate)
+    def setup(self, data: Dataset) -> None:
+        """Put the examples on the device, and build the model and its optimizer."""
+        super().setup(data)
+        sizes = self.x.shape[1], self.classes
+        self.model = network(self.settings, *sizes, generator=self.generator()).to(self.device)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=self.settings.learning_rate)
 
     def measure(self) -> dict[str, float]:
         """Measure NLL, test error, smoothness along the gradient, and the effect of lower layers.

@@ -93,10 +93,14 @@ class MNISTRun(ClassificationRun):
         step: str = "plain",
     ) -> None:
         super().__init__(settings, data, seed=seed, device=device)
-        # On the CPU, so that initial weights do not depend on the device.
-        generator = torch.Generator().manual_seed(seed)
-        model = network(settings, self.x.shape[1], self.classes, generator=generator)
-        self.model = model.to(device)
+        self.step = steps.choose(step, settings.batch_size, self.x.device)
+        self._take = steps.compiled.make(self) if self.step == "compiled" else None
+
+    def setup(self, data: Dataset) -> None:
+        """Put the examples on the device, and build the model and its optimizer."""
+        super().setup(data)
+        settings, sizes = self.settings, (self.x.shape[1], self.classes)
+        self.model = network(settings, *sizes, generator=self.generator()).to(self.device)
         self.optimizer = torch.optim.Adam(
             [steps.flatten(self.model)],
             lr=settings.learning_rate,
@@ -104,8 +108,6 @@ class MNISTRun(ClassificationRun):
             eps=settings.adam_eps,
             fused=True,  # one pass over the parameters: twice as fast as the default on a CPU
         )
-        self.step = steps.choose(step, settings.batch_size, self.x.device)
-        self._take = steps.compiled.make(self) if self.step == "compiled" else None
 
     def update(self, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         """Take one step of the optimizer; return the mean NLL of the batch before it, in nats."""

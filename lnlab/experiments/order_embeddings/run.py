@@ -214,29 +214,23 @@ class OrderEmbeddingsRun(run.Run):
 
     experiment = EXPERIMENT
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: Layouts,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(settings, data, seed=seed, device=device)
+    def setup(self, data: Layouts) -> None:
+        """Encode the images and captions, and build the model and its optimizer."""
         texts = {s: [c for row in data.images[s] for c in row["captions"]] for s in data.images}
-        numbers = vocabulary(texts["train"], settings.least_count)
+        numbers = vocabulary(texts["train"], self.settings.least_count)
+
+        def encode(text: str) -> Tensor:
+            return torch.tensor([numbers.get(word, 0) for word in words(text)], device=self.device)
+
         self.splits = {
             split: Split(
-                torch.from_numpy(features(data, split)).to(device),
-                [torch.tensor([numbers.get(w, 0) for w in words(t)]).to(device) for t in texts],
+                torch.from_numpy(features(data, split)).to(self.device), [*map(encode, captions)]
             )
-            for split, texts in texts.items()
+            for split, captions in texts.items()
         }
         self.train = self.splits["train"]
-        # On the CPU, so that initial weights do not depend on the device.
-        generator = torch.Generator().manual_seed(seed)
-        num_features = self.train.images.shape[1]
-        self.model = model(settings, 1 + len(numbers), num_features, generator=generator).to(device)
+        sizes = 1 + len(numbers), self.train.images.shape[1]
+        self.model = model(self.settings, *sizes, generator=self.generator()).to(self.device)
         self.optimizer = self.adam()
 
     @classmethod

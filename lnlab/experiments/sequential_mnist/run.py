@@ -145,19 +145,11 @@ class SequentialMNISTRun(ClassificationRun):
 
     experiment = EXPERIMENT
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: Dataset,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(settings, data, seed=seed, device=device)
-        # On the CPU, so that initial weights do not depend on the device.
-        generator = torch.Generator().manual_seed(seed)
-        model = network(settings, self.x.shape[1], self.classes, generator=generator)
-        self.model = model.to(device)
+    def setup(self, data: Dataset) -> None:
+        """Put the examples on the device, and build the model and its optimizer."""
+        super().setup(data)
+        sizes = self.x.shape[1], self.classes
+        self.model = network(self.settings, *sizes, generator=self.generator()).to(self.device)
         self.optimizer = self.adam()
         self._norms: list[torch.Tensor] = []
         self.optimizer.register_step_pre_hook(self._clip)

@@ -124,16 +124,10 @@ class SkipThoughtsRun(run.Run):
     experiment = EXPERIMENT
     optional_measures = ("update_ms", *(f"{kind}{task}" for kind in ("", "bag_") for task in TASKS))
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: SkipThoughtsData,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(settings, data, seed=seed, device=device)
-        sentences = corpus(data, settings.words, settings.length, str(device))
+    def setup(self, data: SkipThoughtsData) -> None:
+        """Encode the sentences, and build the model and its optimizer."""
+        settings = self.settings
+        sentences = corpus(data, settings.words, settings.length, str(self.device))
         self.numbers, self.train, self.val, self.texts = sentences
         self.probes = _evenly(self.val.middle, settings.val_sentences)
         if settings.keep and (count := len(shown(self.texts, self.numbers))) <= NEAREST:
@@ -142,9 +136,8 @@ class SkipThoughtsRun(run.Run):
                 f"{data.name} has {count} with {settings.words} words; choose more words"
             )
         self.tasks = {name: getattr(data.tasks, name) for name in TASKS}
-        # On the CPU, so that initial weights do not depend on the device.
-        generator = torch.Generator().manual_seed(seed)
-        self.model = model(settings, 2 + len(self.numbers), generator=generator).to(device)
+        network = model(settings, 2 + len(self.numbers), generator=self.generator())
+        self.model = network.to(self.device)
         self.optimizer = self.adam()
         self.done, self.seconds, self.timed = 0, 0.0, 0
 

@@ -43,25 +43,18 @@ class TransformerRun(run.Run):
     experiment = EXPERIMENT
     allow_divergence = True
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: Text,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(settings, data, seed=seed, device=device)
+    def setup(self, data: Text) -> None:
+        """Encode the text, and build the model and its optimizer."""
         codes = np.frombuffer((data.train + data.val).encode("utf-32-le"), "<u4").astype(np.int64)
         characters, numbers = np.unique(codes, return_inverse=True)
         self.characters = characters.astype(np.int32)  # sorted code points
-        text = torch.from_numpy(numbers).to(device)
+        text = torch.from_numpy(numbers).to(self.device)
         self.train, self.val = text[: len(data.train)], text[len(data.train) :]
         self.probes = self.even_windows(self.train, PROBES)
-        self.windows = self.even_windows(self.val, settings.windows)
-        self.model = model(settings, len(characters), seed=seed).to(device)
+        self.windows = self.even_windows(self.val, self.settings.windows)
+        self.model = model(self.settings, len(characters), seed=self.seed).to(self.device)
         self.optimizer = self.adam()
-        self.broken = torch.zeros((), dtype=torch.long, device=device)
+        self.broken = torch.zeros((), dtype=torch.long, device=self.device)
 
     @classmethod
     def updates(cls, settings: Settings, data: Text) -> int:

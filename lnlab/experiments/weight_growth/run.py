@@ -26,23 +26,17 @@ class WeightGrowthRun(mnist.MNISTRun):
 
     experiment = EXPERIMENT
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: Dataset,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(settings, data, seed=seed, device=device)
-        if settings.optimizer == "sgd":
+    def setup(self, data: Dataset) -> None:
+        """Build the network of section 6.6, and scale its initial weights."""
+        super().setup(data)
+        if self.settings.optimizer == "sgd":
             parameters = self.optimizer.param_groups[0]["params"]
-            self.optimizer = torch.optim.SGD(parameters, lr=settings.learning_rate)
+            self.optimizer = torch.optim.SGD(parameters, lr=self.settings.learning_rate)
         *hidden, _ = (m for m in self.model if isinstance(m, nn.Linear))
         self._weights = [linear.weight for linear in hidden]
         with torch.no_grad():
             for weight in self._weights:
-                weight.mul_(settings.scale)
+                weight.mul_(self.settings.scale)
         self._initial = self._weight_norms()
         # A buffer, so that it is in the checkpoint: initial ||W||² plus all squared updates.
         self.model.register_buffer("walked", self._initial.square())

@@ -1,9 +1,8 @@
 """The names that chapters and readers import to display something.
 
 ============  ==================================================================================
-figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which computes live;
-              :class:`Picture`; the controls :func:`slider` (over :func:`round_numbers`) and
-              :func:`choice`
+figures       :class:`Explorer`; :class:`LiveRun`, which computes live; :class:`Picture`; the
+              controls :func:`slider` (over :func:`round_numbers`) and :func:`choice`
 tables        :class:`Table`, which colors labels of claims
 questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
 widgets       :class:`NormTable`, :class:`Playground`, :class:`TransformerWidget`, :class:`Sphere`;
@@ -15,7 +14,7 @@ widgets       :class:`NormTable`, :class:`Playground`, :class:`TransformerWidget
 A widget is a package: its Python, its JavaScript and its style sheet (``widgets/base.py``).
 """
 
-from lnbook.explorer import Explorer, show
+from lnbook.explorer import Explorer
 from lnbook.explorer.control import choice, round_numbers, slider
 from lnbook.explorer.figure_spec import Picture
 from lnbook.explorer.live_run import LiveRun
@@ -53,6 +52,5 @@ __all__ = [
     "number",
     "order",
     "round_numbers",
-    "show",
     "slider",
 ]

@@ -68,31 +68,29 @@ LANDSCAPE = {
 SHIFT = {"shift": "shift of the gradients", "moments": "shift of the moments"}
 
 
-def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) -> Evaluator:
+def landscape(measures: dict[str, str], rate: float = 0.1) -> Evaluator:
     """Return an evaluator of measures of the loss landscape with and without a norm.
+
+    The findings on layer norm count; those on the other norms are secondary.
 
     Args:
         measures: Maps the name of a curve to its description.
-        norm: The norm whose findings count; those of the other norms are secondary.
         rate: The learning rate of all runs.
     """
 
     def evaluate(records: Records) -> list[Finding]:
         results = []
-        norms = (norm, *(n for n in ("layer", "batch", "rms") if n != norm))
-        for norm_name in norms:
+        for norm in ("layer", "batch", "rms"):
             pairs = pairs_by_seed(*(records.select("landscape", learning_rate=rate, norm=n)
-                             for n in ("none", norm_name)))  # fmt: skip
+                             for n in ("none", norm)))  # fmt: skip
             if len(pairs) < 2:
                 continue
             for name, description in measures.items():
                 d = np.array([_mean_over_training(b, name) / _mean_over_training(a, name) - 1
                               for a, b in pairs])  # fmt: skip
                 runs = tuple(run for pair in pairs for run in pair)
-                what = f"{description}, {arm_name(norm_name)} versus no norm"
-                results.append(
-                    Finding(what, d, "of that without a norm", d, runs, norm_name == norm)
-                )
+                what = f"{description}, {arm_name(norm)} versus no norm"
+                results.append(Finding(what, d, "of that without a norm", d, runs, norm == "layer"))
         return results
 
     return evaluate

@@ -210,14 +210,13 @@ def epochs(run: Record) -> np.ndarray:
     return curve(run, "epoch")
 
 
-def equivalence_margin(finding: Finding, margin: float, unit: str | None = None) -> Finding:
+def equivalence_margin(finding: Finding, margin: float) -> Finding:
     """Convert a finding on "lower" to one on "equal within a margin", which is our choice."""
     text, semicolon, group = finding.description.partition("; ")
     return dataclasses.replace(
         finding,
-        description=f"{text}, at most {margin:g} {unit or finding.unit} apart{semicolon}{group}",
+        description=f"{text}, at most {margin:g} {finding.unit} apart{semicolon}{group}",
         differences=np.abs(finding.differences) - margin,
-        unit=unit or finding.unit,
         shares=None,
         turned=False,
     )
@@ -233,19 +232,17 @@ def at_best(group: RunGroup, name: str) -> Value:
     return lambda run: TASKS[group.experiment].at_best(run, name)
 
 
-def best_rates(
-    group: RunGroup, records: Records, other: str = LAYER, plain: str = NO_NORM
-) -> Finding:
-    """Compare the best learning rates of two arms, for each seed."""
+def best_rates(group: RunGroup, records: Records) -> Finding:
+    """Compare the best learning rates with layer norm and without a norm, for each seed."""
     task, used = TASKS[group.experiment], []
     runs = next(
         runs
         for changed, runs in task.run_groups(records.select(group.experiment))
         if changed == group.changed
     )
-    seeds = sorted(group.arms[other].runs.keys() & group.arms[plain].runs.keys())
+    seeds = sorted(group.arms[LAYER].runs.keys() & group.arms[NO_NORM].runs.keys())
     rates: dict[str, list[float]] = {}
-    for name in (other, plain):
+    for name in (LAYER, NO_NORM):
         arm_runs = [run for run in runs if task.arms[name].items() <= run["settings"].items()]
         used += arm_runs
         for seed in seeds:
@@ -255,10 +252,10 @@ def best_rates(
                 if run["seed"] == seed
             }
             rates.setdefault(name, []).append(min(scores, key=scores.__getitem__))
-    a, b = (np.array(rates[name]) for name in (other, plain))
+    a, b = (np.array(rates[name]) for name in (LAYER, NO_NORM))
     typical = [f"{np.exp(np.log(values).mean()):.2g}" for values in (a, b)]
     text = f"{group.experiment.replace('_', ' ')}: best rate {typical[0]} versus {typical[1]}"
-    reason = task.no_plateau(group.arms[plain], group.arms[other])
+    reason = task.no_plateau(group.arms[NO_NORM], group.arms[LAYER])
     return Finding(describe(group, text), np.log10(b / a), "powers of ten", None, tuple(used),
                    untestable=reason)  # fmt: skip
 

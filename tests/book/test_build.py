@@ -16,8 +16,8 @@ def book(tmp_path, builder):
 
 
 SHOWN = (
-    "import plotly.graph_objects as go\nfrom lnbook.show import show\n"
-    "show(go.Figure(go.Bar(y=[1, 2])), title='Bars', describe='Two bars.')"
+    "import plotly.graph_objects as go\nfrom lnbook.show import Explorer\n"
+    "Explorer(lambda: go.Figure(go.Bar(y=[1, 2])), title='Bars', describe=lambda: 'Two bars.')"
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 from lnbook import explorer
 from lnbook.figures import colors
 from lnbook.figures.plots import NORMS, band, label_ends
-from lnbook.show import show
+from lnbook.show import Explorer
 from lnbook.widgets import base
 from tests.book.conftest import PATIENCE
 
@@ -48,7 +48,7 @@ def page(browser, tmp_path_factory):
     explorer.WEB.write(folder)
     (folder / "controls.css").symlink_to(base.HERE / "controls.css")
     (folder / "colors.css").write_text(colors.css(), "utf-8")
-    shown = show([panel() for _ in range(4)], title="T", describe="D").to_html()
+    shown = Explorer(lambda: [panel() for _ in range(4)], title="T", describe=lambda: "D").to_html()
     (folder / "page.html").write_text(PAGE.format(shown), "utf-8")
     page = browser.new_page(viewport={"width": 1000, "height": 700})
     page.set_default_timeout(PATIENCE)

@@ -158,7 +158,7 @@ def relu(x):
     ],
 )
 def test_drawn_blocks_compute_their_formula(form, formula):
-    (panel,) = residuals.panels(("linear", "ReLU"), "LN", {form: None})
+    (panel,) = residuals.panels(("linear", "ReLU"), {form: None})
     x = np.random.default_rng(0).normal(size=(2, 4))
     assert np.array_equal(block_value(panel, lnlib.layer_norm)(x), formula(x, lnlib.layer_norm))
     text = panel.formula.removeprefix("y = ").replace("linear(", "relu_in(")
@@ -169,7 +169,7 @@ def test_drawn_blocks_compute_their_formula(form, formula):
 @pytest.mark.parametrize("form", residuals.FORMS)
 def test_the_residual_path_is_described_as_free_of_norms_if_it_is_the_identity(form):
     """If the block returns 0, a free residual path returns its input."""
-    (panel,) = residuals.panels(("linear", "zero"), "LN", {form: None})
+    (panel,) = residuals.panels(("linear", "zero"), {form: None})
     lit = {w.target for w in panel.flow.wires if w.lit}
     assert panel.free == ("behind" not in lit) == (form != "post")
     assert panel.free == ("y" in lit)

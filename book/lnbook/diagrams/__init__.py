@@ -118,9 +118,8 @@ def gru() -> Diagram:
 
 
 def residual(
-    block: Sequence[str] = ("block",),
+    block: Sequence[str],
     *,
-    norm: str = "LN",
     forms: Sequence[str] | Mapping[str, str] = ("pre", "post", "sandwich"),
     title: str = "Where the norm is applied in a residual block",
 ) -> Diagram:
@@ -129,7 +128,6 @@ def residual(
     Args:
         block: The sublayers of the block in order, such as ``("attention",)`` or ``("linear",
             "ReLU")``.
-        norm: The label of the norm.
         forms: Some of ``pre`` (norm, block, sum), ``post`` (block, sum, norm), ``sandwich`` (norm,
             block, norm, sum) and ``inner`` (the norm after the first box of the block), or a
             mapping from these to headings.
@@ -144,7 +142,7 @@ def residual(
         Pre-norm. A norm on it: Post-norm.
     """
     titles = forms if isinstance(forms, Mapping) else dict.fromkeys(forms)
-    panels = residuals.panels(block, norm, titles)
+    panels = residuals.panels(block, titles)
     return Diagram("ln-diagram-residual", title, residuals.body(panels), residuals.describe(panels))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from lnbook.diagrams.flow import Box, Flow, Wire
 from lnbook.diagrams.svg import marked
 
+NORM = "LN"  # the label of the norm
 #: The heading of each form.
 FORMS = {
     "pre": "Pre-norm",
@@ -34,7 +35,7 @@ class Panel:
     free: bool
 
 
-def branch(form: str, block: Sequence[str], norm: str) -> tuple[str, ...]:
+def branch(form: str, block: Sequence[str]) -> tuple[str, ...]:
     """Return the boxes on the branch."""
     if form not in FORMS:
         raise ValueError(f"residual: forms must be of {', '.join(FORMS)}, got {form!r}")
@@ -43,32 +44,29 @@ def branch(form: str, block: Sequence[str], norm: str) -> tuple[str, ...]:
             f"residual: block must have two boxes or more for the form inner, got {block!r}"
         )
     return {
-        "pre": (norm, *block),
+        "pre": (NORM, *block),
         "post": (*block,),
-        "sandwich": (norm, *block, norm),
-        "inner": (block[0], norm, *block[1:]),
+        "sandwich": (NORM, *block, NORM),
+        "inner": (block[0], NORM, *block[1:]),
     }[form]
 
 
-def panels(block: Sequence[str], norm: str, forms: Mapping[str, str | None]) -> list[Panel]:
+def panels(block: Sequence[str], forms: Mapping[str, str | None]) -> list[Panel]:
     """Draw one block in several forms, from top to bottom.
 
     Args:
         block: Its boxes, in order.
-        norm: The label of the norm.
         forms: Maps a key of :data:`FORMS` to a heading; ``None`` stands for that of :data:`FORMS`.
     """
-    branches = {form: branch(form, block, norm) for form in forms}
+    branches = {form: branch(form, block) for form in forms}
     longest = max(map(len, branches.values()))
     return [
-        _panel(forms[form] or FORMS[form], labels, norm, longest, norm_after_sum=form == "post")
+        _panel(forms[form] or FORMS[form], labels, longest, norm_after_sum=form == "post")
         for form, labels in branches.items()
     ]
 
 
-def _panel(
-    title: str, labels: Sequence[str], norm: str, longest: int, *, norm_after_sum: bool
-) -> Panel:
+def _panel(title: str, labels: Sequence[str], longest: int, *, norm_after_sum: bool) -> Panel:
     """Draw one form, with the height of a block of ``longest`` boxes."""
     first = FIRST + STEP * (longest - len(labels)) / 2
     end = FIRST + STEP * longest  # the sum
@@ -76,7 +74,7 @@ def _panel(
     names, formula = [], "x"
     for k, label in enumerate(labels):
         names.append(f"{k + 1} {label}")
-        boxes[names[-1]] = _box(label, first + STEP * k, ASIDE, norm)
+        boxes[names[-1]] = _box(label, first + STEP * k, ASIDE)
         formula = f"{label}({formula})"
     formula = f"x + {formula}"
     wires = [Wire("x", "sum", lit=True), Wire("x", names[0], 0.5, start=0.5)]
@@ -84,18 +82,18 @@ def _panel(
     wires.append(Wire(names[-1], "sum", "hv"))
     last = "sum"
     if norm_after_sum:
-        boxes["behind"] = _box(norm, end + 0.95, 0, norm)
+        boxes["behind"] = _box(NORM, end + 0.95, 0)
         wires.append(Wire("sum", "behind", lit=True))
-        last, formula = "behind", f"{norm}({formula})"
+        last, formula = "behind", f"{NORM}({formula})"
     boxes["y"] = Box("end", end + 1.9, 0, "y")
     wires.append(Wire(last, "y", lit=not norm_after_sum))
     flow = Flow(boxes, tuple(wires), f"{title}: y = {formula}")
     return Panel(title, flow, f"y = {formula}", not norm_after_sum)
 
 
-def _box(label: str, along: float, across: float, norm: str) -> Box:
+def _box(label: str, along: float, across: float) -> Box:
     wide = max(28, 4.2 * len(label) + 9)
-    if label == norm:
+    if label == NORM:
         return Box("norm", along, across, label, tone="layer", wide=wide)
     return Box("block", along, across, label, wide=wide)
 

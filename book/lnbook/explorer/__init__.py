@@ -139,25 +139,3 @@ class Explorer(Displayed):
     def __repr__(self) -> str:
         size = f" ({self.n_states} states)" if self.controls else ""
         return summary(self.title + size, self.controls, self.describe(**self.start))
-
-
-def show(
-    figures: Figure | list[Figure],
-    *,
-    title: str,
-    describe: str,
-    alt: str | None = None,
-    columns: int | None = None,
-) -> Explorer:
-    """Return figures without controls as an explorer with one state.
-
-    Args:
-        figures: One plotly figure, or a list of panels.
-        title: Heading of the card.
-        describe: Description of the figures in one sentence.
-        alt: Alt text.
-        columns: See :class:`Explorer`.
-    """
-    return Explorer(
-        lambda: figures, title=title, describe=lambda: describe, alt=alt, columns=columns
-    )

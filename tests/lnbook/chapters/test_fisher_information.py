@@ -109,10 +109,6 @@ def test_eq_13_is_incomplete_only_with_layer_norm(norm, family):
     assert (gap > 0.5) == (norm == "layer")
     text = matrix.describe_matrix(norm, family, "exact")
     assert (f"misses {gap:.0%}" in text) == (norm == "layer")
-    if (norm, family) == ("layer", "gaussian"):
-        exact, paper = ([F[k : k + 6, k : k + 6] for k in (0, 6, 12)] for F in (exact, paper))
-        gap = np.linalg.norm(np.subtract(exact, paper)) / np.linalg.norm(exact)
-        assert matrix.relative_error(norm, family, diagonal_blocks=True) == pytest.approx(gap)
 
 
 @pytest.mark.parametrize("kind", figures.MATRICES.values())

@@ -9,7 +9,7 @@ from lnbook.chapters.rl_federated_private import shifted
 
 def test_errors_equal_those_of_a_plain_evaluation():
     pixels, labels = shifted.digits()
-    model, x, y = shifted.trained(0)["batch"], pixels[1::2], labels[1::2]
+    model, x, y = shifted.trained()["batch"], pixels[1::2], labels[1::2]
     images = shifted.shifted(x, "blur", 1.0)
     before = model[1].running_mean.clone()
     result = shifted.errors("blur", "many")

@@ -27,15 +27,15 @@ def test_relative_errors_are_over_all_entries_or_diagonal_blocks(units):
 def test_the_exact_matrix_is_the_hessian_of_the_kl_divergence():
     """Bernoulli labels, layer norm, two units, and seed 1 (the second model)."""
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(7, 5)) + 0.5
-    W, b = rng.normal(size=(2, 5)) / 2, 0.5 * rng.normal(size=2)
-    g = rng.uniform(0.5, 1.5, size=2)
+    X = rng.normal(size=(40, 4)) + 0.5
+    W, b = rng.normal(size=(3, 4)) / 2, 0.5 * rng.normal(size=3)
+    g = rng.uniform(0.5, 1.5, size=3)
     x, theta = torch.tensor(X), torch.tensor(np.c_[W, b, g].ravel())
 
     def logits(theta):
-        rows = theta.reshape(2, 7)
-        a = torch.nn.functional.layer_norm(x @ rows[:, :5].T, (2,), eps=0)
-        return torch.distributions.Bernoulli(logits=a * rows[:, 6] + rows[:, 5])
+        rows = theta.reshape(3, 6)
+        a = torch.nn.functional.layer_norm(x @ rows[:, :4].T, (3,), eps=0)
+        return torch.distributions.Bernoulli(logits=a * rows[:, 5] + rows[:, 4])
 
     def divergence(other):
         pair = logits(theta), logits(other)
@@ -43,13 +43,8 @@ def test_the_exact_matrix_is_the_hessian_of_the_kl_divergence():
 
     exact = torch.autograd.functional.hessian(divergence, theta).numpy()
     printed = GLM(W, b, g, norm="layer", family="bernoulli").fisher(X, "paper")
-    sizes = {"models": 2, "units": 2, "inputs": 5, "examples": 7}
-    result = fisher_error.eq13_errors("layer", "bernoulli", **sizes)
+    result = fisher_error.eq13_errors("layer", "bernoulli", models=2)
     assert result[1] == pytest.approx(np.linalg.norm(exact - printed) / np.linalg.norm(exact))
-    pair = [[F[:7, :7], F[7:, 7:]] for F in (exact, printed)]
-    own = fisher_error.eq13_errors("layer", "bernoulli", **sizes, diagonal_blocks=True)
-    expected = np.linalg.norm(np.subtract(*pair)) / np.linalg.norm(pair[0])
-    assert own[1] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -59,5 +54,3 @@ def test_eq_13_is_exact_except_with_layer_norm(family):
     result = fisher_error.eq13_errors("layer", family, models=30)
     assert len(set(result)) == 30
     assert 0.15 < result.min() < np.median(result) < result.max() < 1
-    own = fisher_error.eq13_errors("layer", family, models=30, diagonal_blocks=True)
-    assert (own < result).mean() > 0.9

@@ -77,7 +77,7 @@ def border_and_interior(
     return maps[:, is_border].mean(1), maps[:, ~is_border].mean(1)
 
 
-def border_ratio(run: Record, layer: int, name: str = "deviation", point: int = -1) -> float:
+def border_ratio(run: Record, layer: int, name: str = "deviation") -> float:
     """Return the ratio of a statistic of border units to that of interior units."""
-    border, interior = border_and_interior(run, layer, name, point)
+    border, interior = border_and_interior(run, layer, name)
     return float(border.mean() / interior.mean())

@@ -37,16 +37,15 @@ def num_zero_eigenvalues(norm: str, family: str, kind: str) -> int:
     return int((values < ZERO * values[-1]).sum())
 
 
-def relative_error(norm: str, family: str, *, diagonal_blocks: bool = False) -> float:
+def relative_error(norm: str, family: str) -> float:
     """Return the error of eq. 13 relative to the exact matrix, a ratio of Frobenius norms.
 
     Args:
         norm: The norm of the model.
         family: The distribution of the labels.
-        diagonal_blocks: Whether to compare only the blocks of each unit with itself.
     """
     exact, printed = (matrix(norm, family, kind) for kind in ("exact", "paper"))
-    return fisher_error.relative_error(printed, exact, units=UNITS if diagonal_blocks else None)
+    return fisher_error.relative_error(printed, exact)
 
 
 def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:

@@ -77,12 +77,12 @@ def fit(model: nn.Module, x: Tensor, y: Tensor) -> nn.Module:
 
 
 @cache
-def trained(seed: int = 0) -> dict[str, nn.Module]:
+def trained() -> dict[str, nn.Module]:
     """Return networks with batch norm, with layer norm, and with layer norm of the image, too."""
     pixels, labels = digits()
-    models = {"batch": network(nn.BatchNorm1d, seed), "layer": network(nn.LayerNorm, seed)}
+    models = {"batch": network(nn.BatchNorm1d, 0), "layer": network(nn.LayerNorm, 0)}
     image = nn.LayerNorm(64, elementwise_affine=False)
-    models["image"] = nn.Sequential(image, *network(nn.LayerNorm, seed))
+    models["image"] = nn.Sequential(image, *network(nn.LayerNorm, 0))
     return {name: fit(model, pixels[::2], labels[::2]) for name, model in models.items()}
 
 
@@ -120,16 +120,15 @@ def split(labels: Tensor, batches: str) -> list[Tensor]:
 
 
 @cache
-def errors(shift: str, batches: str, seed: int = 0) -> dict[str, np.ndarray]:
+def errors(shift: str, batches: str) -> dict[str, np.ndarray]:
     """Return the test errors at each of :data:`STRENGTHS`, for each of :data:`LINES`.
 
     Args:
         shift: A value of :data:`SHIFTS`.
         batches: A value of :data:`BATCHES`.
-        seed: Seed of the initialization.
     """
     pixels, labels = digits()
-    models, x, y = trained(seed), pixels[1::2], labels[1::2]
+    models, x, y = trained(), pixels[1::2], labels[1::2]
     parts = split(y, batches)
     results: dict[str, list[float]] = {name: [] for name in LINES}
     for strength in STRENGTHS:

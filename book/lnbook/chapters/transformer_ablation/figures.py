@@ -74,20 +74,22 @@ def outliers(x: np.ndarray) -> np.ndarray:
     return np.flatnonzero(sizes > 5 * np.median(sizes))
 
 
-def outlier_table(models: Mapping[int, Any], sentence: str, norm: int = 2) -> Table:
-    """Return a table of the outlier features before a norm, for each seed.
+NORM = 2  # index of the norm before the second attention
+
+
+def outlier_table(models: Mapping[int, Any], sentence: str) -> Table:
+    """Return a table of the outlier features before the second attention's norm, for each seed.
 
     Args:
         models: A :class:`~lnlab.experiments.transformer.trained_transformer.TrainedTransformer` for
             each seed.
         sentence: The text that they read.
-        norm: Index of the norm; by default that before the second attention.
     """
     rows = []
     for seed, model in models.items():
-        x = np.asarray(model.inside(sentence)[norm][0])
+        x = np.asarray(model.inside(sentence)[NORM][0])
         result, share = outliers(x), outlier_share(x)[is_blank(sentence)].mean()
-        gain = np.abs(model.norm(norm).weight.detach().numpy())
+        gain = np.abs(model.norm(NORM).weight.detach().numpy())
         rows.append([
             f"seed {seed}", ", ".join(map(str, result)), f"{share:.0%}",
             ", ".join(f"{g:.2f}" for g in gain[result]), f"{np.median(gain):.2f}",
@@ -96,7 +98,7 @@ def outlier_table(models: Mapping[int, Any], sentence: str, norm: int = 2) -> Ta
         ["Model", "Outlier features", "Share of the sum of squares at spaces", "Their gains",
          "Median gain"],
         rows,
-        f"Outlier features before norm {norm + 1}, and the absolute gains of this norm.",
+        f"Outlier features before norm {NORM + 1}, and the absolute gains of this norm.",
     )  # fmt: skip
 
 

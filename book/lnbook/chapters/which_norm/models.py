@@ -130,17 +130,16 @@ GROUPS = {
 }
 
 
-def read() -> tuple[list[Model], str]:
-    """Read the models, sorted by year, and the description of how they were read."""
-    result = json.loads(SOURCE.read_text("utf-8"))
+def read() -> list[Model]:
+    """Read the models, sorted by year."""
     lines = [
         Model(**m | {name: tuple(m[name]) for name in ("not_verified", "sources")})
-        for m in result["models"]
+        for m in json.loads(SOURCE.read_text("utf-8"))["models"]
     ]
-    return sorted(lines, key=lambda m: m.year), result["how"]
+    return sorted(lines, key=lambda m: m.year)
 
 
-MODELS, HOW = read()
+MODELS = read()
 
 
 class ModelTable(Displayed):

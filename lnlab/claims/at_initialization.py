@@ -10,6 +10,7 @@ import numpy as np
 from lnlab.analysis import costs
 from lnlab.claims.computed import SCALES, SEEDS, carried, exact
 from lnlab.claims.finding import Finding, Records
+from lnlab.claims.trained import secondary
 from lnlib import invariance, norms, transformer
 from lnlib.fisher import GLM
 from lnlib.norms._activations import softmax
@@ -17,12 +18,6 @@ from lnlib.norms._activations import softmax
 DECADES = "powers of ten"
 FACTOR = 4.0  # by which inputs or weights of a generalized linear model are rescaled
 DEPTHS = (12, 24)  # blocks
-
-
-def _secondary(finding: Finding) -> Finding:
-    return Finding(
-        finding.description, finding.differences, finding.unit, finding.shares, counts=False
-    )
 
 
 # Section 3: correlated changes.
@@ -124,7 +119,7 @@ def summed_inputs(records: Records) -> list[Finding]:
                 f"{layer.mean():.2f} powers of ten, {plain.mean():.2f} without a norm"
             )
             finding = Finding(what, layer - plain, DECADES, (layer - plain) / plain)
-            results.append(finding if inputs == "first" else _secondary(finding))
+            results += [finding] if inputs == "first" else secondary([finding])
     return results
 
 
@@ -191,7 +186,7 @@ def robust_to_scaling(records: Records) -> list[Finding]:
                 finding = Finding(what, change - plain, DECADES)
                 # The metric of a Gaussian model without a norm does not depend on its weights.
                 counts = kind != "weight" and (family, scaled) != ("gaussian", "weights")
-                results.append(finding if counts else _secondary(finding))
+                results += [finding] if counts else secondary([finding])
     return results
 
 
@@ -260,5 +255,5 @@ def gradient_flow(records: Records) -> list[Finding]:
                 Finding(f"{where} over the last's, {text}: how far from 1",
                         np.abs(pre) - np.abs(post), DECADES),
             ]  # fmt: skip
-            results += findings if initialization == "Xavier" else map(_secondary, findings)
+            results += findings if initialization == "Xavier" else secondary(findings)
     return results

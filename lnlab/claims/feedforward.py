@@ -26,7 +26,7 @@ from lnlab.claims.trained import (
     to_targets,
 )
 from lnlab.comparison import WORSENS
-from lnlab.experiments._arms import Arm, paired
+from lnlab.experiments._arms import Arm, paired, shared_seeds
 from lnlab.experiments._task import LAYER, NO_NORM, curve, first_epochs
 from lnlab.experiments.convnet.results import NLL
 
@@ -172,8 +172,7 @@ def mnist_arms(records: Records, a: str, b: str, size: int) -> tuple[Arm, Arm] |
         epochs = max((run["settings"]["epochs"] for run in runs), default=0)
         longest = [run for run in runs if run["settings"]["epochs"] == epochs]
         arms.append(Arm(dict(sorted(by_seed(longest).items())), RATE, {}))
-    first, second = arms
-    return (first, second) if len(first.runs.keys() & second.runs.keys()) > 1 else None
+    return tuple(arms) if len(shared_seeds(*arms)) > 1 else None
 
 
 def mnist_end(
@@ -244,7 +243,7 @@ def robust(records: Records) -> list[Finding]:
     if not all(by_size.values()):
         return []
     arms = [by_size[size][k] for k in (0, 1) for size in (128, 4)]
-    seeds = sorted(set.intersection(*(set(arm.runs) for arm in arms)))
+    seeds = shared_seeds(*arms)
     if len(seeds) < 2:
         return []
     results, runs = [], tuple(arm.runs[seed] for seed in seeds for arm in arms)

@@ -26,7 +26,7 @@ from lnlab.claims.trained import (
     secondary,
     speedup,
 )
-from lnlab.experiments._arms import Arm, arms
+from lnlab.experiments._arms import Arm, arms, shared_seeds
 from lnlab.experiments._curves import TARGETS, smoothed
 from lnlab.experiments._task import (
     LAYER,
@@ -76,9 +76,9 @@ def recurrent_time(records: Records) -> list[Finding]:
 
 
 def _untimed(group: RunGroup, what: str) -> Finding:
-    runs = [run for name in (NO_NORM, LAYER) for run in group.arms[name].runs.values()]
-    seeds = len(group.arms[NO_NORM].runs.keys() & group.arms[LAYER].runs.keys())
-    return Finding(what, np.full(seeds, np.nan), "of its time", None, tuple(runs),
+    arms = group.arms[NO_NORM], group.arms[LAYER]
+    runs = tuple(run for arm in arms for run in arm.runs.values())
+    return Finding(what, np.full(len(shared_seeds(*arms)), np.nan), "of its time", None, runs,
                    untestable=comparison.BUSY)  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def _compare_ratios(main: RunGroup, group: RunGroup) -> list[Finding]:
     task, name = TASKS[group.experiment], group.experiment.replace("_", " ")
     arms = [x.arms[arm] for x in (main, group) for arm in (NO_NORM, LAYER)]
     shortest = min(run["curves"]["epoch"][-1] for arm in arms for run in arm.runs.values())
-    seeds = sorted(set.intersection(*(set(arm.runs) for arm in arms)))
+    seeds = shared_seeds(*arms)
     if len(seeds) < 2:
         return []
     runs = tuple(arm.runs[seed] for arm in arms for seed in seeds)  # not cut, as in their files
@@ -178,7 +178,7 @@ def _digits_by_pixel(records: Records) -> list[Finding]:
             }, 0.0, {})
             for step in ("row", "pixel") for norm in ("none", "layer")
         }  # fmt: skip
-        seeds = sorted(set.intersection(*(set(arm.runs) for arm in arms.values())))
+        seeds = shared_seeds(*arms.values())
         if len(seeds) < 2:
             continue
         ends = {key: np.array([end("test_nll")(arm.runs[seed]) for seed in seeds])
@@ -367,7 +367,7 @@ def initial_gain(records: Records) -> list[Finding]:
 
 def _gain_change(group: RunGroup, norm: str, description: str) -> Finding:
     used = [group.arms[n, gain] for n in ("layer", norm) for gain in (1.0, 0.1)]
-    seeds = sorted(set.intersection(*(set(arm.runs) for arm in used)))
+    seeds = shared_seeds(*used)
     ends = np.array([[end("val_error")(arm.runs[seed]) for seed in seeds] for arm in used])
     layer, batch = np.abs(ends[::2] - ends[1::2])
     text = f"change of the validation error by the initial gain, versus {description}"

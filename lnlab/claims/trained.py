@@ -15,7 +15,7 @@ from lnlab import experiments
 from lnlab.claims.finding import Finding, Record, Records
 from lnlab.comparison import WORSENS
 from lnlab.experiments import _arms
-from lnlab.experiments._arms import Arm, Score
+from lnlab.experiments._arms import Arm, Score, shared_seeds
 from lnlab.experiments._curves import TARGETS, end_value
 from lnlab.experiments._task import LAYER, NO_NORM, TUNED_INIT, curve, describe_non_default_config
 
@@ -61,9 +61,8 @@ class RunGroup(NamedTuple):
 
     def has(self, *names: str) -> bool:
         """Return whether there are arms of these names with at least two common seeds."""
-        if not set(names) <= self.arms.keys():
-            return False
-        return len(set.intersection(*(set(self.arms[name].runs) for name in names))) > 1
+        known = set(names) <= self.arms.keys()
+        return known and len(shared_seeds(*(self.arms[name] for name in names))) > 1
 
 
 def run_groups(
@@ -137,7 +136,7 @@ def to_targets(
     counts: bool = True,
 ) -> list[Finding]:
     """Return the ratio of updates of any two arms, as :func:`steps_to_target_ratio`."""
-    runs, seeds = _runs(plain, other), len(plain.runs.keys() & other.runs.keys())
+    runs, seeds = _runs(plain, other), len(shared_seeds(plain, other))
     reason = _arms.no_plateau(plain, score, updates)
     if reason:
         unknown = np.full(seeds, np.nan)
@@ -240,7 +239,7 @@ def best_rates(group: RunGroup, records: Records) -> Finding:
         for changed, runs in task.run_groups(records.select(group.experiment))
         if changed == group.changed
     )
-    seeds = sorted(group.arms[LAYER].runs.keys() & group.arms[NO_NORM].runs.keys())
+    seeds = shared_seeds(group.arms[LAYER], group.arms[NO_NORM])
     rates: dict[str, list[float]] = {}
     for name in (LAYER, NO_NORM):
         arm_runs = [run for run in runs if task.arms[name].items() <= run["settings"].items()]

@@ -95,9 +95,14 @@ def _lowest(values: np.ndarray) -> float:
     return float(known.min()) if len(known) else np.inf
 
 
+def shared_seeds(*arms: Arm) -> list[int]:
+    """Return the seeds that all arms have, in increasing order."""
+    return sorted(set.intersection(*(set(arm.runs) for arm in arms)))
+
+
 def paired(a: Arm, b: Arm, value: Callable[[Record], float]) -> tuple[np.ndarray, np.ndarray]:
     """Return the values of both arms for the seeds that both have, in the same order."""
-    seeds = [seed for seed in a.runs if seed in b.runs]
+    seeds = shared_seeds(a, b)
     return tuple(np.array([value(arm.runs[s]) for s in seeds], float) for arm in (a, b))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from lnlab import comparison
 from lnlab.experiments import _arms, _curves
-from lnlab.experiments._arms import Arm, Record, Score, arms, paired
+from lnlab.experiments._arms import Arm, Record, Score, arms, paired, shared_seeds
 
 # Settings that may differ within a group: they define the arms, or do not affect the comparison.
 _ARM_SETTINGS = {
@@ -243,12 +243,12 @@ class Task:
             edge = "  (at the edge)" if arm.at_edge else ""
             lines.append(f"    {name:<22} {'  '.join(score_texts)}{edge}")
         for name, arm in groups.items():
-            if name != LAYER and LAYER in groups and arm.runs.keys() & groups[LAYER].runs.keys():
+            if name != LAYER and LAYER in groups and shared_seeds(arm, groups[LAYER]):
                 lines += self._compared(name, arm, groups[LAYER])
         return lines
 
     def _compared(self, name: str, other: Arm, layer: Arm) -> list[str]:
-        seeds = len(other.runs.keys() & layer.runs.keys())
+        seeds = len(shared_seeds(other, layer))
         spread = f" ({comparison.limits_name(seeds)})" if seeds > 1 else ""
         lines = [
             f"  {name} and layer norm, each at its rate (*), mean over {seeds} "

@@ -16,6 +16,8 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.table import Table
 from lnlab.claims import ClaimResult
 from lnlab.claims.trained import LAYER, NO_NORM, TUNED_INIT
+from lnlab.experiments._arms import paired, shared_seeds
+from lnlab.experiments._task import curve
 
 #: Label, color and dash of each arm.
 STYLES = {
@@ -106,8 +108,8 @@ class Runs:
         """
         runs = list(self.groups[group][arm].runs.values())
         factor = self.task.factor if name is None else 1.0
-        values = [run["curves"][name or self.MEASURE] for run in runs]
-        return self.task.updates(runs[0]), factor * np.array(values, float)
+        values = [curve(run, name or self.MEASURE) for run in runs]
+        return self.task.updates(runs[0]), factor * np.array(values)
 
     def difference(self, group: str, other: str) -> tuple[np.ndarray, np.ndarray]:
         """Return :attr:`MEASURE` of layer norm minus that of another arm.
@@ -117,11 +119,8 @@ class Runs:
             ``(seeds, points)``.
         """
         arms = self.groups[group]
-        updates, own = self.curves(group, LAYER)
-        _, others = self.curves(group, other)
-        seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
-        rows = [[list(arms[name].runs).index(s) for s in seeds] for name in (LAYER, other)]
-        return updates, own[rows[0]] - others[rows[1]]
+        own, others = paired(arms[LAYER], arms[other], lambda run: curve(run, self.MEASURE))
+        return self.curves(group, LAYER)[0], self.task.factor * (own - others)
 
     def relative_training_time(self, group: str, other: str) -> tuple[np.ndarray, np.ndarray]:
         """Return how many updates layer norm needs to match another arm, relative to that arm.
@@ -138,9 +137,7 @@ class Runs:
         updates = task.updates(next(iter(arms[other].runs.values())))
         late = updates >= min(self.EARLY, updates[-1])
         result = []
-        for seed in arms[LAYER].runs:
-            if seed not in arms[other].runs:
-                continue
+        for seed in shared_seeds(arms[LAYER], arms[other]):
             theirs, ours = arms[other].runs[seed], arms[LAYER].runs[seed]
             targets, lowest = (np.fmin.accumulate(task.score(run)) for run in (theirs, ours))
             improves = np.r_[True, np.diff(lowest) < 0]  # a plateau counts once

@@ -118,7 +118,7 @@ def gru() -> Diagram:
 
 
 def residual(
-    block: Sequence[str],
+    block: Sequence[str] = ("block",),
     *,
     forms: Sequence[str] | Mapping[str, str] = ("pre", "post", "sandwich"),
     title: str = "Where the norm is applied in a residual block",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
-import plotly.graph_objects as go
-
 from lnbook.chapters.attentive_reader.runs import LAYER, MAIN, AttentiveReaderRuns
-from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.learning_curves import LearningCurves
 
 RANDOM, NOT_IN_QUESTION = "random name", "most frequent name not in the question"
@@ -47,21 +45,9 @@ LEARNING_CURVES = LearningCurves(
     "the levels of two rules that do not read",
     levels=_levels,
 )
-
-
-def draw_errors(runs: AttentiveReaderRuns, kind: str = MAIN) -> list[go.Figure]:
-    """Draw the validation error of each network over its updates."""
-    return LEARNING_CURVES.draw_curves(runs, "loss", kind)
-
-
-def describe_errors(runs: AttentiveReaderRuns, kind: str = MAIN) -> str:
-    """Describe the validation error of each network at the end, and of the rules."""
-    return LEARNING_CURVES.describe_curves(runs, "loss", kind)
-
-
-ERRORS = Picture(
-    draw_errors,
-    describe_errors,
+#: The curves alone, without a choice of the quantity.
+ERRORS = dataclasses.replace(
+    LEARNING_CURVES.curves.of(shown="loss"),
     alt="Validation error of each network over updates, each with a band over its seeds: "
     f"{LEARNING_CURVES.lines}.",
 )

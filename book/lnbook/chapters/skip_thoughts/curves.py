@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
+import dataclasses
 
-from lnbook.chapters.skip_thoughts.runs import MAIN, SkipThoughtsRuns
-from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.learning_curves import LearningCurves
 
 LEARNING_CURVES = LearningCurves(
@@ -18,21 +16,9 @@ LEARNING_CURVES = LearningCurves(
     digits=3,
     pad=0.05,
 )
-
-
-def draw_losses(runs: SkipThoughtsRuns, kind: str = MAIN) -> list[go.Figure]:
-    """Draw the loss of each network over its updates."""
-    return LEARNING_CURVES.draw_curves(runs, "loss", kind)
-
-
-def describe_losses(runs: SkipThoughtsRuns, kind: str = MAIN) -> str:
-    """Describe the loss of each network at the end."""
-    return LEARNING_CURVES.describe_curves(runs, "loss", kind)
-
-
-LOSSES = Picture(
-    draw_losses,
-    describe_losses,
+#: The curves alone, without a choice of the quantity.
+LOSSES = dataclasses.replace(
+    LEARNING_CURVES.curves.of(shown="loss"),
     alt="Loss on held-out chapters, in nats per word, over updates, each network with a band over "
     f"its seeds: {LEARNING_CURVES.lines}.",
 )

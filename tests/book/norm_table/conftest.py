@@ -4,10 +4,6 @@ The page is generated here with the style sheets of the theme and of the book, a
 book.
 """
 
-import math
-import re
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
@@ -33,19 +29,6 @@ READY = "document.querySelector('.ln-norm-table').dataset.ready"
 
 def norm_table(**changes):
     return NormTable(TABLE, **({"title": "Type here", "running": RUNNING} | changes))
-
-
-@dataclass
-class State:
-    """What the page shows to be set: typed texts, choices, and the chosen cell."""
-
-    x: list[list[str]]
-    gain: list[str]
-    bias: list[str]
-    norm: str
-    groups: int
-    eps: float
-    cell: tuple[int, int]
 
 
 class Reader:
@@ -100,22 +83,6 @@ class Reader:
     def message(self, kind):
         return self.snapshot()["said"][kind]
 
-    def state(self, snapshot=None):
-        """What the page shows to be set."""
-        snapshot = snapshot or self.snapshot()
-        value, texts = snapshot["chosen"], snapshot["texts"]
-        F = len(texts["x"][0])
-        bias = texts["bias"][0] if value["norm"] != "RMS norm" else ["0"] * F
-        return State(
-            x=texts["x"],
-            gain=texts["gain"][0],
-            bias=bias,
-            norm=value["norm"],
-            groups=int(value["groups"]),
-            eps=EPS[value["eps"]],
-            cell=tuple(snapshot["cell"]),
-        )
-
 
 SEEN = """r => {
   const texts = {}, said = {}, chosen = {}, set = { x: [], y: [] };
@@ -130,15 +97,7 @@ SEEN = """r => {
     chosen[name] = r.querySelector(`.norm-table-${name} select`).value;
   const of = r.querySelector('.norm-table-x td.chosen input')?.dataset.at;
   const cell = of?.split(' ').slice(1).map(Number);
-  const every = (e, part) => [...e.querySelectorAll(part)].map((one) => one.textContent);
-  const inSight = [...r.querySelectorAll('.norm-table-margin')].filter(e => e.offsetParent);
-  const margins = inSight.map(e => [
-    e.dataset.of.split(' ').map(Number), e.parentElement.rowIndex, e.colSpan, every(e, 'b')]);
-  const heard = inSight.map(e => [every(e, '.norm-table-sr'), e.classList.contains('mine')]);
-  const bars = [...r.querySelectorAll('[data-at^="y "]')].map(({ style }) => [
-    parseFloat(style.getPropertyValue('--share')), style.getPropertyValue('--tone')]);
-  const names = [...r.querySelectorAll('input[data-at]')].map((e) => [e.dataset.at, e.ariaLabel]);
-  return { texts, said, chosen, set, cell, margins, heard, bars, names };
+  return { texts, said, chosen, set, cell };
 }"""
 
 
@@ -197,98 +156,24 @@ def write(x, separator="\t"):
 
 
 def assert_page_is_right(reader):
-    """Outputs and their bars against lnlib.norms, margins against NumPy, and the sentences."""
+    """Compare all outputs with lnlib.norms, and the calculation below them with its output."""
     snapshot = reader.snapshot()
-    state = reader.state(snapshot)
-    x = np.array(state.x, float)
-    B, F = x.shape
-    gain, bias = np.array(state.gain, float), np.array(state.bias, float)
+    texts, chosen = snapshot["texts"], snapshot["chosen"]
+    F = len(texts["x"][0])
+    no_bias = [["0"] * F]  # RMS norm has none
+    tables = texts["x"], texts["gain"], texts.get("bias", no_bias)
+    x, gain, bias = (np.array(table, float) for table in tables)
     running = [np.append(r, np.full(8, f))[:F] for r, f in zip(RUNNING, (0, 1), strict=True)]
-    want = oracle(state.norm, x, gain, bias, state.eps, state.groups, running)
-    texts = snapshot["texts"]["y"]
-    assert np.shape(texts) == (B, F)
-    for i, j in np.ndindex(B, F):
-        if np.isnan(want[i, j]):
-            assert texts[i][j] == "0/0"
-        else:
-            assert shown_is(texts[i][j], want[i, j]), (state, i, j, texts[i][j], want[i, j])
-    peak = max(2, *abs(want[np.isfinite(want)]), 2)  # the longest bar; at least 2
-    for (share, tone), y in zip(snapshot["bars"], want.flat, strict=True):
-        if np.isnan(y):
-            assert (share, tone) == (pytest.approx(math.nan, nan_ok=True), "")
-        else:
-            assert share == pytest.approx(100 * abs(y) / peak, abs=0.051)
-            assert tone == f"var(--ln-{'low' if y < 0 else 'high'})"
-    for at, name in snapshot["names"]:
-        kind, i, j = at.split()
-        of = f"example {int(i) + 1}" if kind == "x" else f"the {kind} of"
-        assert name.replace(",", "") == f"{of} feature {int(j) + 1}"
-    ours = ["root mean square"] if state.norm == "RMS norm" else ["mean", "standard deviation"]
-    for ((i, j), _, span, shown), (names, mine) in zip(
-        snapshot["margins"], snapshot["heard"], strict=True
-    ):
-        assert names == ours
-        row = state.norm in ("batch norm", TEST_TIME) or i == state.cell[0]
-        column = state.norm in ("layer norm", "RMS norm") or j <= state.cell[1] < j + span
-        assert mine == (row and column)
-        part = {
-            "layer norm": x[i],
-            "RMS norm": x[i],
-            "batch norm": x[:, j],
-            "group norm": x[i, j : j + span],
-            "instance norm": x[i, j : j + 1],
-        }.get(state.norm)
-        if state.norm == TEST_TIME:
-            stats = [running[0][j], math.sqrt(running[1][j] + state.eps)]
-        elif state.norm == "RMS norm":
-            stats = [math.sqrt(np.square(part).mean() + state.eps)]
-        else:
-            stats = [part.mean(), math.sqrt(part.var() + state.eps)]
-        assert len(shown) == len(stats)
-        for text, value in zip(shown, stats, strict=True):
-            rounded = float(text.replace("−", "-"))
-            per_row = state.norm in ("layer norm", "RMS norm")
-            few = not per_row and span == 1 and value == stats[-1]
-            digits = 5.1e-3 if few else 5.1e-4  # 3 or 4 digits
-            assert math.isclose(rounded, value, rel_tol=digits, abs_tol=1e-11), (state, text, value)
-    i, j = state.cell
-    mean, std = statistics(state, x, running)
-    check_sentence(state, snapshot["said"]["text"], std if state.norm == "RMS norm" else mean)
-    assert snapshot["said"]["work"].endswith(f" = {texts[i][j]}")
-
-
-def statistics(state, x, running):
-    """Mean and standard deviation, or root mean square, that normalize the chosen cell."""
-    (i, j), size = state.cell, x.shape[1] // state.groups
-    if state.norm == TEST_TIME:
-        return running[0][j], math.sqrt(running[1][j] + state.eps)
-    part = {"batch norm": x[:, j], "group norm": x[i, j // size * size :][:size],
-            "instance norm": x[i, j : j + 1]}.get(state.norm, x[i])  # fmt: skip
-    square = np.square(part).mean() if state.norm == "RMS norm" else part.var()
-    return part.mean(), math.sqrt(square + state.eps)
-
-
-def check_sentence(state, text, statistic):
-    """Compare the sentence about the chosen cell: what it shares, with how many, how often."""
-    (i, j), (B, F) = state.cell, np.shape(state.x)
-    assert text.startswith(f"Example {i + 1}, feature {j + 1} ")
-    if state.norm == "none":
-        assert text.endswith("; nothing is shared.")
-        return
-    sharing, total = {
-        "batch norm": (B, F),
-        TEST_TIME: (0, F),
-        "group norm": (F // state.groups, B * state.groups),
-        "instance norm": (1, B * F),
-    }.get(state.norm, (F, B))
-    written = re.search(r"(?:mean|root mean square) ([−\d.e]+)", text)[1].replace("−", "-")
-    assert math.isclose(float(written), statistic, rel_tol=5.1e-4, abs_tol=1e-11), text
-    others = {0: "", 1: "no other number", 2: "the other "}.get(
-        sharing, f"the {sharing - 1} other "
+    want = oracle(
+        chosen["norm"], x, gain[0], bias[0], EPS[chosen["eps"]], int(chosen["groups"]), running
     )
-    assert others in text
-    noun = "root mean square" if state.norm == "RMS norm" else "mean"
-    assert text.endswith(f"; {total} {noun}{'s' * (total != 1)} in total.")
+    assert np.shape(texts["y"]) == x.shape
+    for (i, j), value in np.ndenumerate(want):
+        text = texts["y"][i][j]
+        assert text == "0/0" if np.isnan(value) else shown_is(text, value), (chosen, i, j, text)
+    i, j = snapshot["cell"]
+    assert snapshot["said"]["text"].startswith(f"Example {i + 1}, feature {j + 1} ")
+    assert snapshot["said"]["work"].endswith(f" = {texts['y'][i][j]}")
 
 
 def set_by_trial(name, x, cell, groups):

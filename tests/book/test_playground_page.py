@@ -15,20 +15,16 @@ UPDATES = 20
 CLOSE = 1e-9
 # Every norm, activation, optimizer and placement; residual connections and a bias before the norm.
 CASES = [
-    {"norm": "none", "activation": "tanh"},
     {"norm": "none", "activation": "relu", "optimizer": "adam", "residual": True},
     {"norm": "none", "activation": "gelu", "batch": 5, "size": 0.7},
-    {"norm": "layer", "activation": "tanh", "optimizer": "adam"},
     {"norm": "layer", "activation": "relu", "residual": True, "depth": 6},
     {"norm": "layer", "activation": "gelu", "bias": True, "data": "spiral"},
     {"norm": "layer", "activation": "identity", "place": "after", "data": "rings"},
-    {"norm": "layer", "activation": "relu", "place": "after", "residual": True},
     # The gradient of a bias that batch norm removes is only rounding, which Adam amplifies.
     {"norm": "batch", "activation": "relu", "bias": True},
     {"norm": "batch", "activation": "tanh", "optimizer": "adam", "batch": 12},
     {"norm": "batch", "activation": "gelu", "place": "after", "residual": True, "data": "moons"},
     {"norm": "rms", "activation": "relu", "optimizer": "adam", "place": "after"},
-    {"norm": "rms", "activation": "tanh", "residual": True, "width": 24},
     {"norm": "layer", "activation": "relu", "residual": True, "width": 64},  # as many as inputs
     {"norm": "rms", "activation": "gelu", "bias": True, "rate": 0.1},
 ]
@@ -111,9 +107,8 @@ def test_the_engine_computes_the_same_as_the_displayed_program(scripts, case):
     assert run["tested"]["error"] == (logits.argmax(1) != y).double().mean().item()
 
 
-@pytest.mark.parametrize("data", ["digits", "spiral", "rings", "moons"])
-def test_the_displayed_program_runs_and_learns(scripts, capsys, data):
-    settings = BASE | {"data": data, "rate": 0.1, "depth": 2, "bias": True, "size": 1}
+def test_the_displayed_program_runs_and_learns(scripts, capsys):
+    settings = BASE | {"data": "rings", "rate": 0.1, "depth": 2, "bias": True, "size": 1}
     exec(program(scripts, settings, 400), {})
     assert float(capsys.readouterr().out.split()[-1]) < 0.4  # chance: 0.5 to 0.9
 
@@ -177,13 +172,6 @@ def test_statements_about_results_are_true(scripts, name):
     run = {"settings": settings, "updates": updates}
     errors = scripts.evaluate(OUTCOMES, [run, playground.digits(), START, [1, 2]])
     assert [tuple(e < 0.2 for e in pair) for pair in errors] == [learned] * 2, errors
-
-
-def test_with_adam_a_norm_still_reduces_the_error(scripts):
-    run = {"settings": {"optimizer": "adam", "rate": 0.001}, "updates": 500}
-    for none, layer in scripts.evaluate(OUTCOMES, [run, playground.digits(), START, [1, 2]]):
-        assert 0.1 < none < 0.6  # with SGD it is at chance level
-        assert layer < none / 3
 
 
 # In the pages of the book.
@@ -262,24 +250,15 @@ def choose(page, key, value):
     page.locator(f".ln-playground select[data-key='{key}']").select_option(value)
 
 
-def test_the_first_page_shows_the_playground_first(play):
+def test_the_playground_of_the_first_page_starts_and_stops_by_itself(play):
     with play(SMALL) as page:
-        for width, height in ((390, 844), (1300, 900)):
-            page.set_viewport_size({"width": width, "height": height})
-            for name in ("go", "canvas-0", "canvas-1"):
-                box = part(page, name).bounding_box()
-                assert 0 < box["y"] < height - box["height"]
-            code = page.locator(".cell_input:visible").first.bounding_box()
-            assert code["y"] > height
-        page.wait_for_function(AT, arg=800)  # it starts and stops by itself
+        page.wait_for_function(AT, arg=800)
         assert page.locator(".ln-playground").get_attribute("data-running") == "no"
         a, b = (int(part(page, f"error-{k}").inner_text().split()[0]) for k in (0, 1))
         assert a < 40
         assert b > 80
         text = part(page, "verdict").inner_text()
         assert [int(n) for n in re.findall(r"reads (\d+)", text)] == [a, b]
-        assert "The signal fades" in part(page, "says-0").inner_text()
-        assert "The signal arrives" in part(page, "says-1").inner_text()
 
 
 @pytest.mark.every_browser
@@ -298,10 +277,6 @@ def test_step_takes_one_update_and_reset_undoes_all(play):
 def test_the_address_carries_settings_and_update(play):
     with play() as page:
         choose(page, "differs", "rate")
-        # Common settings are those of both networks, and of B if it had the same value.
-        value = {key: page.locator(f".ln-playground select[data-key='{key}']").input_value()
-                 for key in ("a", "norm")}  # fmt: skip
-        assert value == {"a": "0.01", "norm": "layer"}
         choose(page, "a", "0.05")
         choose(page, "b", "0.2")
         choose(page, "activation", "gelu")
@@ -325,18 +300,17 @@ def chosen(page):
 def test_addresses_restore_the_update_and_ignore_invalid_parts(play):
     with play() as page:
         start = chosen(page)
-    wrong = ["#play&depth=999&a=__proto__&differs=data&at=-5", "#play&batch=&norm=%E0%A4%A", "#x"]
-    with play(query=wrong[0]) as page:
+    wrong = "#play&depth=999&a=__proto__&differs=data&at=-5&batch=&norm=%E0%A4%A"
+    with play(query=wrong) as page:
         assert chosen(page) == start
-        for typed in wrong[:2]:  # also on a page that has been used
-            go_to(page, "#play&data=moons&batch=1&width=8&differs=depth&a=1&b=2&at=12345")
-            page.wait_for_function(AT, arg="12,345")
-            page.wait_for_function(AT_REST)
-            assert updates(page) == 12345
-            assert page.url.endswith("at=12345")
-            go_to(page, typed)
-            page.wait_for_function(AT, arg=0)
-            assert chosen(page) == start
+        go_to(page, "#play&data=moons&batch=1&width=8&differs=depth&a=1&b=2&at=12345")
+        page.wait_for_function(AT, arg="12,345")
+        page.wait_for_function(AT_REST)
+        assert updates(page) == 12345
+        assert page.url.endswith("at=12345")
+        go_to(page, wrong)  # also on a page that has been used
+        page.wait_for_function(AT, arg=0)
+        assert chosen(page) == start
 
 
 def test_every_setting_changes_the_run(play):
@@ -366,73 +340,17 @@ def test_every_setting_changes_the_run(play):
             observed.add(result)
 
 
-def test_controls_without_effect_are_disabled_with_a_reason(play):
-    with play(query="#play&norm=layer&differs=rate&a=0.01&b=0.1") as page:
-        bias = page.locator("select[data-key='bias']")
-        assert bias.is_enabled()
-        choose(page, "place", "after")
-        assert bias.is_disabled()
-        assert bias.get_attribute("title")
-        choose(page, "norm", "none")
-        assert page.locator("select[data-key='place']").is_disabled()
-
-
-FAST = """(() => { // two hundred updates are due at each look at the clock
-  const { performance, requestAnimationFrame } = window, now = performance.now.bind(performance);
-  performance.now = () => 200 * now();
-  window.requestAnimationFrame = (act) => requestAnimationFrame((at) => act(200 * at));
-})();"""
-
-
-@pytest.mark.parametrize(
-    ("pace", "name", "count", "outcome"),
-    [("0", "Bias before the norm", 1500, "only B"), ("100", "Fading", 500, "only B")],
-)
-def test_challenges_ask_for_a_prediction_before_showing_the_result(
-    play, pace, name, count, outcome
-):
-    def hurry(page):
-        if pace != "0":
-            page.add_init_script(FAST)
-
-    with play(before=hurry) as page:
-        choose(page, "pace", pace)
-        button(page, name).click()
+def test_a_challenge_asks_for_a_prediction_before_showing_the_result(play):
+    with play() as page:
+        choose(page, "pace", "0")
+        button(page, "Bias before the norm").click()
         ask = part(page, "ask")
-        assert "fewer than 20%" in ask.inner_text()
         assert updates(page) == 0
         button(page, "both").click()
         page.wait_for_selector(".ln-playground-why")
         text = ask.inner_text()
-        assert f"You predicted both: {outcome}." in text
+        assert "You predicted both: only B." in text
         page.wait_for_function(AT_REST)
         a, b = wrong(page)
         assert f"A misclassifies {a}%, B {b}%." in text
-        assert updates(page) == count
-
-
-def test_diverged_networks_keep_their_last_figure_and_say_so(play):
-    with play(query="#play&size=2&activation=relu&rate=0.05&at=5") as page:
-        page.wait_for_function("document.querySelector('[data-part=count]').textContent === '5'")
-        page.wait_for_function(AT, arg=5)
-        assert re.search(r"misclassifies 100%.*Diverged at update \d", status(page))
-        assert "NaN" not in status(page)
-
-
-def test_the_followed_example_can_be_selected_and_figures_follow_the_theme(play):
-    follow = "digit => document.querySelector('[data-part=follow]').textContent.endsWith(digit)"
-    with play() as page:
-        page.wait_for_function(follow, arg="digit 4")
-        for click, digit in (("Follow the next example", "digit 5"), (None, "digit 4")):
-            page.get_by_role("button", name=click).click() if click else part(
-                page, "before"
-            ).click()
-            page.wait_for_function(follow, arg=digit)
-        button(page, "Hardest for B").click()
-        page.wait_for_function("/example=(?!4$)\\d/.test(location.hash)")
-        pictures = set()
-        for theme in ("light", "dark"):
-            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-            page.wait_for_timeout(200)
-            pictures.add(part(page, "canvas-0").evaluate("e => e.toDataURL()"))
-        assert len(pictures) == 2
+        assert updates(page) == 1500

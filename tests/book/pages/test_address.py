@@ -6,6 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from lnbook.renamed import NEW_NAMES
+from tests.book.conftest import PHONE
 
 CHOICES = {  # page, card, a choice in it, how the address names it
     "which_norm": ("#chooser", "ln-chooser-data", "conv", "#chooser&data=conv"),
@@ -36,71 +37,20 @@ def test_choices_are_stored_in_the_address_and_restored_from_it(visit, built_boo
         assert 0 <= top < 200
 
 
-@pytest.mark.parametrize(
-    ("old", "anchor", "new"),
-    [
-        ("troubleshooting", "nan-or-zeros-in-float16", "nan_overflow"),
-        ("troubleshooting", "cannot-dispatch-to-fused-implementation", "error_messages"),
-        (
-            "error_messages",
-            "missing-key-s-in-state-dict-bias-unexpected-key-s-in-state-dict-bias",
-            "loading_checkpoints",
-        ),
-    ],
-)
-def test_former_section_addresses_redirect(visit, built_book, old, anchor, new):
-    with visit(built_book.as_uri(), old, f"#{anchor}") as v:
-        v.page.wait_for_url(f"**/{new}.html#{anchor}")
+def test_former_section_addresses_redirect(visit, built_book):
+    anchor = "nan-or-zeros-in-float16"
+    with visit(built_book.as_uri(), "troubleshooting", f"#{anchor}") as v:
+        v.page.wait_for_url(f"**/nan_overflow.html#{anchor}")
         assert v.page.locator(f"section[id='{anchor}'], section:has(> [id='{anchor}'])").count()
 
 
-def test_every_former_address_points_to_a_section(visit, built_book):
-    for name in ("troubleshooting", "error_messages"):
-        with visit(built_book.as_uri(), name) as v:
-            links = v.page.locator(".ln-moved + a.reference")
-            assert 2 < links.count() == v.page.locator(".ln-moved").count()
-            assert all("#" in href for href in links.evaluate_all("es => es.map(e => e.href)"))
-
-
-def test_choices_and_explorers_share_the_address(visit, built_book):
-    start = "#chooser&data=conv&explorer-1&"
-    with visit(built_book.as_uri(), "which_norm", start, reduced_motion="reduce") as v:
-        explorer = v.explorers()[0]
-        control = explorer.query_selector("input[type=range], select")
-        control.focus()
-        v.page.keyboard.press("End")
-        v.page.wait_for_function("location.hash.startsWith('#explorer-1&')")
-        assert v.page.evaluate("location.hash").endswith("&chooser&data=conv")
-        v.page.locator("#chooser input[value='large']").check(force=True)
-        v.page.wait_for_function(
-            "location.hash.startsWith('#chooser&data=conv&batch=large&explorer-1&')"
-        )
-
-
-def test_a_newly_opened_address_is_not_overwritten(visit, built_book):
-    """A link is opened right after a control was moved, before the address contains its value."""
-    with visit(built_book.as_uri(), "which_norm") as v:
-        opened = v.page.evaluate("""() => {
-          location.hash = "#chooser&data=conv";
-          lnAddress.save("explorer-1", [["moved", "before"]]);
-          return location.hash;
-        }""")
-        assert opened == "#chooser&data=conv"
-        v.page.locator("#chooser input[value='conv']:checked").wait_for(state="attached")
-        v.page.evaluate("lnAddress.save('explorer-1', [['moved', 'after']])")
-        hash_ = v.page.evaluate("location.hash")
-        assert hash_ == "#explorer-1&moved=after&chooser&data=conv"
-
-
-@pytest.mark.parametrize("viewport", [(1300, 900), (390, 844)], ids=["wide", "phone"])
-def test_links_to_a_state_scroll_to_the_figure(visit, http, built_book, viewport):
+def test_links_to_a_state_scroll_to_the_figure(visit, http, built_book):
     """Also if figures above it are drawn after scrolling."""
-    size = dict(zip(("width", "height"), viewport, strict=True))
     source = (built_book / "effective_learning_rate.html").read_text("utf-8")
     control = BeautifulSoup(source, "html.parser").select_one("#explorer-4 [data-texts]")
     last = json.loads(control["data-texts"])[-1]
     link = f"#explorer-4&{control['id'].removeprefix('explorer-4-')}={last}"
-    with visit(http, "effective_learning_rate", link, viewport=size) as v:
+    with visit(http, "effective_learning_rate", link, viewport=PHONE) as v:
         v.page.wait_for_function(
             "() => [...document.querySelectorAll('.ln-explorer')]"
             ".every(e => e.dataset.ready === 'yes')"

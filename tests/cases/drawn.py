@@ -30,23 +30,3 @@ def check_band(line, where, by_seed, rtol=1e-6):
             continue
         np.testing.assert_allclose(np.array(trace.x, float), where, rtol=rtol)
         np.testing.assert_allclose(np.array(trace.y, float), wanted, rtol=rtol)
-
-
-def check_inside(figure, but=()):
-    """Check that axes with a fixed range show all points."""
-    for letter in "xy":
-        axis = figure.layout[f"{letter}axis"]
-        if axis.range is None or axis.type == "category":
-            continue
-        low, high = sorted(axis.range)
-        for trace in figure.data:
-            if trace.name in but:
-                continue
-            values = np.array([np.nan if v is None else v for v in trace[letter]], float)
-            values = values[np.isfinite(values)]
-            if axis.type == "log":
-                assert (values > 0).all(), trace.name
-                values = np.log10(values)
-            room = 1e-9 * max(1, high - low)
-            assert (values >= low - room).all(), (letter, trace.name, low, values.min())
-            assert (values <= high + room).all(), (letter, trace.name, high, values.max())

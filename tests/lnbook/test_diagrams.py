@@ -1,15 +1,13 @@
 """Diagrams compared with lnlib: normalization sets by perturbation, cells box by box."""
 
 import re
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import lnlib
-from lnbook import diagrams
-from lnbook.diagrams import boards, cubes, residuals
 from lnbook.diagrams import cells as drawn
+from lnbook.diagrams import cubes, residuals
 from lnlib import cells
 
 SAME = 1e-12  # float64: sums in another order
@@ -44,10 +42,6 @@ def test_highlighted_cells_are_those_that_affect_each_other(name):
         changed[cell] += 1
         moved = np.abs(COMPUTED[name](changed) - before) > 1e-9
         assert np.array_equal(moved, numbers == numbers[cell]), cell
-    picture = ElementTree.fromstring(cubes.drawing(name, (2, 4, 0)))
-    paths = {path.get("class"): path.get("d") for path in picture.iter("path")}
-    lit = np.argwhere(numbers == numbers[2, 4, 0]).tolist()
-    assert paths["ln-diagram-cell lit"] == "".join(cubes.cell_path(*cell) for cell in lit)
 
 
 # One step, computed along the arrows.
@@ -157,45 +151,13 @@ def relu(x):
         ("inner", lambda x, n: x + relu(n(x @ MIX))),
     ],
 )
-def test_drawn_blocks_compute_their_formula(form, formula):
+def test_drawn_blocks_and_their_formula_compute_the_same(form, formula):
     (panel,) = residuals.panels(("linear", "ReLU"), {form: None})
     x = np.random.default_rng(0).normal(size=(2, 4))
-    assert np.array_equal(block_value(panel, lnlib.layer_norm)(x), formula(x, lnlib.layer_norm))
+    expected = formula(x, lnlib.layer_norm)
+    assert np.array_equal(block_value(panel, lnlib.layer_norm)(x), expected)
     text = panel.formula.removeprefix("y = ").replace("linear(", "relu_in(")
     names = {"x": x, "LN": lnlib.layer_norm, "ReLU": relu, "relu_in": lambda x: x @ MIX}
-    assert np.array_equal(eval(text, names), formula(x, lnlib.layer_norm))
-
-
-@pytest.mark.parametrize("form", residuals.FORMS)
-def test_the_residual_path_is_described_as_free_of_norms_if_it_is_the_identity(form):
-    """If the block returns 0, a free residual path returns its input."""
-    (panel,) = residuals.panels(("linear", "zero"), {form: None})
-    lit = {w.target for w in panel.flow.wires if w.lit}
-    assert panel.free == ("behind" not in lit) == (form != "post")
-    assert panel.free == ("y" in lit)
+    assert np.array_equal(eval(text, names), expected)
+    assert panel.free == (form != "post")
     assert residuals.describe([panel]).startswith("No norm" if panel.free else "A norm")
-
-
-# The card.
-
-
-@pytest.mark.parametrize("name", ["cube", "lstm", "gru", "residual"])
-def test_diagrams_are_valid_html_with_unique_ids(name):
-    one, two = (getattr(diagrams, name)().to_html() for _ in range(2))
-    ids = [re.findall(r' id="([^"]+)"', text) for text in (one, two)]
-    assert len({*ids[0], *ids[1]}) == len(ids[0]) + len(ids[1])
-    for text in (one, two):
-        whole = ElementTree.fromstring(text)
-        named = {e.get("id") for e in whole.iter()}
-        for e in whole.iter():
-            for attribute in ("href", "aria-labelledby", "aria-describedby"):
-                assert e.get(attribute, "#").lstrip("#") in named | {""}
-    assert len(one) < 25_000
-
-
-def test_the_sketch_of_a_pair_shows_its_layer_norm():
-    html = diagrams.board("pair").to_html()
-    shown = [float(v.replace("−", "-")) for v in re.findall(r'bold">(−?\d+)<', html)]
-    a = np.array(boards.PAIR)
-    centered = a - a.mean()
-    assert shown == [*a, *centered, *(centered / np.sqrt((centered**2).mean()))]

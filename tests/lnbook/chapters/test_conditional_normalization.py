@@ -41,26 +41,6 @@ def test_outputs_and_gradients_equal_those_of_autograd(gate, offset):
         np.testing.assert_allclose(g, tensors[name].grad, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
-def test_training_equals_that_with_pytorchs_adam():
-    network = Network()
-    size = first_updates.BATCH
-    x, condition, target, _ = map(torch.tensor, first_updates.data(5 * size))
-    sizes = first_updates.FEATURES, first_updates.CONDITION
-    params = initial(network, *sizes, "modulation", np.random.default_rng(1))
-    tensors = {name: torch.tensor(a, requires_grad=True) for name, a in params.items()}
-    optimizer = torch.optim.Adam(tensors.values(), lr=first_updates.RATE)
-    norms = first_updates.train("modulation", True, 1).norms
-    for update in range(5):
-        optimizer.zero_grad()
-        batch = slice(size * update, size * (update + 1))
-        output = of_pytorch(network, tensors, x[batch], condition[batch])
-        F.mse_loss(output, target[batch]).backward()
-        for i, name in enumerate(("scale", "shift", "gate")):
-            rows = [tensors[f"modulation{k}"].grad.chunk(3)[i] for k in range(network.depth)]
-            assert norms[name][update] == pytest.approx(torch.cat(rows).norm().item(), rel=1e-4)
-        optimizer.step()
-
-
 @pytest.mark.parametrize("offset", first_updates.OFFSETS.values())
 @pytest.mark.parametrize("gate", first_updates.GATES.values())
 @pytest.mark.parametrize("zero", first_updates.ZEROS.values())
@@ -68,18 +48,4 @@ def test_the_condition_is_used_unless_two_factors_are_zero(zero, gate, offset):
     training = first_updates.train(zero, gate, offset)
     used = training.loss_with_other_condition > training.loss * 1.01
     assert used == (zero != "both" and (zero == "none" or not gate or bool(offset)))
-    text = first_updates.describe(zero, gate, offset)
-    assert used == ("of another class" in text)
-    assert used or "never" in text
-    figure = first_updates.draw(zero, gate, offset)
-    band, *lines = figure.data
-    assert len(lines) == len(training.norms) == (5 if gate else 4)
-    by_label = {label: name for name, (label, *_) in first_updates.PARTS.items()}
-    for line in lines:
-        norms = training.norms[by_label[line.name]]
-        for height, norm in zip(line.y, norms, strict=True):
-            if norm:
-                assert height == pytest.approx(norm, rel=0.01)
-                assert max(band.y) < height < 10**first_updates.HIGH
-            else:
-                assert min(band.y) < height < max(band.y)
+    assert used == ("of another class" in first_updates.describe(zero, gate, offset))

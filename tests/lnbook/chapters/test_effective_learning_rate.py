@@ -9,9 +9,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lnbook.chapters.effective_learning_rate import circle, figures, same_step, training
+from lnbook.chapters.effective_learning_rate import figures, same_step, training
 from lnbook.figures.plots import NORMS
-from lnlab.analysis.learning_rate import spiral
 from tests.cases.drawn import check_band, lines
 from tests.cases.oracle import parsed
 from tests.cases.protocol import Answer, ends, holm, key, outcome
@@ -19,67 +18,32 @@ from tests.cases.protocol import Answer, ends, holm, key, outcome
 EPOCHS = (0.0, 0.5, 1.0, 5.0, 10.0, 15.0, 20.0)
 LABELS = {"layer": "layer norm", "batch": "batch norm", "none": "no norm"}
 SCALES = {0.25: "× 0.25", 1.0: "× 1", 4.0: "× 4", 16.0: "× 16"}
-RATE = {"sgd": 0.1, "adam": 0.001}
 
 
 def records(seeds):
     rng, result = np.random.default_rng(5), []
     falls = np.array(EPOCHS) * (24 - np.array(EPOCHS)) / 100  # then rises
-    for norm, optimizer, scale in itertools.product(LABELS, RATE, SCALES):
-        for seed in seeds:
-            curves = {
-                "epoch": list(EPOCHS),
-                "train_nll": list(rng.uniform(0.5, 2, 7) * np.exp(-falls)),
-            }
-            for layer in (1, 2):
-                curves[f"length_{layer}"] = list(scale * rng.uniform(5, 11, 7))
-                curves[f"square_{layer}"] = list(scale * rng.uniform(5, 11, 7))
-                curves[f"turn_{layer}"] = [None, *rng.uniform(0.1, 5, 6)]
-            settings = {"norm": norm, "optimizer": optimizer, "scale": scale,
-                        "learning_rate": RATE[optimizer]}  # fmt: skip
-            result.append({"settings": settings, "seed": seed, "curves": curves})
-    return result  # fmt: skip
+    for norm, scale, seed in itertools.product(LABELS, SCALES, seeds):
+        curves = {
+            "epoch": list(EPOCHS),
+            "train_nll": list(rng.uniform(0.5, 2, 7) * np.exp(-falls)),
+            "length_2": list(scale * rng.uniform(5, 11, 7)),
+        }
+        settings = {"norm": norm, "optimizer": "sgd", "scale": scale, "learning_rate": 0.1}
+        result.append({"settings": settings, "seed": seed, "curves": curves})
+    return result
 
 
 RECORDS = {3: records((2, 0, 1)), 10: records(range(10))}
 
 
-def rows(name, norm, optimizer="sgd", scale=1.0, count=3):
+def rows(name, norm, scale=1.0, count=3):
     return [r["curves"][name] for r in sorted(RECORDS[count], key=lambda r: r["seed"])
-            if (r["settings"]["norm"], r["settings"]["optimizer"], r["settings"]["scale"])
-            == (norm, optimizer, scale)]  # fmt: skip
+            if (r["settings"]["norm"], r["settings"]["scale"]) == (norm, scale)]  # fmt: skip
 
 
 def means(values):
     return [fmean(column) for column in zip(*values, strict=True)]
-
-
-@pytest.mark.parametrize("layer", [1, 2])
-@pytest.mark.parametrize("optimizer", RATE)
-def test_norms_and_angles_are_means_and_the_growth_is_stated(optimizer, layer):
-    known = training.WeightGrowthRuns(RECORDS[3])
-    lengths, turns = training.draw_training(known, optimizer, layer)
-    text = training.describe_training(known, optimizer, layer)
-    grown, falls = [], []
-    for norm, label in LABELS.items():
-        length, square = (
-            means(rows(f"{n}_{layer}", norm, optimizer)) for n in ("length", "square")
-        )
-        line, *_ = lines(lengths)[label]
-        np.testing.assert_allclose(line.y, length, rtol=1e-3)
-        dots, *_ = lines(lengths)[f"{label}, Pythagoras"]
-        np.testing.assert_allclose(dots.x, EPOCHS[::3])
-        np.testing.assert_allclose(dots.y, square[::3], atol=6e-4)
-        turned = [row[1:] for row in rows(f"turn_{layer}", norm, optimizer)]
-        check_band(lines(turns)[label], EPOCHS[1:], turned, rtol=1e-3)
-        grown += [length[0], length[-1], square[-1]]
-        rates = [[RATE[optimizer] / v**2 for v in row]
-                 for row in rows(f"length_{layer}", norm, optimizer)]  # fmt: skip
-        rate = means(rates)
-        falls.append(100 * rate[-1] / rate[0])
-    first, second = text.split(" The ratio λ/‖W‖² falls ")
-    np.testing.assert_allclose(parsed(first), [20, *grown], atol=0.0051)
-    np.testing.assert_allclose(parsed(second), [*falls, 3], atol=0.51)
 
 
 @pytest.mark.parametrize("norm", LABELS)
@@ -101,28 +65,22 @@ def test_four_initial_scales_are_drawn_and_described(norm):
 def test_losses_from_other_initial_scales_are_ratios_with_bounds(count):
     table = training.recovered(training.WeightGrowthRuns(RECORDS[count]))
     assert ("95% interval" in table.caption) == (count == 10)
-    assert ("lowest to highest" in table.caption) == (count == 3)
-    assert str(count) in table.caption
-    other = [(s, n) for s, n in SCALES.items() if s != 1]
-    answers = {}
-    for scale, _ in other:
+    answers = []
+    for scale in (s for s in SCALES if s != 1):
         for norm in LABELS:
             changed, drawn = (rows("train_nll", norm, scale=s, count=count) for s in (scale, 1.0))
             lower = [math.log(b[-1] / a[-1]) for a, b in zip(changed, drawn, strict=True)]
-            answers[scale, norm] = Answer(lower, "", what=f"{scale} {norm}")
-    p = holm(answers.values())
+            answers.append(Answer(lower, "", what=f"{scale} {norm}"))
+    p = holm(answers)
     assert len(p) == (len(answers) if count >= 10 else 0)
-    for (scale, label), row in zip(other, table.rows, strict=True):
-        assert row[0] == label
-        for norm, cell, badge in zip(LABELS, row[1::2], row[2::2], strict=True):
-            answer = answers[scale, norm]
-            logs = [-d for d in answer.differences]
-            wanted = [math.exp(v) for v in (fmean(logs), *ends(logs))]
-            np.testing.assert_allclose(parsed(cell), wanted, atol=0.0051)
-            assert badge.endswith(outcome(answer, p.get(key(answer))))
+    shown = [pair for row in table.rows for pair in zip(row[1::2], row[2::2], strict=True)]
+    for (cell, badge), answer in zip(shown, answers, strict=True):
+        logs = [-d for d in answer.differences]
+        wanted = [math.exp(v) for v in (fmean(logs), *ends(logs))]
+        np.testing.assert_allclose(parsed(cell), wanted, atol=0.0051)
+        assert badge.endswith(outcome(answer, p.get(key(answer))))
 
 
-EXACT = 1e-12
 UNITS, INPUTS = figures.UNITS, figures.INPUTS
 
 
@@ -147,7 +105,7 @@ def tensors(norm, scale=1.0, whose="all"):
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("whose", ["one", "all"])
-@pytest.mark.parametrize("scale", [0.25, 1.0, 8.0])
+@pytest.mark.parametrize("scale", [0.25, 8.0])
 def test_steps_and_rescaling_change_the_outputs_as_in_pytorch(norm, whose, scale):
     W, b, x = tensors(norm, scale, whose)
     rows = 1 if whose == "one" else UNITS
@@ -155,9 +113,8 @@ def test_steps_and_rescaling_change_the_outputs_as_in_pytorch(norm, whose, scale
     step = torch.zeros_like(W)
     step[:rows] = torch.tensor(drawn / np.linalg.norm(drawn) * same_step.STEP)
     before, after = outputs(norm, W, b, x), outputs(norm, W + step, b, x)
-    assert figures.step(norm, scale, whose) == pytest.approx(
-        (after - before).square().mean().sqrt().item(), rel=1e-9
-    )
+    changed = (after - before).square().mean().sqrt().item()
+    assert figures.step(norm, scale, whose) == pytest.approx(changed, rel=1e-9)
     plain, b, x = tensors(norm)
     moved = (before - outputs(norm, plain, b, x)).square().mean().sqrt().item()
     assert figures.scaling(norm, scale, whose) == pytest.approx(moved, abs=1e-12)
@@ -181,10 +138,7 @@ def test_fisher_blocks_equal_those_of_autograd(norm, whose):
     w = figures.glm(norm).W.copy()
     w[1 if whose == "one" else UNITS :] = 0
     along = np.einsum("ip,ipjq,jq->", w, before, w)
-    assert result["along"] == pytest.approx(along, abs=EXACT)
-    d = np.random.default_rng(5).normal(size=(UNITS, INPUTS))[0]
-    lengths = [np.sqrt(d @ F_[0, :, 0] @ d) for F_ in (before, after)]
-    assert result["length"] == pytest.approx(lengths[1] / lengths[0], rel=1e-9)
+    assert result["along"] == pytest.approx(along, abs=1e-12)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -213,11 +167,3 @@ def test_the_metric_is_the_second_derivative_of_the_divergence(norm, family, sca
     zero = torch.tensor(0.0, dtype=torch.float64)
     exact = torch.autograd.functional.hessian(kl, zero).item() / 2
     assert figures.gain(norm, family, scale, scaled, "exact") == pytest.approx(exact, rel=1e-9)
-
-
-def test_the_circle_contains_the_whole_path():
-    for length, rate in itertools.product((0.5, 1, 2), (0.1, 0.3, 1)):
-        way, angles = circle.draw_circle(length, rate)
-        tips, _, turns = spiral(length, rate)
-        assert np.abs(tips).max() < way.layout.xaxis.range[1]
-        np.testing.assert_allclose(angles.data[0].y, turns, atol=0.006)

@@ -20,12 +20,5 @@ def test_the_drawn_numbers_follow_the_formula(batch_size):
         np.testing.assert_allclose(np.array(result, dtype=float), expected, rtol=0, atol=1e-12)
 
 
-def test_a_folded_table_shows_its_caption():
-    shown = Table(["a"], [["1"], ["2"]], "What it is.", folded=True).to_html()
-    assert shown.startswith("<details")
-    assert "<summary>The table, 2 rows: What it is.</summary>" in shown
-    assert "<caption>" not in shown
-
-
 def test_tables_escape_their_content():
     assert "<b>" not in Table(["a"], [["<b>"]], "<b>").to_html()

@@ -52,21 +52,15 @@ def test_rounding_errors_equal_those_of_pytorchs_quantization():
 
 
 @pytest.mark.parametrize("rotated", [False, True])
-@pytest.mark.parametrize("position", [0, 2, 6])
-def test_bars_lines_point_and_sentence_state_the_same_numbers(outliers, position, rotated):
+@pytest.mark.parametrize("position", [0, 6])
+def test_bars_lines_and_sentence_state_the_same_numbers(outliers, position, rotated):
     x = outliers.stream() @ (trained.rotation(64) if rotated else np.eye(64))
     features, errors = outliers.picture.draw(position, rotated)
     np.testing.assert_allclose(features.data[0].y, x[position], atol=0.006)
-    low, high = features.layout.yaxis.range
-    assert low < x.min() < x.max() < high
-    as_trained, turned, point = errors.data
-    line = turned if rotated else as_trained
+    line = errors.data[int(rotated)]
     np.testing.assert_allclose(line.y, 100 * trained.error(x), atol=0.006)
-    assert (point.x[0], point.y[0]) == (position, line.y[position])
-    assert max(as_trained.y) < errors.layout.yaxis.range[1]
     text = outliers.picture.describe(position, rotated)
     size = np.abs(x[position])
     times, percent = re.search(r"is (\d+\.\d) times .* by (\d+)%", text).groups()
     assert float(times) == pytest.approx(size.max() / np.median(size), abs=0.051)
     assert float(percent) == pytest.approx(line.y[position], abs=0.51)
-    assert text.startswith("After the rotation") == rotated

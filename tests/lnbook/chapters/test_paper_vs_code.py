@@ -47,25 +47,3 @@ def test_gates_and_outputs_equal_those_of_pytorch(form, bias, factor):
     gates, out = in_torch(form, bias, factor)
     np.testing.assert_allclose(figures.summed(form, bias, factor), gates, atol=1e-10)
     np.testing.assert_allclose(figures.output(form, bias, factor), out, atol=1e-10)
-
-
-def test_sentences_state_the_numbers_of_the_figures():
-    text = figures.describe_eps(1e-3, 1e-5)
-    assert "0.302 if eps is inside" in text
-    assert "0.990 if it is outside" in text
-    assert "the same" in figures.describe_bias(0.0)
-    gap = np.abs(in_torch("theano", 0.5, 1.0)[0][0] - in_torch("paper", 0.5, 1.0)[0][0]).max()
-    moved = np.abs(in_torch("theano", 0.5, 0.1)[1] - in_torch("theano", 0.5, 1.0)[1]).max()
-    assert f"up to {gap:.2f}" in figures.describe_bias(0.5)
-    assert f"by up to {moved:.2f} if it is added twice" in figures.describe_bias(0.5)
-
-
-@pytest.mark.parametrize("bias", [*figures.BIASES, 0.35])
-def test_everything_is_drawn_within_the_axes(bias):
-    gates, changes = figures.draw_bias(bias)
-    for figure in (gates, changes):
-        low, high = figure.layout.yaxis.range
-        for y in lines(figure).values():
-            assert low < y.min() <= y.max() < high
-    low, high = gates.layout.xaxis.range
-    assert all(low < min(t.x) <= max(t.x) < high for t in gates.data if t.name)

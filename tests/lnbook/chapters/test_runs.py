@@ -10,15 +10,10 @@ from tests.cases.learning_curve_chapters import CHAPTERS, MAIN, records, runs_cl
 GROUPS = [
     *((name, {}, MAIN) for name in CHAPTERS),
     ("draw", {"glimpses": 16}, "16 glimpses"),
-    ("draw", {"batch_size": 8}, "batch size 8"),
-    ("handwriting", {"length": 1400}, "whole lines"),
     ("handwriting", {"constant": False, "lines": 40}, "no constant input"),
     ("handwriting", {"batch_size": 2}, "batch size 2"),
     ("skip_thoughts", {"length": 50, "judge_every": None}, "50 words, 16 sentences"),
-    ("skip_thoughts", {"batch_size": 4}, "4 sentences"),
-    ("attentive_reader", {"batch_size": 8}, "batches of 8 questions"),
     ("attentive_reader", {"passages": 2}, "two passages per question"),
-    ("attentive_reader", {"longest": 98}, "short training passages"),
     ("attentive_reader", {"epochs": 10}, None),
 ]
 

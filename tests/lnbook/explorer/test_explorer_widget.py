@@ -4,23 +4,9 @@ import ipywidgets
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show import Explorer, choice, slider
+from lnbook.show import Explorer, slider
 from tests.cases.page import parts
 from tests.lnbook.explorer.conftest import TABLE, X, drawn, explorer, panels, sentence
-
-
-def test_live_tables_appear_on_request_and_follow_the_controls():
-    box = explorer().widget()
-    (toggle,) = parts(box, ipywidgets.ToggleButton)
-    tables = parts(box, ipywidgets.HTML)[-1]
-    assert tables.value == ""
-    toggle.value = True
-    before = tables.value
-    assert before.count("<table>") == 2
-    parts(box, ipywidgets.SelectionSlider)[0].value = 5
-    assert tables.value.count("<tr>") == before.count("<tr>") + 2
-    toggle.value = False
-    assert tables.value == ""
 
 
 def test_moving_a_control_redraws_and_describes():
@@ -35,22 +21,6 @@ def test_moving_a_control_redraws_and_describes():
     np.testing.assert_array_equal(lines.data[1].y, np.sin(X) * -2)
     assert "2 rows" in [text.value for text in parts(box, ipywidgets.HTML)]
     assert "2 rows &lt;times&gt; -2.0." in sentence(box)
-
-
-def test_live_figures_keep_nothing_of_the_previous_state():
-    def marked(on):
-        layout = {"shapes": [{"type": "line", "x0": 0}], "xaxis": {"title": "on"}} if on else {}
-        return go.Figure(go.Scatter(y=[1], text=["on"] if on else None), layout)
-
-    box = Explorer(
-        marked, {"on": choice("On", [True, False])}, title="T", describe=lambda on: ""
-    ).widget()
-    (figure,) = drawn(box)
-    assert (len(figure.layout.shapes), figure.data[0].text) == (1, ("on",))
-    parts(box, ipywidgets.Dropdown)[0].value = False
-    (figure,) = drawn(box)
-    assert (len(figure.layout.shapes), figure.data[0].text) == (0, None)
-    assert figure.layout.xaxis.title.text is None
 
 
 def test_live_sliders_are_finer_and_errors_keep_the_last_figure():
@@ -69,13 +39,3 @@ def test_live_sliders_are_finer_and_errors_keep_the_last_figure():
     control.value = 1.25
     assert drawn(box)[0].data[0].y == (1.25,)
     assert "x = 1.25." in sentence(box)
-
-
-def test_without_anywidget_core_widgets_are_used(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "anywidget", None)
-    box = explorer().widget()
-    heat, _ = parts(box, ipywidgets.Output)
-    shown = heat.outputs[0]["data"]["application/vnd.plotly.v1+json"]
-    assert (shown["data"][0]["type"], shown["layout"]["width"]) == ("heatmap", 450)
-    parts(box, ipywidgets.Dropdown)[0].value = -2.0
-    assert "-2.0" in sentence(box)

@@ -1,8 +1,6 @@
 """The colors of the book: contrast in both themes, distinguishability, and one source."""
 
-import importlib
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +8,6 @@ import pytest
 from lnbook.figures import colors
 from lnbook.figures.colors import CARD, COLORS, DARK, NUMBER
 
-ROOT = Path(__file__).parents[3]
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-STYLES = (*DASHES, "circle", "square", "diamond", "triangle-up", "x", "circle-open")
 THEMES = {"light": (COLORS, CARD[0], NUMBER[0]), "dark": (DARK, CARD[1], NUMBER[1])}
 
 
@@ -96,40 +91,3 @@ def test_colors_within_a_figure_can_be_distinguished(theme, things):
         assert apart(of[one], of[other]) >= 0.08, (one, other)
         for eyes in ("protanopia", "deuteranopia"):
             assert apart(of[one], of[other], eyes) >= 0.03, (one, other, eyes)
-
-
-def words(row, known):
-    """The strings of a row that are known."""
-    parts = row if isinstance(row, tuple) else ()
-    return [part for part in parts if isinstance(part, str) and part in known]
-
-
-def looks():
-    """All tables of styles in the modules of the figures: color and style, row by row."""
-    paths = [path for path in (ROOT / "book/lnbook").rglob("*.py") if path.stem[0] != "_"]
-    files = [path.relative_to(ROOT / "book").with_suffix("").parts for path in paths]
-    files = [".".join(parts) for parts in files if len(parts) > 2 and parts[-1] != "colors"]
-    tables = {}
-    for name in sorted(files):
-        for called, table in vars(importlib.import_module(name)).items():
-            rows = list(table.values()) if isinstance(table, dict) else []
-            if len(rows) > 1 and all(words(row, COLORS.values()) for row in rows):
-                tables.setdefault(id(table), pytest.param(rows, id=f"{name}.{called}"))
-    return tables.values()
-
-
-@pytest.mark.parametrize("rows", list(looks()))
-def test_styles_of_one_figure_use_the_module_and_differ(rows):
-    for one, other in itertools.combinations(rows, 2):
-        (a,), (b,) = (words(row, COLORS.values()) for row in (one, other))
-        distance = min(apart(a, b, eyes) for eyes in EYES)
-        assert distance >= 0.06 or words(one, STYLES) != words(other, STYLES), (one, other)
-
-
-def test_every_color_and_its_faded_form_has_a_dark_counterpart():
-    swap = colors.swap()
-    for thing, light in COLORS.items():
-        assert swap[light] == DARK[thing]
-        faded, wanted = colors.fade(light, 0.3), colors.fade(DARK[thing], 0.3)
-        begin = next(old for old in swap if faded.startswith(old + ","))
-        assert faded.replace(begin, swap[begin]) == wanted

@@ -4,11 +4,9 @@ import itertools
 
 import numpy as np
 import plotly.graph_objects as go
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lnbook.figures import plots
 from lnbook.figures.plots import LINE, WIDEST, _spread_labels, label_ends
 
 
@@ -35,14 +33,6 @@ def test_labels_are_at_the_ends_of_lines_in_their_color_instead_of_a_legend():
     assert figure.layout.showlegend is False
 
 
-def test_labels_of_shorter_lines_are_at_their_ends():
-    figure = go.Figure()
-    figure.add_scatter(x=[1, 2, 3], y=[5, 6, None], name="short", mode="lines")
-    figure.add_scatter(x=[1, 2, 3], y=[None] * 3, name="nothing", mode="lines")
-    result = labels(label_ends(figure))
-    assert {name: (at.x, at.y) for name, at in result.items()} == {"short": (2, 6)}
-
-
 def test_labels_of_lines_that_leave_the_panel_are_at_its_edge():
     result = labels(panel(["one", "two"], [50, -50], yaxis={"range": [0, 9]}))
     assert (result["one"].y, result["two"].y) == (9, 0)
@@ -51,21 +41,9 @@ def test_labels_of_lines_that_leave_the_panel_are_at_its_edge():
 def test_long_labels_take_two_lines_and_longer_ones_keep_the_legend():
     result = labels(panel(["batch norm, in use", "averages of all batches"]))
     assert set(result) == {"batch norm,<br>in use", "averages of<br>all batches"}
-    # After its comma the second line would be too long.
-    assert set(labels(panel(["no norm, tuned initialization", "short"]))) == {
-        "no norm, tuned<br>initialization", "short"
-    }  # fmt: skip
     figure = panel([f"{'x' * (WIDEST + 1)} y", "short"])
     assert not figure.layout.annotations
     assert figure.layout.showlegend is None
-
-
-def test_the_axes_range_does_not_depend_on_labels():
-    figure = panel(["one", "two"], [3, 9])
-    assert figure.layout.xaxis.range == pytest.approx((0.64, 10.36))
-    assert figure.layout.yaxis.range == pytest.approx((0.68, 9.32))
-    figure = panel(["one"], [3], xaxis={"autorange": "reversed"})
-    assert figure.layout.xaxis.range == pytest.approx((10.36, 0.64))
 
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=6), st.integers(0, 2**6))
@@ -77,25 +55,3 @@ def test_labels_do_not_overlap_and_stay_in_the_panel(here, broken):
         assert places[other] - places[one] >= (tall[one] + tall[other]) / 2 - 1e-9
     for at, size in zip(places, tall, strict=True):
         assert size / 2 - 1e-9 <= at <= 300 - size / 2 + 1e-9
-
-
-# Bands, differences and labels.
-
-
-def test_labels_of_a_table_are_corrected_for_its_rows_with_ten_seeds():
-    strong = np.linspace(-2, -1, 10)
-    weak = strong - strong.mean() - 0.25  # p = 0.043 alone
-    assert plots.labels([weak, np.array([-1.0, 2.0, -3.0]), "diverged"]) == [
-        "✓ supported", "2 of 3 seeds", "not testable here: diverged",
-    ]  # fmt: skip
-    assert plots.labels([weak, -weak, -strong]) == ["≈ undecided", "≈ undecided", "✗ contradicted"]
-
-
-@pytest.mark.parametrize("kind", ["linear", "log"])
-def test_labels_with_enough_room_are_at_the_height_of_the_line(kind):
-    figure = panel(["one", "two"], [10.0, 1000.0], yaxis={"type": kind})
-    assert [at.yshift for at in figure.layout.annotations] == pytest.approx([0, 0], abs=LINE)
-    low, high = figure.layout.yaxis.range
-    ends = [np.log10(v) if kind == "log" else v for v in (1.0, 1000.0)]
-    room = 0.04 * (ends[1] - ends[0])
-    assert (low, high) == pytest.approx((ends[0] - room, ends[1] + room))

@@ -20,12 +20,6 @@ def badge(kind, words):
     return f'<span class="verdict {kind}">{words}</span>'
 
 
-def test_a_single_label_column_is_kept():
-    table = Table(["claim", "points", "verdict"], [["faster", "+7%", OPEN]], "One.")
-    assert columns(table) == ["Claim", "Points", "Verdict"]
-    assert row(table, 0) == ["+7%", badge("mixed", OPEN)]
-
-
 def test_several_labels_follow_their_numbers_in_the_same_cell():
     table = Table(
         ["claim", "points", "verdict", "updates", "fewer?"],
@@ -37,9 +31,3 @@ def test_several_labels_follow_their_numbers_in_the_same_cell():
     assert row(table, 1) == ["not recorded", f"30%<br>{badge('mixed', OPEN)}"]
     assert 'data-column="Updates: fewer"' in table.to_html()  # before the cell, on a phone
     assert repr(table).splitlines()[1] == "claim   points        verdict          updates  fewer?"
-
-
-def test_labels_before_their_numbers_stay_columns():
-    names = ["rate", "lower loss", "nats", "lower error", "points"]
-    table = Table(names, [["0.1", HOLDS, "-0.2", OPEN, "+1"]], "Before.")
-    assert columns(table) == [name.capitalize() for name in table.columns]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lnbook.widgets.replay import activation_maps
-from lnbook.widgets.replay.activation_maps import FILES, WEB, packed, unpacked
+from lnbook.widgets.replay.activation_maps import packed, unpacked
 from lnlab import comparison
 
 PASSES = [0, 0.5, 2]
@@ -38,19 +38,16 @@ def three():
 
 def test_packed_data_can_be_decoded_to_the_records(three):
     header, ink, arms = unpacked(packed(three))
-    assert (header["pictures"], header["cut"], header["passes"]) == ("MNIST", 0, PASSES)
     assert [arm["name"] for arm in header["arms"]] == ["No norm", "Batch norm", "Layer norm"]
     layer, plain, batch = three
     np.testing.assert_array_equal(ink, plain["arrays"]["ink"][0])
     for arm, run in zip(arms, (plain, batch, layer), strict=True):
         for k, maps in enumerate(arm, 1):
-            assert len(maps) == (3 if run is plain else 5)
             for name, result in maps.items():
                 saved = run["arrays"][f"{name}_{k}"].astype(float) / (255 if name == "on" else 1)
                 largest = np.abs(saved).max((1, 2, 3), keepdims=True)
-                assert np.all(
-                    np.abs(result - saved) <= 0.53 * largest / activation_maps.LEVELS
-                )  # and 4 digits
+                error = np.abs(result - saved)
+                assert np.all(error <= 0.53 * largest / activation_maps.LEVELS)  # and 4 digits
 
 
 def test_border_readouts_are_means_and_intervals_of_comparison(three):
@@ -62,15 +59,3 @@ def test_border_readouts_are_means_and_intervals_of_comparison(three):
     expected = [edge.mean(), rest.mean(), *comparison.interval(edge - rest)]
     result = header["arms"][2]["layers"][1]["statistics"]["before_mean"]["border"][1]
     np.testing.assert_allclose(result, expected, rtol=1e-3)
-
-
-def test_there_is_a_file_for_each_kind_of_image():
-    assert list(WEB.data) == [f"{name}.js" for name in FILES]
-    content = WEB.data["mnist-4.js"]()
-    start, end = 'lnPlaced["mnist-4"]("', '");\n'
-    assert content.startswith(start)
-    assert content.endswith(end)
-    assert len(content) < 800_000
-    header, _, arms = unpacked(content[len(start) : -len(end)])
-    assert header["cut"] == 4
-    assert arms[0][0]["on"].shape == (4, 16, 20, 20)

@@ -1,7 +1,5 @@
 """Base of the replays: the updates of measurements, and the points that are shown."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -18,18 +16,6 @@ from lnbook.widgets.replay import base
 def test_epochs_are_numbers_of_updates_or_passes(settings, cases, wanted):
     run = {"settings": settings, "data": {"cases": cases}, "curves": {"epoch": [0, 0.25, 1, 3]}}
     assert base.updates(run) == wanted
-
-
-@pytest.mark.parametrize("updates", [[0, 10, 1000], [0, 50, *range(100, 3100, 100)],
-                                     [0, 1, 2, 4, 8, 16], [0, 1, 25, 30, 10**10]])  # fmt: skip
-def test_points_are_evenly_spaced_in_the_logarithm_of_updates(updates):
-    result = base.points(updates)
-    first, last = math.log(updates[1]), math.log(updates[-1])
-    aims = [first + (last - first) * k / 10 for k in range(11)]
-    near = {min(range(1, len(updates)), key=lambda k: abs(math.log(updates[k]) - aim))
-            for aim in aims}  # fmt: skip
-    assert result == [0, *sorted(near)]
-    assert (result[1], result[-1]) == (1, len(updates) - 1)
 
 
 def record(arm, seed=0, array=True, epochs=(0, 1), size=3):
@@ -51,12 +37,6 @@ def test_the_first_run_with_the_array_is_selected_for_each_arm():
 
 
 ARMS = [("layer", "usual"), ("none", "usual")]
-
-
-def test_results_follow_the_order_of_the_arms():
-    result = base.records_by_arm("Widget", [record("none"), record("layer")], ARMS, "maps", "x")
-    assert list(result) == ARMS
-    assert [run["settings"]["norm"] for run in result.values()] == ["layer", "none"]
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,7 @@ def write(run, text, bias):
 
 def test_packed_data_can_be_decoded_to_the_records():
     header, strokes, windows, lifts = unpacked(packed(three()))
-    assert [arm["name"] for arm in header["arms"]] == [
-        "No norm", "No norm (tuned initialization)", "Layer norm",
-    ]  # fmt: skip
-    assert (header["text"], header["points"], header["updates"]) == (
-        "the pen moves on", 30, [0, 50, 100, 200],
-    )  # fmt: skip
+    assert (header["text"], header["updates"]) == ("the pen moves on", [0, 50, 100, 200])
     assert header["arms"][0]["losses"] == [3.5, 0.25, None, -0.5]
     layer, plain, chosen = three()
     for k, run in enumerate((plain, chosen, layer)):
@@ -56,7 +51,6 @@ def test_packed_data_can_be_decoded_to_the_records():
         np.testing.assert_array_equal(lifts[k], run["arrays"]["lifts"])
         expected = np.clip(np.nan_to_num(run["arrays"]["window"].astype(float)), 0, 15)
         np.testing.assert_allclose(windows[k], expected, atol=0.501 / 64)
-        assert (windows[k][0, 3], windows[k][1, 4]) == (0, 15)
 
 
 def test_page_and_notebook_get_the_same_data(handed):
@@ -65,35 +59,21 @@ def test_page_and_notebook_get_the_same_data(handed):
     ))  # fmt: skip
 
 
-def test_texts_are_written_by_each_trained_network():
-    shown = HandwritingReplay(three(), text="abc", write=write)
-    header, strokes, windows, lifts = unpacked(shown.packed)
-    assert (header["text"], header["points"], header["updates"]) == ("abc", 15, [200])
-    assert [arm["losses"] for arm in header["arms"]] == [[-0.5]] * 3
-    layer, plain, chosen = three()
-    for k, run in enumerate((plain, chosen, layer)):
-        assert np.all(strokes[k, 0, :12] == run["arrays"]["strokes"][0, 0, 0] + 10)
-    # The network that ends first lifts the pen and rests.
-    assert not strokes[2, 0, 12:].any()
-    assert lifts[:, 0, 12:].tolist() == [[0] * 3, [0] * 3, [1] * 3]
-    assert windows[:, 0, -1].tolist() == [2, 2, 2]
-    assert shown.packed in shown.to_html()
-    assert repr(shown) == "HandwritingReplay: 'abc', by 3 networks after 200 updates"
-
-
-def test_the_field_shows_the_new_line_or_an_error_message():
+def test_the_field_shows_the_new_line_of_each_network_or_an_error_message():
     shown = HandwritingReplay(three(), text="abc", write=write)
     row, texts, place = shown.widget().children
     text, bias, button = row.children
-    assert (text.value, place.children[0].data["packed"]) == ("abc", shown.packed)
     text.value = "pen & ink!"
     button.click()
-    assert "text must be of &lt;letters&gt;, got &#x27;!&#x27;" in texts.value
+    assert "got &#x27;!&#x27;" in texts.value
     assert place.children[0].data["packed"] == shown.packed
     text.value, bias.value = "ink", 2
     button.click()
-    assert texts.value == ""
-    header, strokes, *_ = unpacked(place.children[0].data["packed"])
-    assert header["text"] == "ink"
-    assert strokes[2, 0, 0, 0] == three()[0]["arrays"]["strokes"][0, 0, 0] + 20
-    assert not button.disabled
+    header, strokes, _, lifts = unpacked(place.children[0].data["packed"])
+    assert (texts.value, header["text"], header["points"]) == ("", "ink", 15)
+    layer, plain, chosen = three()
+    for k, run in enumerate((plain, chosen, layer)):
+        assert np.all(strokes[k, 0, :12] == run["arrays"]["strokes"][0, 0, 0] + 20)
+    # The network that ends first lifts the pen and rests.
+    assert not strokes[2, 0, 12:].any()
+    assert lifts[:, 0, 12:].tolist() == [[0] * 3, [0] * 3, [1] * 3]

@@ -11,7 +11,6 @@ from lnbook.widgets.replay.sentence_neighbors import (
     sentences,
     unpacked,
 )
-from lnlab import records
 from lnlab.experiments.skip_thoughts.run import words as read
 
 EPOCHS = [0, 0.5, 1, 2]
@@ -42,66 +41,21 @@ def three():
     return [made(), made("none"), made("none", "scaled")]
 
 
-@pytest.fixture(scope="module")
-def book():
-    results = [run for run in records.read_all("skip_thoughts") if "map" in run["arrays"]]
-    assert results
-    return results
-
-
-def test_quotation_marks_around_a_sentence_are_removed():
-    assert sentences(made()) == [
-        "‘Come in!’ said Holmes.", "I am – here, sir.", "“She said”", "Who? Me?", "Is that it?",
-        "He said that it was not so bad at all.",
-    ]  # fmt: skip
-    assert sentence_neighbors._tidy('Then he said, "Go.') == "Then he said, ‘Go.’"
-    assert sentence_neighbors._tidy("He said:--") == "He said: –"
-
-
-def test_sentences_are_split_as_for_the_networks(book):
-    for text in [*TEXTS, *sentences(book[0])]:
-        assert sentence_neighbors.words(text) == read(text)
-
-
 def test_packed_data_can_be_decoded_to_the_records():
     header, places, nearest = unpacked(packed(three()))
     layer, plain, chosen = three()
-    assert [arm["name"] for arm in header["arms"]] == [
-        "No norm", "No norm (tuned initialization)", "Layer norm",
-    ]  # fmt: skip
-    assert header["updates"] == [0, 50, 100, 200]
     assert header["arms"][2]["losses"] == [7.6, 5.0, None, 4.25]
-    assert header["arms"][0]["explained"] == [0.75] * 4
     assert header["texts"] == sentences(layer)
     assert [(one["name"], one["members"]) for one in header["categories"]] == [
         ("questions", [3, 4]), ("“I”", [1]), ("he, she", [2, 5]), ("8+ words", [5]),
     ]  # fmt: skip
-    assert [one["chance"] for one in header["categories"]] == [0.2, 0, 0.2, 0]
     for k, run in enumerate((plain, chosen, layer)):
         np.testing.assert_array_equal(nearest[k], run["arrays"]["neighbors"])
-        assert header["arms"][k]["agreement"][0] == agreement(run, "questions")[0].round(4).tolist()
         for point in range(len(EPOCHS)):  # rotated or reflected: distances are unchanged
             saved = run["arrays"]["map"][point, :, :2].astype(float)
             far, shown = (np.linalg.norm(x[:, None] - x, axis=-1)
                           for x in (saved, places[k, point].astype(float)))  # fmt: skip
             np.testing.assert_allclose(shown, far * shown.max() / far.max(), atol=2.5)
-
-
-def test_maps_are_aligned_with_the_next_and_with_layer_norm():
-    rng = np.random.default_rng(0)
-    still = np.pad(rng.normal(size=(30, 2)) * [5, 2], ((0, 0), (0, 2)))
-    angle = 0.7
-    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    runs = [made(norm, texts=[f"{k} is it?" for k in range(30)]) for norm in ("none", "layer")]
-    for k, run in enumerate(runs):
-        maps = [still.copy() for _ in EPOCHS]
-        for point, one in enumerate(maps):
-            one[:, :2] = one[:, :2] @ np.linalg.matrix_power(turn, point + 3 * k) * [1, -1]
-        run["arrays"]["map"] = np.stack(maps)
-    _, places, _ = unpacked(packed(runs))
-    for map_of in places.reshape(-1, 30, 2):
-        np.testing.assert_allclose(map_of, places[1, -1], atol=1)
-    assert 99 <= np.abs(places / [1, sentence_neighbors.HIGH]).max() <= sentence_neighbors.FRAME + 1
 
 
 def test_neighbors_of_the_same_category_are_counted_next_to_their_chance_level():
@@ -118,3 +72,10 @@ def test_page_and_notebook_get_the_same_data(handed):
         "SentenceNeighbors: 6 sentences and the 3 nearest to each, at 4 of 200 updates, "
         "by 3 networks"
     ))  # fmt: skip
+
+
+def test_sentences_are_tidied_and_split_as_for_the_networks():
+    tidied = sentences(made())
+    assert tidied[:3] == ["‘Come in!’ said Holmes.", "I am – here, sir.", "“She said”"]
+    for text in [*TEXTS, *tidied]:
+        assert sentence_neighbors.words(text) == read(text)

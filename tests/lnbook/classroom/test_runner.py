@@ -1,6 +1,5 @@
 """Which submissions a grading runs, which it runs again, and where."""
 
-import importlib.metadata
 import json
 import os
 import select
@@ -63,13 +62,6 @@ def replace_spaces(folder):
     path.write_text(path.read_text("utf-8").replace("mean, var", "mean,  var"), "utf-8")
 
 
-def add_a_file(folder):
-    (folder / "submitted" / "ada").mkdir()
-    notebook = folder / "submitted" / "ada.ipynb"
-    notebook.rename(folder / "submitted" / "ada" / "introduction.ipynb")
-    (folder / "submitted" / "ada" / "helper.py").write_text("x = 1")
-
-
 def fail_for_want_of_a_package(folder):
     path = folder / "executed" / "ada" / "homework" / "introduction.ipynb"
     notebook = nbformat.read(path, 4)
@@ -87,7 +79,6 @@ SLOW = pytest.mark.slow
         pytest.param(fail_for_want_of_a_package, Sandbox(), 1, id="package"),
         pytest.param(lambda f: make(f, submissions.SEED + 1), Sandbox(), 2, id="seed", marks=SLOW),
         pytest.param(replace_spaces, Sandbox(), 1, id="notebook", marks=SLOW),
-        pytest.param(add_a_file, Sandbox(), 1, id="file", marks=SLOW),
         pytest.param(lambda folder: None, Sandbox(seconds=61), 2, id="limits", marks=SLOW),
     ],
 )
@@ -99,28 +90,11 @@ def test_submissions_only_run_again_if_relevant_inputs_have_changed(two, change,
 
 
 @pytest.mark.slow
-def test_submissions_run_again_with_another_package_version(two, monkeypatch):
-    folder, ran = two
-    version = importlib.metadata.version
-    monkeypatch.setattr(
-        importlib.metadata, "version", lambda n: "9" if n == "torch" else version(n)
-    )
-    grade(folder / "submitted")
-    assert len(ran) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("left", ["a damaged notebook", "an empty folder"])
-def test_points_of_removed_notebooks_do_not_count(two, monkeypatch, left):
+def test_points_of_removed_notebooks_do_not_count(two, monkeypatch):
     folder, _ = two
     points = {(student, "introduction", "two-lines"): 1 for student in ("ada", "bob")}
     monkeypatch.setattr(grading, "_gradebook", lambda course, name: points)
-    path = folder / "submitted" / "ada.ipynb"
-    if left == "an empty folder":
-        path.unlink()
-        path.with_suffix("").mkdir()
-    else:
-        path.write_text('{"cells": [', "utf-8")
+    (folder / "submitted" / "ada.ipynb").write_text('{"cells": [', "utf-8")
     graded = grade(folder / "submitted")
     assert {row.student: row.points for row in graded.rows} == {"ada": 0, "bob": 1}
     assert {total.student: total.points for total in graded.totals} == {"ada": 0, "bob": 1}
@@ -130,39 +104,31 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell and p
 
 
 @pytest.fixture
-def containers(tmp_path, monkeypatch):
-    """Put fake Docker or Podman programs on PATH, which record how they are called."""
-    (tmp_path / "bin").mkdir()
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-
-    def install(tool, image="sha256:1", status=0):
-        program = tmp_path / "bin" / tool
-        program.write_text(
-            f"#!/bin/sh\n[ $1 = image ] && {{ echo {image}; exit {status}; }}\n"
-            f"[ $1 = pull ] && {{ echo denied >&2; exit {status}; }}\n"
-            f'echo "$*" >> {tmp_path}/calls\n'
-        )
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-
-    return install
+def docker(tmp_path, monkeypatch):
+    """Put a fake Docker program on PATH, which records how it is called."""
+    program = tmp_path / "bin" / "docker"
+    program.parent.mkdir()
+    program.write_text(
+        "#!/bin/sh\n[ $1 = image ] && { echo sha256:1; exit 0; }\n"
+        f'echo "$*" >> {tmp_path}/calls\n'
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
 
 
 @posix
 def test_containers_have_no_network_and_no_access_to_other_submissions(
-    two, tmp_path, monkeypatch, containers
+    two, tmp_path, monkeypatch, docker
 ):
     folder, _ = two
     monkeypatch.undo()
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    containers("docker")
     grade(folder / "submitted", sandbox=Sandbox(container="class:1", memory="1g"))
     ran, removed = (tmp_path / "calls").read_text().splitlines()[:2]
     name = removed.split()[-1]
     assert removed == f"rm --force {name}"
     assert ran.startswith(f"run --rm --name {name} --network none --memory 1g ")
     assert " --cap-drop ALL " in ran
-    assert " class:1 python -m lnbook.classroom.execute /work --seconds=60 --total=600" in ran
     mounted = [part for part in ran.split() if ":/" in part]
     assert len(mounted) == 2
     assert not any(str(folder) in part for part in mounted)
@@ -180,13 +146,6 @@ def test_child_processes_do_not_outlive_or_prolong_the_run():
     os.close(held)
 
 
-def test_nothing_runs_without_container_or_trust(tmp_path, capsys):
-    assert main(["grade", str(tmp_path)]) == 1
-    text = capsys.readouterr().err
-    assert "--container IMAGE" in text
-    assert "--trust" in text
-
-
 @pytest.mark.slow
 def test_the_copy_of_the_book_for_grading_contains_no_exercises(tmp_path):
     book = runner.stripped(tmp_path / "book")
@@ -201,17 +160,15 @@ def test_the_copy_of_the_book_for_grading_contains_no_exercises(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "FOLDER must be a folder of submissions, got nowhere"),
-        (["."], "must be a course folder written by homework"),
-        ([".", "--course", "../made", "--name", "odd"], "--name must be one of first, second"),
-        ([".", "--course", "../made"], "--name must be one of first, second, got None"),
+        (["."], "--container IMAGE"),
+        (["nowhere", "--trust"], "FOLDER must be a folder of submissions, got nowhere"),
+        ([".", "--trust"], "must be a course folder written by homework"),
+        ([".", "--trust", "--course", "../made"], "--name must be one of first, second, got None"),
     ],
 )
 def test_invalid_arguments_give_one_sentence(tmp_path, monkeypatch, capsys, arguments, message):
     for name in ("here", "made/source/first", "made/source/second"):
         (tmp_path / name).mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")
-    assert main(["grade", *arguments, "--trust"]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    assert main(["grade", *arguments]) == 1
+    assert message in capsys.readouterr().err

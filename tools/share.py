@@ -20,7 +20,7 @@ STYLE = """
   padding: 75px 60px 0; overflow: hidden; background: #fff; }
 .ln-playground::before { content: "Layer Normalization, Computed"; display: block;
   margin-bottom: 24px; color: #14181e; font: 700 46px system-ui, sans-serif; }
-.ln-playground-bar, .ln-playground-note, .ln-playground-status,
+.ln-playground-bar, .ln-playground-note, .ln-playground [role="status"],
 .ln-playground-curves, .ln-playground-says, .ln-playground-verdict { display: none !important; }
 .ln-playground-pair { zoom: 1.3; }
 """

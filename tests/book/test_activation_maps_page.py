@@ -129,7 +129,7 @@ def shades(layer, statistic, before, point, channel):
 
 
 def test_maps_have_the_colors_of_the_selected_numbers(browser, recorded):
-    files = {name: of_book(*FILES[name]) for name in recorded}
+    files = {f"{name}.js": of_book(*FILES[name]) for name in recorded}
     with drawn(browser, WEB, files, card=CARD, ink="#000000") as page:
         whole = page.locator(".ln-activation-maps")
 

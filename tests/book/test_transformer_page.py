@@ -32,8 +32,8 @@ SCRIPTS = (
 )  # fmt: skip
 MORE = """
 window.lnEngine = lnTransformerEngine();
-const lnTransformerWeights = (w) => { window.model = new lnEngine.Model(w); };
-""" + transformer.WEB.data["weights.js"]()
+window.lnLoaded = { "transformer/weights.js": (w) => { window.model = new lnEngine.Model(w); } };
+""" + transformer.WEB.data_script("weights.js")
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +209,7 @@ def test_typing_switching_predicting_and_sharing_work(run, reader):
         assert written(page, 1) == reader.write(START, 80, temperature=0.8, seed=1)
         assert written(page) == off.write(START, 80, temperature=0.8, seed=1)
         page.wait_for_function(
-            f"document.querySelector('[role=status].ln-transformer-status').textContent.includes("
+            f"document.querySelector('.ln-transformer [role=status].ln-hush').textContent.includes("
             f"'{as_nats(off.loss(START) / np.log(2))} with norm 5 off')"
         )
 

@@ -59,6 +59,13 @@ DARK = {thing: dark for thing, (_, dark) in _THINGS.items()}
 
 CARD = ("#fafbfc", "#1a1f27")
 LINE = ("#dfe3e8", "#39424f")
+ZERO = ("#eef1f4", "#232a34")  # the background of a bar
+#: Text and controls: the page's own colors, or others in a notebook, which has none of these.
+PAGE = {
+    "text": ("var(--pst-color-text-base, var(--ln-ink))",) * 2,
+    "soft": tuple(f"var(--pst-color-text-muted, {gray})" for gray in ("#5a6572", "#a2adb9")),
+    "accent": ("var(--pst-color-primary, var(--ln-ink))",) * 2,
+}
 NUMBER = ("#14181e", "#ffffff")  # text in the cells of a heat map
 HEAT = 0.6  # opacity of the most intense cell of a heat map, so that its number is readable
 DARK_PAGE = (  # the book, JupyterLab, VS Code, Colab
@@ -100,7 +107,8 @@ def swap() -> dict[str, str]:
 def css() -> str:
     """Return a style sheet with every color as ``--ln-<name>``, on light and dark pages."""
     light, dark = (
-        {"card": CARD[k], "line": LINE[k], "number": NUMBER[k]}
+        {"card": CARD[k], "line": LINE[k], "number": NUMBER[k], "zero": ZERO[k]}
+        | {name: colors[k] for name, colors in PAGE.items()}
         | things
         | {"low": mix(things["negative"], CARD[k], HEAT)}
         | {"high": mix(things["positive"], CARD[k], HEAT)}

@@ -54,8 +54,8 @@ class WidgetFiles:
         scripts: Paths relative to ``folder``, in the order in which they run.
         element: The CSS class of the elements that the scripts fill. ``None``: ``ln-NAME``.
         wide: Whether a page with this widget uses the full width of the window.
-        data: Maps the name of a file of the built book to a function that returns its content. The
-            scripts load the file when they need it.
+        data: Maps the name of a file of the built book to a function that returns what it holds, as
+            JSON values. The scripts load the file when they need it.
         preloaded: Names of the files in ``data`` that the scripts load immediately.
     """
 
@@ -63,7 +63,7 @@ class WidgetFiles:
     scripts: tuple[str, ...]
     element: str | None = None
     wide: bool = False
-    data: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    data: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
     preloaded: tuple[str, ...] = ()
 
     @property
@@ -94,6 +94,11 @@ class WidgetFiles:
         """Return the script for the built book, with ``book.js``, if any, at the end."""
         start = self.folder / "book.js"
         return self.source() + (start.read_text("utf-8") if start.exists() else "")
+
+    def data_script(self, name: str) -> str:
+        """Return a file of :attr:`data`: a call of the function that waits for it in the page."""
+        content = json.dumps(self.data[name](), separators=(",", ":"))
+        return f'lnLoaded["{self.name}/{name}"]({content});\n'
 
     def style(self) -> str:
         """Return the widget's own style sheet, to be loaded after :data:`CONTROLS`."""
@@ -156,8 +161,8 @@ class WidgetFiles:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{self.name}.js").write_text(self.book(), "utf-8")
         (folder / f"{self.name}.css").write_text(self.style(), "utf-8")
-        for name, content in self.data.items():
-            (folder / name).write_text(content(), "utf-8")
+        for name in self.data:
+            (folder / name).write_text(self.data_script(name), "utf-8")
 
 
 @functools.cache

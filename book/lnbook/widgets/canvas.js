@@ -1,4 +1,4 @@
-/* What the widgets that draw share: the canvas, a word, a box, the record behind it, the link
+/* What the widgets share: the canvas, a word, a box, the texts, the record behind it, the link
    to a state. Two widgets of a page both bring it. */
 window.lnCanvas ??= (() => {
   "use strict";
@@ -39,41 +39,55 @@ window.lnCanvas ??= (() => {
     return [JSON.parse(new TextDecoder().decode(all.subarray(0, end))), all.subarray(end + 1)];
   }
 
-  /* In the built book: bring to life every element of a widget with what was recorded: what lies in
-     it, or in `packed.js` beside its script. The first element loads that file, which calls a
-     function; fetch would fail on file://. */
-  function wake(selector, { src }, start) {
-    let loaded;
-    const load = () => (loaded ??= new Promise((done, fail) => {
+  /* In the built book: how to load a file of a widget by its name, once. The file lies beside the
+     script and calls a function with what it holds; fetch would fail on file://. */
+  function loader({ src }) {
+    const home = src.replace(/[^/]*$/, ""), folder = home.split("/").at(-2), loaded = {};
+    return (name) => (loaded[name] ??= new Promise((done, fail) => {
       const script = document.createElement("script");
-      script.src = src.replace(/[^/]*$/, "packed.js");
-      (window.lnPacked ??= {})[selector] = done;
+      script.src = home + name;
+      (window.lnLoaded ??= {})[`${folder}/${name}`] = done;
       script.onerror = () => fail(new Error(`the file ${script.src} is missing`));
       document.head.append(script);
     }));
+  }
+
+  /* In the built book: bring to life every element of a widget with what was recorded: what lies in
+     it, or in `packed.js` beside its script. */
+  function wake(selector, script, start) {
+    const load = loader(script);
     for (const root of document.querySelectorAll(selector)) {
       const inside = root.querySelector("script");
-      start(root, inside ? () => Promise.resolve(inside.textContent) : load);
+      start(root, () => (inside ? Promise.resolve(inside.textContent) : load("packed.js")));
     }
+  }
+
+  /* Call a function where the width or the theme changes; returns how to end that. */
+  function watch(root, changed) {
+    let wide = 0;
+    const room = new ResizeObserver(([entry]) => {
+      if (entry.contentRect.width !== wide) changed();
+      wide = entry.contentRect.width;
+    });
+    const themes = new MutationObserver(changed);
+    themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
+    themes.observe(document.body, { attributeFilter: ["data-jp-theme-light", "class"] });
+    room.observe(root);
+    return () => {
+      room.disconnect();
+      themes.disconnect();
+    };
   }
 
   /* Draw now, and again where the width or the theme changes: the widget is ready. Returns how to close it, which
      stops its player, too, if it has one. */
   function follow(root, redraw, player) {
-    let wide = 0;
-    const watch = new ResizeObserver(([entry]) => {
-      if (entry.contentRect.width !== wide) redraw();
-      wide = entry.contentRect.width;
-    });
-    const themes = new MutationObserver(redraw);
-    themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
     redraw();
-    watch.observe(root);
+    const end = watch(root, redraw);
     root.dataset.ready = "yes";
     return () => {
       player?.stop();
-      watch.disconnect();
-      themes.disconnect();
+      end();
     };
   }
 
@@ -173,6 +187,18 @@ window.lnCanvas ??= (() => {
     return { stop, on: () => Boolean(playing) };
   }
 
+  /* Write a sentence under a widget, and have it read aloud after a rest, unless it plays. */
+  const SPEAK = 700; // ms
+  function speaker(root) {
+    let saying = 0;
+    return (sentence, playing = false) => {
+      root.querySelector('[data-part="says"]').textContent = sentence;
+      clearTimeout(saying);
+      const speak = () => { root.querySelector('[data-part="status"]').textContent = sentence; };
+      if (!playing) saying = setTimeout(speak, SPEAK);
+    };
+  }
+
   /* Copy a link; where that is not allowed, the reader copies it from its field. */
   async function copy(link, button, field) {
     field.value = link;
@@ -186,5 +212,30 @@ window.lnCanvas ??= (() => {
     }
   }
 
-  return { sheet, write, box, unpack, wake, follow, open, train, players, copy };
+  /* The HTML of a slider whose button plays it, for `players`; hidden where there is one state. */
+  const slide = (name, label, most) => `<div class="ln-slide"${most ? "" : " hidden"}>
+    <button type="button" class="ln-button" data-play="${name}" aria-pressed="false"></button><label><span>${label}
+    <output data-part="${name}-told"></output></span><input type="range" class="ln-slider" data-part="${name}"
+    min="0" max="${most}" step="1" autocomplete="off"></label></div>`;
+  function element(html) {
+    const holder = document.createElement("template");
+    holder.innerHTML = html.trim();
+    return holder.content.firstElementChild;
+  }
+  const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const number = (v) => v.toLocaleString("en-US");
+  const percent = (v) => `${(100 * v).toFixed(0)}%`;
+  const listed = (names) => names.length < 2 ? names.join("")
+    : `${names.slice(0, -1).join(", ")}${names.length > 2 ? "," : ""} and ${names.at(-1)}`;
+  const channels = (color) => color.match(/[0-9a-f]{2}/gi).map((part) => parseInt(part, 16));
+  /* How to read the book's colors where a widget stands. */
+  function palette(root) {
+    const css = getComputedStyle(root);
+    return (name) => css.getPropertyValue(`--ln-${name}`).trim();
+  }
+
+  return {
+    sheet, write, box, unpack, loader, wake, watch, follow, open, train, players, speaker, copy,
+    slide, element, escape, number, percent, listed, channels, palette,
+  };
 })();

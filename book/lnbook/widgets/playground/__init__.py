@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +114,6 @@ WEB = WidgetFiles(
         "challenges.js",
         "playground.js",
     ),
-    data={"digits.js": lambda: f"lnDigits({json.dumps(digits())});\n"},
+    data={"digits.js": digits},
     preloaded=("digits.js",),
 )

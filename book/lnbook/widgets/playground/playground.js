@@ -45,11 +45,7 @@ const lnPlayground = (() => {
   };
   let made = 0;
 
-  const element = (html) => {
-    const holder = document.createElement("template");
-    holder.innerHTML = html.trim();
-    return holder.content.firstElementChild;
-  };
+  const { element } = lnCanvas;
   const options = (values) => Object.entries(values)
     .sort(([p], [q]) => (Number(p) || 0) - (Number(q) || 0)) // an object puts 1 before 0.1
     .map(([v, text]) => `<option value="${v}">${text}</option>`).join("");
@@ -150,7 +146,7 @@ const lnPlayground = (() => {
       ${small ? `<p class="ln-playground-verdict" data-part="verdict" aria-hidden="true"><span></span>${
         reading(0)}<span></span>${reading(1)}<span></span></p>` : ""}
       <canvas class="ln-playground-curves" data-part="curves" role="img" aria-label=""></canvas>
-      <p class="ln-playground-status" data-part="status" role="status" aria-live="polite"></p>
+      <p class="ln-hush" data-part="status" role="status" aria-live="polite"></p>
       ${small ? `<p class="ln-playground-note"><a data-part="all" href="playground.html">Open the full playground:
         depth, initialization, other norms, ten challenges</a></p>` : `
       <div class="ln-playground-foot">
@@ -321,12 +317,10 @@ const lnPlayground = (() => {
 
     // The pictures.
     function themeColors() {
-      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(name).trim();
-      const own = ["ink", "soft", "zero"], book = ["card", "line", "negative", "positive",
+      const v = lnCanvas.palette(root), names = ["soft", "zero", "card", "line", "negative", "positive",
         "none", "layer", "batch", "rms", "sgd", "adam", "first", "second", "third"];
-      const values = Object.fromEntries([...own.map((name) => [name, v(`--ln-playground-${name}`)]),
-        ...book.map((name) => [name, v(`--ln-${name}`)])]);
-      return { ...values, classes: [values.first, values.second, values.third] };
+      const values = Object.fromEntries(names.map((name) => [name, v(name)]));
+      return { ...values, ink: v("text"), classes: [values.first, values.second, values.third] };
     }
     function draw(now) {
       const colors = themeColors(), arms = [0, 1].map((k) => arm(state, k));
@@ -514,11 +508,7 @@ const lnPlayground = (() => {
       dirty = true;
       wake();
     };
-    const themes = new MutationObserver(redraw);
-    themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
-    themes.observe(document.body, { attributeFilter: ["data-jp-theme-light", "class"] });
-    const room = new ResizeObserver(redraw);
-    room.observe(root);
+    const unwatch = lnCanvas.watch(root, redraw);
     const moved = () => {
       const typed = addressed ? read() : null;
       if (!typed) return;
@@ -541,8 +531,7 @@ const lnPlayground = (() => {
     return () => { // a notebook takes its output away
       closed = true;
       background.stop();
-      themes.disconnect();
-      room.disconnect();
+      unwatch();
       sight.disconnect();
       removeEventListener("hashchange", moved);
     };

@@ -141,13 +141,8 @@ def files(folder: Path, packed: Callable[[], str]) -> WidgetFiles:
         folder: The folder of the widget.
         packed: Returns the book's records as text; called when the book is built.
     """
-
-    def data() -> str:
-        return f'lnPacked["{widget_files.selector}"]("{packed()}");\n'
-
     scripts = ("../../canvas.js", f"{folder.name}.js")
-    widget_files = WidgetFiles(folder, scripts, wide=True, data={"packed.js": data})
-    return widget_files
+    return WidgetFiles(folder, scripts, wide=True, data={"packed.js": packed})
 
 
 class SideBySide(Displayed):

@@ -22,7 +22,6 @@ import base64
 import functools
 import html
 import itertools
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -220,6 +219,6 @@ WEB = WidgetFiles(
         "transformer.js",
     ),
     wide=True,
-    data={"weights.js": lambda: f"lnTransformerWeights({json.dumps(weights())});\n"},
+    data={"weights.js": weights},
     preloaded=("weights.js",),
 )

@@ -26,12 +26,7 @@ const lnTransformer = (() => {
     "\r": "" };
   let made = 0;
 
-  const element = (html) => {
-    const holder = document.createElement("template");
-    holder.innerHTML = html.trim();
-    return holder.content.firstElementChild;
-  };
-  const safe = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const { element, escape: safe, listed } = lnCanvas;
   /* Keep what is known and allowed; whatever else was typed into an address is left out. */
   function allowed(values, before) {
     const state = { ...before };
@@ -50,8 +45,6 @@ const lnTransformer = (() => {
   const spoken = (c) => ({ " ": "space", "\n": "new line" })[c] ?? `“${c}”`;
   const probability = (bits) => (bits > 9.9 ? "p < 0.001" : `p = ${(2 ** -bits).toFixed(bits > 3.3 ? 3 : 2)}`);
   const sign = (c) => (c === "\n" ? "↵" : c);
-  const listed = (names) => names.length < 2 ? names.join("")
-    : `${names.slice(0, -1).join(", ")}${names.length > 2 ? "," : ""} and ${names.at(-1)}`;
 
   return (root, { settings = {}, live = false, weights }) => {
     made++;
@@ -61,7 +54,7 @@ const lnTransformer = (() => {
     const first = allowed(settings, START); // where a challenge without a sentence goes back to
     let state = allowed((addressed && read()) || {}, first);
 
-    const row = (name, i) => `<fieldset class="ln-transformer-row ln-segments"><legend><span class="ln-transformer-hush">Norm</span> ${name}</legend>`
+    const row = (name, i) => `<fieldset class="ln-transformer-row ln-segments"><legend><span class="ln-hush">Norm</span> ${name}</legend>`
       + Object.entries(SWITCH).map(([key, text]) => `<label class="ln-transformer-${key}"><input
         type="radio" name="${mine}-${i}" value="${key}" data-norm="${i}"
         autocomplete="off"><span>${text}</span></label>`).join("") + "</fieldset>";
@@ -118,7 +111,7 @@ const lnTransformer = (() => {
           <p class="ln-transformer-says" data-part="says"></p>
         </section>
       </div>
-      <p class="ln-transformer-status" data-part="status" role="status" aria-live="polite"></p>
+      <p class="ln-hush" data-part="status" role="status" aria-live="polite"></p>
       <details data-part="numbers"><summary class="ln-opens">The numbers behind the pictures</summary>
         <div class="ln-transformer-table ln-values" data-part="table" tabindex="0" role="region"
           aria-label="The numbers behind the pictures"></div></details>
@@ -196,7 +189,7 @@ const lnTransformer = (() => {
     let colors = null; // of this theme
     function themeColors() {
       const css = getComputedStyle(root), v = (name) => css.getPropertyValue(name).trim();
-      return colors ??= { ink: v("--ln-transformer-ink"), soft: v("--ln-transformer-soft"), zero: v("--ln-transformer-zero"),
+      return colors ??= { ink: v("--ln-text"), soft: v("--ln-soft"), zero: v("--ln-zero"),
         negative: v("--ln-negative"), positive: v("--ln-positive"), bar: v("--ln-gray"),
         frozen: v("--ln-kept") };
     }
@@ -511,15 +504,10 @@ const lnTransformer = (() => {
       if (target.dataset.part === "numbers" && target.open && view) table();
     }, true);
 
-    const redraw = () => { if (view) picture(); };
-    const themes = new MutationObserver(() => {
+    const unwatch = lnCanvas.watch(root, () => {
       colors = null;
-      redraw();
+      if (view) picture();
     });
-    themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
-    themes.observe(document.body, { attributeFilter: ["data-jp-theme-light", "class"] });
-    const room = new ResizeObserver(redraw);
-    room.observe(root);
     const moved = () => {
       const typed = addressed ? read() : null;
       if (!typed) return;
@@ -545,8 +533,7 @@ const lnTransformer = (() => {
       closed = true;
       for (const timer of [quiet, revealing, saving]) clearTimeout(timer);
       background.stop();
-      themes.disconnect();
-      room.disconnect();
+      unwatch();
       removeEventListener("hashchange", moved);
     };
   };

@@ -27,7 +27,8 @@ def handed(monkeypatch):
         assert web.source() in widget._esm
         assert f"return {web.js_name}(root, async () => data.packed);" in widget._esm
         assert widget.data == {"packed": own.packed}
-        (content,) = (file() for file in web.data.values())
-        assert content == f'lnPacked["{web.selector}"]("{ours.packed}");\n'
+        assert (
+            web.data_script("packed.js") == f'lnLoaded["{web.name}/packed.js"]("{ours.packed}");\n'
+        )
 
     return check

@@ -61,7 +61,7 @@ class ActivationMaps(Displayed):
     def widget(self) -> Any:
         """Return the widget for a live notebook."""
         start = "lnActivationMaps(root, async (name) => data[name])"
-        return WEB.live(start, "the maps", **{name: of_book(*kind) for name, kind in FILES.items()})
+        return WEB.live(start, "the maps", **{name: make() for name, make in WEB.data.items()})
 
     def __repr__(self) -> str:
         return (
@@ -188,13 +188,9 @@ def of_book(pictures: str, cut: int) -> str:
 FILES = {f"{data}-{cut}": (data, cut) for data in PICTURES for cut in CUTS}
 
 
-def _script(name: str) -> str:
-    return f'lnPlaced["{name}"]("{of_book(*FILES[name])}");\n'
-
-
 WEB = WidgetFiles(
     Path(__file__).parent,
     ("../../canvas.js", "activation_maps.js"),
     wide=True,
-    data={f"{name}.js": partial(_script, name) for name in FILES},
+    data={f"{name}.js": partial(of_book, *kind) for name, kind in FILES.items()},
 )

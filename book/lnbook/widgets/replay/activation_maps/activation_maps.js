@@ -1,7 +1,7 @@
 /* Statistics of units by their place in the image, as recorded: norms side by side. */
 const lnActivationMaps = (() => {
   "use strict";
-  const SIDE = 28, SPEAK = 700; // ms of rest before the sentence is said
+  const SIDE = 28;
   const ROW = 8; // small maps in a row
   const plain = (v) => `${v <= -0.005 ? "−" : ""}${Math.abs(v).toFixed(2)}`;
   // What is drawn: its words, how it is written, and which distance has the full color.
@@ -39,7 +39,7 @@ const lnActivationMaps = (() => {
     return { ...data, ink: all.subarray(0, SIDE * SIDE) };
   }
 
-  const parts = (color) => color.match(/[0-9a-f]{2}/gi).map((part) => parseInt(part, 16));
+  const { channels: parts } = lnCanvas;
   const onRing = (k, side) => {
     const x = k % side, y = (k - x) / side;
     return !x || !y || x === side - 1 || y === side - 1;
@@ -77,7 +77,7 @@ const lnActivationMaps = (() => {
         <p><span data-part="border"></span><span data-part="rest"></span><strong data-part="apart"></strong></p>
         <canvas class="ln-activation-maps-small" aria-hidden="true"></canvas></figure>`).join("")}</div>
       <div class="ln-activation-maps-scale"><span data-part="low"></span><i></i><span data-part="high"></span></div>
-      <p class="ln-activation-maps-says" data-part="says"></p><p class="ln-activation-maps-hush" role="status" data-part="status"></p>
+      <p class="ln-activation-maps-says" data-part="says"></p><p class="ln-hush" role="status" data-part="status"></p>
       </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
     const panels = [...root.querySelectorAll(".ln-activation-maps-arm")];
@@ -85,9 +85,10 @@ const lnActivationMaps = (() => {
     const chosen = (name) => root.querySelectorAll(`[data-of="${name}"]`);
 
     const dye = new Uint32Array(256), shade = new Uint32Array(256); // from low to high; from paper to ink
-    let colors, saying = 0;
+    const say = lnCanvas.speaker(root);
+    let colors;
     function readColors() {
-      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
+      const v = lnCanvas.palette(root);
       colors = { card: v("card"), line: v("line"), ink: v("ink") };
       const [paper, low, high, ink] = ["card", "negative", "positive", "ink"].map((name) => parts(v(name)));
       const fill = (to, pick) => {
@@ -207,9 +208,7 @@ const lnActivationMaps = (() => {
       const around = statistic === "on" ? "" : state.before ? ", before the norm" : ", after the norm";
       const text = `${data.pictures}${cut}, layer ${layer + 1}, ${which}, ${training}: ${what}${around}. `
         + `${descriptions.join("; ")}.`.replace(/^n/, "N");
-      $("says").textContent = text;
-      clearTimeout(saying);
-      saying = setTimeout(() => { $("status").textContent = text; }, SPEAK);
+      say(text);
     }
     function go(next) {
       Object.assign(state, next);
@@ -252,7 +251,7 @@ const lnActivationMaps = (() => {
 
   return (root, placed) => {
     const promises = {};
-    const load = (name) => (promises[name] ??= placed(name).then(unpack));
+    const load = (name) => (promises[name] ??= placed(`${name}.js`).then(unpack));
     return lnCanvas.open(
       root, load("mnist-0"), (first) => build(root, load, first), "The maps cannot be read",
     );

@@ -2,7 +2,6 @@
 const lnAttention = (() => {
   "use strict";
   const POINT = 900; // ms under play
-  const SPEAK = 700; // ms of rest before the sentence is said
   const FULL = 0.5; // of the attention: as dark as a word gets
   const CHANCE = 10000, BLANK = "@blank";
 
@@ -19,11 +18,9 @@ const lnAttention = (() => {
     return { ...data, chances, attention };
   }
 
-  const number = (v) => v.toLocaleString("en-US");
-  const percent = (v) => `${(100 * v).toFixed(0)}%`;
+  const { escape, number, percent } = lnCanvas;
   const toLetter = (k) => String.fromCharCode(65 + k);
   const named = (word) => (/^@e\d+$/.test(word) ? Number(word.slice(2)) : null);
-  const escape = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
   const plain = (text) => escape(text).replace("...", "[…]");
   const chip = (k, right) => `<b class="ln-attention-name${k === right ? " ln-attention-right" : ""}">${toLetter(k)}</b>`;
 
@@ -53,18 +50,19 @@ const lnAttention = (() => {
           choices(data.first, data.questions.map(({ verse }) => verse))}</select></label></div>
       <p class="ln-attention-query" data-part="query"></p>
       <div class="ln-attention-arms">${state.arms.map((arm, k) => `<figure class="ln-attention-arm">
-        <figcaption><label><span class="ln-attention-hush">Network ${k + 1}</span><select class="ln-select" autocomplete="off">${
+        <figcaption><label><span class="ln-hush">Network ${k + 1}</span><select class="ln-select" autocomplete="off">${
           choices(arm, data.arms.map(({ name }) => name))}</select></label>
         <span data-part="answer"></span></figcaption>
         <p class="ln-attention-passage" data-part="passage"></p>
         <ul data-part="chances" aria-label="Probability of each name"></ul></figure>`).join("")}</div>
       <p class="ln-attention-keys">The darker a word, the more attention it gets. Letters replace names, and the
         correct name is <b class="ln-attention-name ln-attention-right">framed</b>. […] stands for a rare word, which the models cannot tell from other rare words.</p>
-      <p class="ln-attention-says" data-part="says"></p><p class="ln-attention-hush" role="status" data-part="status"></p>
+      <p class="ln-attention-says" data-part="says"></p><p class="ln-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
     const figures = [...root.querySelectorAll(".ln-attention-arm")];
-    let saying = 0, set_for = null;
+    const say = lnCanvas.speaker(root);
+    let set_for = null;
 
     /* Another question: its words, and a bar for each of its names. */
     function showQuestion() {
@@ -114,9 +112,7 @@ const lnAttention = (() => {
         return `${name[0].toLowerCase()}${name.slice(1)}, ${toLetter(answer)} (${percent(chances[answer])}), ${held}, with ${percent(on)} of its attention on ${toLetter(right)}`;
       });
       const sentence = `After ${updates}, answers for ${verse}, where ${toLetter(right)} is missing: ${descriptions.join("; ")}.`;
-      $("says").textContent = sentence;
-      clearTimeout(saying);
-      if (!train.on()) saying = setTimeout(() => { $("status").textContent = sentence; }, SPEAK);
+      say(sentence, train.on());
     }
     const train = lnCanvas.train($("play"), $("point"), {
       last, time: POINT, current: () => state.point, rest: draw,

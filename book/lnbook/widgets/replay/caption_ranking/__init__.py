@@ -77,7 +77,8 @@ class CaptionRanking(Displayed):
         start = (
             "lnCaptionRanking(root, { ...data.options, load: async (name) => data.files[name] })"
         )
-        return WEB.live(start, "the scene", options=self.options | {"live": True}, files=_all())
+        files = {name: make() for name, make in WEB.data.items()}
+        return WEB.live(start, "the scene", options=self.options | {"live": True}, files=files)
 
     def __repr__(self) -> str:
         return "CaptionRanking: objects on a canvas, and 500 captions ranked by two networks"
@@ -124,23 +125,10 @@ def networks(point: int) -> dict[str, dict[str, str]]:
     }
 
 
-def _all() -> dict[str, Any]:
-    return {"pictures": pictures()} | {f"networks-{k}": networks(k) for k in range(POINTS)}
-
-
-def _script(name: str, make: Any) -> str:
-    return (
-        f"lnCaptionRankingData({json.dumps(name)}, {json.dumps(make(), separators=(',', ':'))});\n"
-    )
-
-
 WEB = WidgetFiles(
     Path(__file__).parent,
     ("../../address.js", "../../canvas.js", "engine.js", "glyphs.js", "caption_ranking.js"),
     wide=True,
-    data={"pictures.js": partial(_script, "pictures", pictures)}
-    | {
-        f"networks-{k}.js": partial(_script, f"networks-{k}", partial(networks, k))
-        for k in range(POINTS)
-    },
+    data={"pictures.js": pictures}
+    | {f"networks-{k}.js": partial(networks, k) for k in range(POINTS)},
 )

@@ -21,12 +21,7 @@ const lnCaptionRanking = (() => {
   const CALLED = { tvmonitor: "TV", aeroplane: "airplane", motorbike: "motorcycle" };
   let made = 0;
 
-  const element = (html) => {
-    const holder = document.createElement("template");
-    holder.innerHTML = html.trim();
-    return holder.content.firstElementChild;
-  };
-  const safe = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const { element, escape: safe } = lnCanvas;
   const clip = (v, low, high) => Math.min(Math.max(v, low), high);
 
   return (root, { picture, point, load, live = false }) => {
@@ -75,7 +70,7 @@ const lnCaptionRanking = (() => {
           <p class="ln-caption-ranking-note" data-part="all"></p>
         </div>
       </div>
-      <p class="ln-caption-ranking-status" role="status" aria-live="polite" data-part="status"></p>
+      <p class="ln-hush" role="status" aria-live="polite" data-part="status"></p>
       <p class="ln-caption-ranking-note" data-part="credit"></p>
     </div>`));
 
@@ -250,7 +245,7 @@ const lnCaptionRanking = (() => {
       at = k;
       draw();
       if (networks[k]) return;
-      const packed = await load(`networks-${k}`);
+      const packed = await load(`networks-${k}.js`);
       networks[k] ??= Object.fromEntries(Object.entries(packed)
         .map(([norm, content]) => [norm, new Network(content)]));
       if (closed || at !== k) return;
@@ -348,7 +343,7 @@ const lnCaptionRanking = (() => {
       $("stage").addEventListener(end, () => { held = null; });
     }
 
-    load("pictures").then((loaded) => {
+    load("pictures.js").then((loaded) => {
       if (closed) return null;
       data = loaded;
       $("credit").textContent = data.credit;

@@ -4,7 +4,6 @@ const lnDraw = (() => {
   const SIDE = 28, PIXELS = SIDE * SIDE, FOG = 7.5; // the canvas before the first glimpse: 1/2
   const GLIMPSE = 700, POINT = 550; // ms under play
   const MOVE_SHARE = 0.45; // share of it in which the window moves; then it paints
-  const SPEAK = 700; // ms of rest before the sentence is said
   const INK = 0.92; // of the full color in a pixel that is surely white
   const MARGIN = 2.5; // pixels of an image around it, where windows go, too
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -38,12 +37,9 @@ const lnDraw = (() => {
     return { ...data, canvas, view, bits };
   }
 
-  const parts = (color) => color.match(/[0-9a-f]{2}/gi).map((part) => parseInt(part, 16));
-  const number = (v) => v.toLocaleString("en-US");
+  const { channels: parts, listed, number, slide } = lnCanvas;
   const smooth = (v) => { const x = Math.min(1, Math.max(0, v)); return x * x * (3 - 2 * x); };
   const mean = (a, b, share) => a.map((v, k) => v + share * (b[k] - v));
-  const listed = (names) => names.length < 2 ? names.join("")
-    : `${names.slice(0, -1).join(", ")}${names.length > 2 ? "," : ""} and ${names.at(-1)}`;
 
   function build(root, data) {
     const mine = `ln-draw-${++made}`, T = data.glimpses, last = data.updates.length - 1;
@@ -56,10 +52,6 @@ const lnDraw = (() => {
     const chip = (name, value, inside, checked) => `<label class="ln-draw-${name}"><input type="radio"
       name="${mine}-${name}" value="${value}" autocomplete="off"${checked ? " checked" : ""}>
       <span>${inside}</span></label>`;
-    const slide = (name, label, most) => `<div class="ln-draw-slide"><button type="button" class="ln-button"
-      data-play="${name}" aria-pressed="false"></button><label><span>${label}
-      <output data-part="${name}-told"></output></span><input type="range" class="ln-slider" data-part="${name}"
-      min="0" max="${most}" step="1" autocomplete="off"></label></div>`;
     root.insertAdjacentHTML("beforeend", `<div class="ln-draw-body">
       <div class="ln-draw-bar">
         <fieldset class="ln-segments"><legend>The network</legend>
@@ -79,7 +71,7 @@ const lnDraw = (() => {
       <p class="ln-draw-keys"><span class="ln-draw-key ln-draw-reads">read window</span>
         <span class="ln-draw-key ln-draw-paints">write window</span><span>Dots are the centers of the
         filters. The frame is as blurred as the filters.</span></p>
-      <p class="ln-draw-says" data-part="says"></p><p class="ln-draw-hush" role="status" data-part="status"></p>
+      <p class="ln-draw-says" data-part="says"></p><p class="ln-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
     const figures = [...root.querySelectorAll(".ln-draw-arm")];
@@ -93,7 +85,7 @@ const lnDraw = (() => {
     const tiled = tile.getContext("2d"), pixels = tiled.createImageData(SIDE, SIDE);
     const whole = new Uint32Array(pixels.data.buffer), bytes = new Uint8Array(dye.buffer);
     function readColors() {
-      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
+      const v = lnCanvas.palette(root);
       colors = { card: v("card"), line: v("line"), read: v("first"), write: v("second"), ink: v("ink") };
       const paper = parts(colors.card), ink = parts(colors.ink);
       for (let k = 0; k < 256; k++) {
@@ -167,7 +159,8 @@ const lnDraw = (() => {
         write: mean(a.present ? a.write : b.write, b.write, moved) };
     });
 
-    let shown = null, going = 0, saying = 0;
+    const say = lnCanvas.speaker(root);
+    let shown = null, going = 0;
     function draw(what) {
       shown = what;
       const { dreams, image: shot } = state;
@@ -238,9 +231,7 @@ const lnDraw = (() => {
         `${arm.bounds[point].toFixed(1)} (${arm.name.toLowerCase()})`);
       const sentence = `After ${updates} updates and ${glimpse} of ${T} glimpses, ${what}: ${named.join("; ")}. `
         + `Bound on test images, in nats: ${listed(done)}.`;
-      $("says").textContent = sentence;
-      clearTimeout(saying);
-      if (!player.on()) saying = setTimeout(() => { $("status").textContent = sentence; }, SPEAK);
+      say(sentence, player.on());
     }
     function thumbs() {
       small.forEach((label, k) => {

@@ -3,13 +3,12 @@ const lnHandwriting = (() => {
   "use strict";
   const POINT = 16; // ms under play, for a point of the pen
   const UPDATE = 700, CALM = 30; // ms for a point of training; points at once, where motion is reduced
-  const SPEAK = 700; // ms of rest before the sentence is said
   const FRESH = 25; // points whose ink is still wet
   const PER = 64; // of the window's numbers, to a character
   const FULL = 50; // points that fill a bar
   const TEXT = 58, WIDE = 62; // pixels: the text with its bars; a character, at most
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
-  const number = (v) => v.toLocaleString("en-US");
+  const { number, slide } = lnCanvas;
 
   async function unpack(base64) {
     const [data, all] = await lnCanvas.unpack(base64);
@@ -32,12 +31,8 @@ const lnHandwriting = (() => {
   function build(root, data) {
     const N = data.points, last = data.updates.length - 1, letters = [...data.text];
     const state = { pen: N, point: last };
-    const slide = (name, label, least, most) => `<div class="ln-handwriting-slide"${most > least ? "" : " hidden"}>
-      <button type="button" class="ln-button" data-play="${name}" aria-pressed="false"></button><label><span>${label}
-      <output data-part="${name}-told"></output></span><input type="range" class="ln-slider" data-part="${name}"
-      min="${least}" max="${most}" step="1" autocomplete="off"></label></div>`;
     root.insertAdjacentHTML("beforeend", `<div class="ln-handwriting-body">
-      <div class="ln-handwriting-bar">${slide("pen", "Pen position", 0, N)}${slide("point", "Training", 0, last)}</div>
+      <div class="ln-handwriting-bar">${slide("pen", "Pen position", N)}${slide("point", "Training", last)}</div>
       ${data.arms.map((arm) => `<figure class="ln-handwriting-arm ln-handwriting-${arm.line}"
         style="--tone: var(--ln-${arm.color})">
         <figcaption><b>${arm.name}</b><span data-part="loss"></span></figcaption>
@@ -45,17 +40,17 @@ const lnHandwriting = (() => {
         <canvas class="ln-handwriting-ink" role="img"></canvas></figure>`).join("")}
       <p class="ln-handwriting-keys"><span class="ln-handwriting-key ln-handwriting-here">current position of the window</span>
         <span class="ln-handwriting-key ln-handwriting-bars">time steps spent at each character</span></p>
-      <p class="ln-handwriting-says" data-part="says"></p><p class="ln-handwriting-hush" role="status" data-part="status"></p>
+      <p class="ln-handwriting-says" data-part="says"></p><p class="ln-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
     const figures = [...root.querySelectorAll(".ln-handwriting-arm")];
 
     let colors;
     function readColors() {
-      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
+      const v = lnCanvas.palette(root);
       colors = { ink: v("ink"), line: v("line"), soft: v("gray"), lit: v("second"), card: v("card") };
     }
-    const tone = (arm) => getComputedStyle(root).getPropertyValue(`--ln-${data.arms[arm].color}`).trim();
+    const tone = (arm) => lnCanvas.palette(root)(data.arms[arm].color);
 
     /* The text, the window over it, and under it how long the window has been at each character. */
     function text(canvas, arm) {
@@ -136,7 +131,7 @@ const lnHandwriting = (() => {
         ink(figure.querySelector(".ln-handwriting-ink"), arm);
       });
     }
-    let saying = 0;
+    const say = lnCanvas.speaker(root);
     function updateTexts() {
       const after = number(data.updates[state.point]);
       $("pen-told").textContent = `point ${state.pen} of ${N}`;
@@ -152,9 +147,7 @@ const lnHandwriting = (() => {
       figures.forEach((figure, arm) => { $("loss", figure).textContent = losses[arm]; });
       const sentence = `After ${after} updates, point ${state.pen} of ${N}: ` + data.arms.map((arm, k) =>
         `${arm.name.toLowerCase()}, ${losses[k]}, ${describeWindow(k)}`).join("; ") + ".";
-      $("says").textContent = sentence;
-      clearTimeout(saying);
-      if (!player.on()) saying = setTimeout(() => { $("status").textContent = sentence; }, SPEAK);
+      say(sentence, player.on());
     }
     function go(next) {
       Object.assign(state, next);

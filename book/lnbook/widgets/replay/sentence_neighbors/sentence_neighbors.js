@@ -3,7 +3,6 @@ const lnSentenceNeighbors = (() => {
   "use strict";
   const EDGE = 100, HIGH = 0.8, ROOM = 1.12; // of the recorded places, and of the map around them
   const POINT = 700; // ms under play
-  const SPEAK = 700; // ms of rest before the sentence is said
   const NEAR = 18; // pixels from the pointer to a sentence, at most
   const FIRST = "Come in"; // the sentence that a reader sees first begins so
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -22,10 +21,8 @@ const lnSentenceNeighbors = (() => {
     return { ...data, map, nearest, marked: data.categories.map(({ members }) => new Set(members)) };
   }
 
-  const number = (v) => v.toLocaleString("en-US");
-  const percent = (v) => `${(100 * v).toFixed(0)}%`;
+  const { escape, number, percent } = lnCanvas;
   const smooth = (v) => v * v * (3 - 2 * v);
-  const escape = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 
   function build(root, data) {
     const mine = `ln-sentence-neighbors-${++made}`, last = data.updates.length - 1, arms = data.arms.map((_, k) => k);
@@ -53,14 +50,15 @@ const lnSentenceNeighbors = (() => {
         <p class="ln-sentence-neighbors-agreement" data-part="agreement"></p></div></figure>`).join("")}</div>
       <p class="ln-sentence-neighbors-keys">Lines connect the selected sentence with its ${data.count} nearest neighbors in all ${data.size}
         dimensions; the map is a projection to two. <b>Bold:</b> also a neighbor in another network. Click any point or sentence.</p>
-      <p class="ln-sentence-neighbors-says" data-part="says"></p><p class="ln-sentence-neighbors-hush" role="status" data-part="status"></p>
+      <p class="ln-sentence-neighbors-says" data-part="says"></p><p class="ln-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
     const figures = [...root.querySelectorAll(".ln-sentence-neighbors-arm")];
 
-    let colors, shown = null, going = 0, saying = 0, under = null;
+    const say = lnCanvas.speaker(root);
+    let colors, shown = null, going = 0, under = null;
     function readColors() {
-      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
+      const v = lnCanvas.palette(root);
       colors = { card: v("card"), ink: v("ink"), gray: v("gray"), mark: v("second"),
         tones: data.arms.map((arm) => v(arm.color)) };
     }
@@ -145,9 +143,7 @@ const lnSentenceNeighbors = (() => {
       const agreement = data.arms.map((arm) => percent(arm.agreement[mark][point])).join(", ");
       const message = `After ${updates}, the nearest neighbor of “${text}” is ${firsts.join(", ")}.${common} `
         + `Of the neighbors of ${description}, ${agreement} are of this kind; chance level is ${percent(chance)}.`;
-      $("says").textContent = message;
-      clearTimeout(saying);
-      if (!train.on()) saying = setTimeout(() => { $("status").textContent = message; }, SPEAK);
+      say(message, train.on());
     }
     /* Go to a state: at once, or in so many ms. */
     function go(next, time = 0) {

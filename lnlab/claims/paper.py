@@ -209,7 +209,8 @@ PAPER = (
           "Whether gains are initialized to 1 or to 0.1 matters less for layer norm than for batch "
           "norm.",
           _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",), recurrent.initial_gain,
-          "So far, batch norm with gains of 1 was run with one seed."),
+          "Batch norm with gains of 1 was run only in the LSTM, and with one seed at its second "
+          "rate."),
     # Section 6.3.
     Claim("skip-time", "6.3", "there was no significant difference",
           f"An update takes at most {recurrent.SAME_TIME:.0%} longer with layer norm.",

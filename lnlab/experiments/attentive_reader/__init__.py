@@ -224,15 +224,14 @@ SECOND = {
 }
 
 
-def _batch_norm(gain: float) -> Iterator[Grid]:
-    """Yield batch norm's runs of the first protocol, the first seeds first.
+def _batch_norm(norm: str, gain: float) -> Iterator[Grid]:
+    """Yield a batch norm's runs of the first protocol, the first seed first.
 
     It takes three times as long as layer norm, and has one seed at its second rate.
     """
-    arms = [arm for (norm, g), arm in FIRST.items() if "batch" in norm and g == gain]
-    yield from (Grid(range(1), arm) for arm in arms)
-    for arm in arms:
-        yield Grid(range(1, 3), {**arm, "learning_rate": arm["learning_rate"][:1]})
+    arm = FIRST[norm, gain]
+    yield Grid(range(1), arm)
+    yield Grid(range(1, 3), {**arm, "learning_rate": arm["learning_rate"][:1]})
 
 
 def _one_rate(norm: str, gain: float | None, rate: float, seeds: Sequence[int]) -> Grid:
@@ -252,7 +251,9 @@ GRIDS = (
     _one_rate("none", None, 1e-3, range(3)),
     Grid(range(5), FIRST["layer", 1.0]),
     Grid(range(3), FIRST["layer", 0.1]),
-    *_batch_norm(0.1),
+    *_batch_norm("batch", 0.1),
+    *_batch_norm("batch", 1.0),
+    *_batch_norm("batch_everywhere", 0.1),
     Grid(range(SECOND_SEEDS), SECOND),
     Grid(range(3), {**ARMS, "batch_size": 8, "epochs": 3}),
     Grid(range(3), {**ARMS, "passages": 2, "epochs": 6}),
@@ -261,7 +262,7 @@ GRIDS = (
 
 
 PLANNED = (
-    *_batch_norm(1.0),
+    *_batch_norm("batch_everywhere", 1.0),
     Grid(range(SECOND_SEEDS, 5), SECOND),
     *(
         Grid((seed,), {**WIDE, **ARMS, "start": RELEASED["start"], "learning_rate": WIDE_RATES})

@@ -1,4 +1,4 @@
-"""Size of recorded runs compared with the paper: units, data and amount of training."""
+"""Size of recorded runs compared with the paper: units, glimpses, training and data."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ class PaperScale(NamedTuple):
 
     Attributes:
         units: Number of units of a hidden layer or state.
-        same_data: Whether the book uses the same data.
+        data: What the book's training set has, if it is not the paper's: the name of the number in
+            the records, and a noun.
         trained: The amount of training, if the paper, its code or a figure gives it: its unit, the
             number, and a function that returns the same number for a run.
+        glimpses: Number of glimpses of DRAW.
     """
 
     units: int
-    same_data: bool
+    data: tuple[str, str] | None
     trained: tuple[str, float, Callable[[Record], float]] | None = None
+    glimpses: int | None = None
 
 
 def _updates(run: Record) -> float:
@@ -44,12 +47,16 @@ def _question_updates(run: Record) -> float:
 
 PAPER = {
     # 100 epochs of 113,287 images in batches of 128, in the code that the paper modified.
-    "order_embeddings": PaperScale(1024, False, ("code's updates", 88_500, _caption_updates)),
-    "attentive_reader": PaperScale(240, False, ("figure's updates", 800_000, _question_updates)),
-    "skip_thoughts": PaperScale(2400, False, ("updates", 1_000_000, _updates)),
-    "draw": PaperScale(256, True, ("epochs", 200, _passes)),
-    "handwriting": PaperScale(400, False),
-    "mnist": PaperScale(1000, True, ("epochs", 60, lambda run: run["curves"]["epoch"][-1])),
+    "order_embeddings": PaperScale(
+        1024, ("train_images", "images"), ("code's updates", 88_500, _caption_updates)
+    ),
+    "attentive_reader": PaperScale(
+        240, ("train_questions", "questions"), ("figure's updates", 800_000, _question_updates)
+    ),
+    "skip_thoughts": PaperScale(2400, ("train", "sentences"), ("updates", 1_000_000, _updates)),
+    "draw": PaperScale(256, None, ("epochs", 200, _passes), glimpses=64),
+    "handwriting": PaperScale(400, ("train_pieces", "pieces of lines")),
+    "mnist": PaperScale(1000, None, ("epochs", 60, lambda run: run["curves"]["epoch"][-1])),
 }
 
 
@@ -57,7 +64,7 @@ def relative(runs: Sequence[Record]) -> str:
     """Return the size of runs compared with the paper's, in words.
 
     Args:
-        runs: Records. If some were trained longer than others, the range is named.
+        runs: Records. If they differ in length, glimpses or data, the range is named.
     """
     names = list(dict.fromkeys(run["experiment"] for run in runs))
     if len(names) > 1:
@@ -68,15 +75,26 @@ def relative(runs: Sequence[Record]) -> str:
     hidden = run["settings"]["hidden"]
     units = hidden[0] if isinstance(hidden, list) else hidden
     parts = [f"{100 * units / paper.units:.0f}% of the paper's units"]
+    if paper.glimpses:
+        shares = [run["settings"]["glimpses"] / paper.glimpses for run in runs]
+        parts.append(f"{_range(shares, _percent)}% of its glimpses")
     if paper.trained:
         unit, paper_amount, book_amount = paper.trained
-        shares = {_percent(book_amount(run) / paper_amount) for run in runs}
-        ends = " to ".join(dict.fromkeys((min(shares, key=float), max(shares, key=float))))
-        parts.append(f"{ends}% of its {unit}")
+        shares = [book_amount(run) / paper_amount for run in runs]
+        parts.append(f"{_range(shares, _percent)}% of its {unit}")
     else:
         parts.append("length of its training not given")
-    parts.append("the same data" if paper.same_data else "other data")
+    if paper.data:
+        name, noun = paper.data
+        sizes = [run["data"]["cases"][name] for run in runs]
+        parts.append(f"other data: {_range(sizes, lambda size: f'{size:,}')} {noun}")
+    else:
+        parts.append("the same data")
     return ", ".join(parts)
+
+
+def _range(values: Sequence[float], text: Callable[[float], str]) -> str:
+    return " to ".join(dict.fromkeys((text(min(values)), text(max(values)))))
 
 
 def _percent(share: float) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 from lnlab.comparison import DIVERGED, NO_PLATEAU, NO_PROGRESS, WORSENS
 
 TARGETS = (0.5, 0.75, 0.9)  # of the way from the initial value to the baseline's plateau
-DRIFT, EIGHTHS = 0.02, 8  # plateau: fraction of the improvement from one eighth to the next
 LAST, FEWEST = 0.25, 3  # the end of a curve: fraction of the measuring points, and the minimum
+DRIFT = 0.02  # plateau: fraction of the improvement from the quarter before the end to the end
 
 
 def no_plateau(updates: np.ndarray, values: np.ndarray) -> str:
@@ -31,10 +31,9 @@ def no_plateau(updates: np.ndarray, values: np.ndarray) -> str:
     known = ~np.isnan(values)
     if known.sum() < 2 or not known[-1]:
         return DIVERGED
-    end = updates[-1]
-    fine = np.linspace(0, 1, 101) / EIGHTHS  # equal weights, however points are spaced
+    fine = np.linspace(0, LAST, 201)  # equal weights, however points are spaced
     last, before = (
-        np.interp(end * (1 - k / EIGHTHS - fine), updates[known], values[known]).mean()
+        np.interp(updates[-1] * (1 - k * LAST - fine), updates[known], values[known]).mean()
         for k in (0, 1)
     )
     improved = values[known][0] - last

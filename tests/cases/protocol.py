@@ -116,7 +116,7 @@ def no_plateau(at, values):
     if len(known(values)) < 2 or math.isnan(values[-1]):
         return "diverged"
     end = at[-1]
-    last, before = level(at, values, 7 / 8 * end, end), level(at, values, 6 / 8 * end, 7 / 8 * end)
+    last, before = level(at, values, 3 / 4 * end, end), level(at, values, 1 / 2 * end, 3 / 4 * end)
     improved = known(values)[0] - last
     if improved <= 0:
         return "no improvement on the initial value"

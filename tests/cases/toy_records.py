@@ -78,7 +78,8 @@ def make(experiment, seed, curves, **settings):
     """Return a complete record."""
     about = find(experiment)
     chosen = about.settings(**about.main | settings)
-    cases = dict.fromkeys(("train", "val", "test", "train_images", "train_questions"), 640)
+    training = ("train", "train_images", "train_questions", "train_pieces")
+    cases = dict.fromkeys((*training, "val", "test"), 640)
     return {
         "format": 2,
         "experiment": experiment,

@@ -172,28 +172,33 @@ def test_a_baseline_that_exploded_at_once_has_no_targets():
 
 
 CASES = {"train": 50_000, "train_images": 1_280, "train_captions": 6_400,
-         "train_questions": 51_200}  # fmt: skip
+         "train_questions": 51_200, "train_pieces": 6_000}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("experiment", "hidden", "batch_size", "updates_an_epoch", "ends", "reported"),
     [
         # 10 x 500 batches of 100 are 10 passes over 50,000 images, of 200.
-        ("draw", 64, 100, 500, [10], "25%, 5% of its epochs, the same data"),
-        ("skip_thoughts", 600, 100, 200, [25], "25%, 0.5% of its updates, other data"),
+        ("draw", 64, 100, 500, [10], "25%, 25% of its glimpses, 5% of its epochs, the same data"),
+        ("skip_thoughts", 600, 100, 200, [25],
+         "25%, 0.5% of its updates, other data: 50,000 sentences"),
         ("mnist", [500, 1000], 100, 500, [60, 15, 60], "50%, 25 to 100% of its epochs, the same"),
         ("mnist", [1000, 1000], 100, 500, [60, 60], "100%, 100% of its epochs, the same data"),
-        ("handwriting", 100, 100, 500, [9], "25%, length of its training not given, other data"),
+        ("handwriting", 100, 100, 500, [9],
+         "25%, length of its training not given, other data: 6,000 pieces of lines"),
         # 177 times 5 rounds of 10 batches are a tenth of 88,500.
-        ("order_embeddings", 512, 128, 1, [177], "50%, 10% of its code's updates, other data"),
+        ("order_embeddings", 512, 128, 1, [177],
+         "50%, 10% of its code's updates, other data: 1,280 images"),
         # 20 times 400 batches are a hundredth of 800,000.
-        ("attentive_reader", 60, 128, 1, [20], "25%, 1% of its figure's updates, other data"),
+        ("attentive_reader", 60, 128, 1, [20],
+         "25%, 1% of its figure's updates, other data: 51,200 questions"),
     ],
-)
+)  # fmt: skip
 def test_units_and_length_of_training_are_told_as_shares_of_the_papers(
     experiment, hidden, batch_size, updates_an_epoch, ends, reported
 ):
-    settings = {"hidden": hidden, "updates_an_epoch": updates_an_epoch, "batch_size": batch_size}
+    settings = {"hidden": hidden, "updates_an_epoch": updates_an_epoch, "batch_size": batch_size,
+                "glimpses": 16}  # fmt: skip
     runs = [{"experiment": experiment, "settings": settings, "curves": {"epoch": [0, 1, end]},
              "data": {"cases": CASES}} for end in ends]  # fmt: skip
     assert relative(runs).startswith(reported.replace("%,", "% of the paper's units,", 1))

@@ -17,9 +17,10 @@ AT = np.arange(17.0)
         (np.exp(-AT), ""),
         (np.where(AT < 9, 9 - AT, 0), ""),
         (17 - AT, comparison.NO_PLATEAU),
-        # From 1 to 0; 16 updates are 8 times 2, and the mean falls by s from one 2 to the next.
-        (np.interp(AT, [0, 12, 16], [1.04, 0.038, 0]), ""),
-        (np.interp(AT, [0, 12, 16], [1.04, 0.045, 0]), comparison.NO_PLATEAU),
+        # Falls evenly from s to 0 over the last two quarters of 4 updates, whose means are 3s/4 and
+        # s/4; the improvement is 1 - s/4.
+        (np.interp(AT, [0, 8, 16], [1.0, 0.039, 0]), ""),
+        (np.interp(AT, [0, 8, 16], [1.0, 0.040, 0]), comparison.NO_PLATEAU),
         (np.interp(AT, [0, 8, 16], [1.0, 0, 0.5]), comparison.WORSENS),
         (AT, comparison.NO_PROGRESS),
         (np.where(AT < 12, 1 / (1 + AT), math.nan), comparison.DIVERGED),
@@ -28,7 +29,7 @@ AT = np.arange(17.0)
         (np.where(np.isin(AT, [0, 1, 2, 3, 11, 16]), np.exp(-AT), math.nan), ""),
     ],
 )
-def test_curves_plateau_if_the_last_eighths_differ_by_less_than_2_percent(values, reason):
+def test_curves_plateau_if_the_last_quarters_differ_by_less_than_2_percent(values, reason):
     assert _curves.no_plateau(AT, np.asarray(values, float)) == reason
     assert _curves.no_plateau(AT, 5 - 3 * (5 - np.asarray(values, float))) == reason  # any unit
 

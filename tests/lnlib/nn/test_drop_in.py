@@ -177,4 +177,4 @@ def test_models_of_the_older_onnx_exporter_run_correctly(kind, form):
     outputs = runtime.InferenceSession(file.getvalue()).run(None, {"x": x.numpy()})
     expected, last = module(x)
     for ours, theirs in zip(outputs, (expected, *states(kind, last)), strict=True):
-        assert_close(torch.from_numpy(ours), theirs.detach(), atol=1e-5, rtol=0)
+        assert_close(torch.from_numpy(ours), theirs.detach(), atol=2e-5, rtol=0)

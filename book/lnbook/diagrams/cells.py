@@ -43,7 +43,7 @@ LSTM = Flow(
             "sum", 6, 0,
             text="$c_t = σ(f) ⊙ c_{t−1} + σ(i) ⊙ tanh(g)$: carried unchanged to the next step",
         ),
-        "norm_c": _norm(6.9, 1.35, "c_t", 3, "the cell, over its $H$ numbers, only for the output"),
+        "norm_c": _norm(6.9, 1.35, "c_t", 3, "the cell state, over $H$ units, only for the output"),
         "tanh": Box("block", 6.9, 2.65, "tanh", "$tanh(LN(c_t))$: between −1 and 1"),
         "show": Box("times", 6.9, 4, text="$h_t = σ(o) ⊙ tanh(LN(c_t; α_3, β_3))$: the output"),
         "c_next": Box("end", 8, 0, "c_t"),
@@ -74,8 +74,8 @@ LSTM = Flow(
         Wire("o", "show", tone="gate-o"),
         Wire("show", "h_next"),
     ),
-    "Three norms: of $W_h h_{t−1}$, of $W_x x_t$, and of the cell before the output. The cell that "
-    "is carried to the next step is not normalized.",
+    "Three norms: of $W_h h_{t−1}$, of $W_x x_t$, and of the cell state before the output. The "
+    "cell state that is carried to the next step is not normalized.",
 )  # fmt: skip
 
 GRU = Flow(

@@ -36,7 +36,7 @@ def exchanges(bench: Bench) -> Table:
                 duration(layer["ms"]),
             ]
         )
-    names = ["features", "bytes sent", "batch norm", "halves without exchange", "only the exchange"]
+    names = ["features", "bytes sent", "batch norm", "without the exchange", "only the exchange"]
     return Table(
         [*names, "layer norm: bytes", "layer norm"],
         rows,
@@ -100,10 +100,8 @@ def describe_devices(
     size = f"{received / 1e6:.3g} MB" if received >= 1e6 else f"{received / 1e3:.3g} KB"
     return (
         f"{devices:,} devices, {H:,} features, {network}: each batch norm waits {ring} per step "
-        f"in a "
-        f"ring, {doubling} with doubling, and each device receives {size} forward. Layer norm "
-        f"sends "
-        "no statistics."
+        f"in a ring, {doubling} with doubling, and each device receives {size} in the forward "
+        "pass. Layer norm sends no statistics."
     )
 
 
@@ -111,6 +109,5 @@ ON_DEVICES = Picture(
     draw_devices,
     describe_devices,
     alt="On logarithmic axes over the number of devices: left, the waiting time of one batch norm "
-    "in "
-    "one step, in a ring and with doubling; right, the bytes that each device receives.",
+    "in one step, in a ring and with doubling; right, the bytes that each device receives.",
 )

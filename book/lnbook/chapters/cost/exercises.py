@@ -64,7 +64,7 @@ def _ring_cases(rng):
 EXERCISES = {
     "operations-of-rms-norm": Value(
         64 * (4 * 1000 + 3),
-        on_success="There are four operations per number, and three per example: eps, root, and "
+        on_success="There are four operations per element, and three per example: eps, root, and "
         "reciprocal.",
         misconceptions={
             64 * (7 * 1000 + 3): "that is layer norm; RMS norm does not subtract a mean and has "

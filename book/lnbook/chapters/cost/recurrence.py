@@ -139,8 +139,9 @@ def describe_recurrence(bench: Bench, task: tuple[str, str], which: str) -> str:
         f"{PATH_NAMES[r['path']]} {duration(r['ms'])} ({r['ratio']:.2f} times)" for r in rows
     ]
     return (
-        f"LN-{cell}, {which}, {shape}: {'; '.join(descriptions)}. torch.nn.{cell} without a norm: "
-        f"{duration(rows[0]['instead_ms'])}; the bare products: {duration(rows[0]['floor_ms'])}."
+        f"LN-{cell}, {which}, {shape} (steps × batch × units): {'; '.join(descriptions)}. "
+        f"torch.nn.{cell} without a norm: {duration(rows[0]['instead_ms'])}; only the matrix "
+        f"products: {duration(rows[0]['floor_ms'])}."
     )
 
 

@@ -34,7 +34,7 @@ _FINE = 2 ** np.arange(5, 14.1, 1)
 
 
 def counts(N: int, H: int) -> Table:
-    """Return a table of the operations per number, and the number of arrays, of each norm."""
+    """Return a table of the operations per element, and the number of arrays, of each norm."""
     rows = [
         [STYLES[norm][0]]
         + [
@@ -48,7 +48,7 @@ def counts(N: int, H: int) -> Table:
         for norm in STYLES
     ]
     names = [f"{which}: {what}" for which in PASSES for what in ("operations", "arrays")]
-    caption = f"{N} examples, {H} features. Operations per number; arrays read or written."
+    caption = f"{N} examples, {H} features. Operations per element; arrays read or written."
     return Table(["norm", *names], rows, caption)
 
 
@@ -159,10 +159,11 @@ def describe_roofline(
     percent = 100 * share(m, "layer", which, N, H)
     least = f"{duration(1e3 * m.seconds(work))}, {digits(percent)}%"
     return (
-        f"On {machine}, {N:,} × {H:,}, {which}: layer norm needs {work[0] / work[1]:.2f} "
-        f"operations per byte; the machine could perform {m.other / m.bandwidth:.0f}. The "
-        f"product needs {digits(intensity)} and is limited by {bound}. Layer norm takes at least "
-        f"{least} of the product's time."
+        f"On {machine}, {N:,} × {H:,}, {which}: layer norm performs "
+        f"{work[0] / work[1]:.2f} operations per byte; in the time that one byte takes, the "
+        f"machine could perform {m.other / m.bandwidth:.0f}. The product performs "
+        f"{digits(intensity)} operations per byte and is limited by {bound}. Layer norm takes at "
+        f"least {least} of the product's time."
     )
 
 

@@ -15,7 +15,7 @@ from lnlib.norms import layer_norm
 #: Forms of :func:`lnlib.cells.lstm_step` that are called LN-LSTM.
 FORMS = {
     "paper": "the paper's",
-    "carried": "normalized cell carried on",
+    "carried": "normalized cell state carried on",
     "per_gate": "one norm per gate",
 }
 
@@ -69,11 +69,11 @@ def output_difference(H: int, gain: float, start: str, form: str) -> np.ndarray:
 def versions() -> Table:
     """Return a table of what public code normalizes and carries, as read in its source."""
     return Table(
-        ["Norms of the gates", "Cell carried to the next step", "Found in"],
+        ["Norms of the gates", "Cell state carried to the next step", "Found in"],
         [
             [
                 "W_x x and W_h h, four gates together",
-                "as it is",
+                "not normalized",
                 "the paper; its authors' Theano code",
             ],
             [
@@ -81,14 +81,14 @@ def versions() -> Table:
                 "normalized",
                 "PyTorch's custom_lstms.py; TensorFlow Addons",
             ],
-            ["the sum, one norm per gate", "as it is", "labml's annotated LSTM"],
+            ["the sum, one norm per gate", "not normalized", "labml's annotated LSTM"],
             [
                 "the sum, one norm per gate",
                 "normalized",
                 "TensorFlow 1, LayerNormBasicLSTMCell",
             ],
         ],
-        "Four different cells called LN-LSTM. All of them normalize the cell before tanh.",
+        "Four different cells called LN-LSTM. All of them normalize the cell state before tanh.",
     )
 
 
@@ -119,7 +119,7 @@ MISTAKES = {
     "W_h h is not normalized": _no_hidden_norm,
     "the gates of W_h h are in the wrong order": _shifted_hidden,
     "the forget gate is always open": _no_forget,
-    "the normalized cell is carried to the next step": functools.partial(
+    "the normalized cell state is carried to the next step": functools.partial(
         cells.lstm_step, form="carried"
     ),
 }

@@ -26,8 +26,8 @@ def _per_gate(a, *, together=False, batch=False, interleaved=False, all_rows=Fal
 
 def _summed_cases(rng):
     for batch, H in [(1, 2), (3, 5), (4, 8)]:
-        loud = np.repeat([1.0, 4.0, 0.5, 2.0], H)  # gates with different standard deviations
-        yield (loud * rng.normal(size=(batch, 4 * H)) + rng.normal(size=4 * H),)
+        scale = np.repeat([1.0, 4.0, 0.5, 2.0], H)  # gates with different standard deviations
+        yield (scale * rng.normal(size=(batch, 4 * H)) + rng.normal(size=4 * H),)
 
 
 # Which version.
@@ -129,7 +129,8 @@ EXERCISES = {
         misconceptions={
             _logistic(1) * np.tanh(1): "the output gate receives two biases, one from each "
             "norm in eq. 20.",
-            _logistic(2) * np.tanh(2): "the norm of the cell has one bias, so tanh gets 1.",
+            _logistic(2) * np.tanh(2): "the norm of the cell state has one bias, so tanh is "
+            "applied to 1.",
             _logistic(2): "eq. 22 multiplies the output gate by tanh(1).",
             0: "that is the output with gain 0 and bias 0.",
             0.5: "a gate is 1/2 when the biases are 0; here they are 1.",

@@ -97,10 +97,10 @@ def spreads(x: np.ndarray, h: np.ndarray, params: Params, factor: float, form: s
         factor: Factor of the forget gate's rows of both matrices.
         form: See :func:`summed_inputs`.
     """
-    return summed_inputs(x, h, louder(params, factor), form).std(axis=1)
+    return summed_inputs(x, h, scale_forget_gate(params, factor), form).std(axis=1)
 
 
-def louder(params: Params, factor: float) -> Params:
+def scale_forget_gate(params: Params, factor: float) -> Params:
     """Return parameters with the forget gate's rows of both matrices multiplied by ``factor``."""
     H = params["W_hh"].shape[1]
     rows = np.ones(4 * H)

@@ -50,8 +50,8 @@ def describe_ink(ink: float) -> str:
     """Describe the standard deviation of ``Wₓx`` before and after the norm."""
     before, after, _ = parts(ink).std(axis=1)
     return (
-        f"For an amount of ink of {ink:g}, the standard deviation of Wₓx is {before:.2f}, "
-        f"and that of LN(Wₓx) is {after:.2f}."
+        f"With ink = {ink:g}, the standard deviation of Wₓx is {before:.2f}, and that of "
+        f"LN(Wₓx) is {after:.2f}."
     )
 
 

@@ -97,7 +97,7 @@ def _norm(chosen: dict[str, Any]) -> str:
     if chosen.get("form", "paper") != "paper":
         unusual.append(FORMS.get(chosen["form"], chosen["form"]))
     if chosen.get("bias_init", "zeros") != "zeros":
-        unusual.append("biases drawn")
+        unusual.append("random biases")
     if chosen["norm"] == "none" or not unusual:
         unusual.insert(0, chosen["norm"])
     return ", ".join(unusual)

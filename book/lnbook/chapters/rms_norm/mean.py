@@ -110,9 +110,9 @@ def describe(mean: float) -> str:
     if not mean:
         return f"With a mean of 0, both outputs are the same, {span(layer)}: the angle is 0°."
     return (
-        f"With a mean of {mean:g} standard deviations, LayerNorm returns {span(layer)} as before, "
-        f"and RMSNorm {span(rms)}: the angle between the two outputs is {angle:.0f}°, and "
-        f"RMSNorm's outputs have a standard deviation of {rms.std():.2f}."
+        f"With a mean of {mean:g} standard deviations, LayerNorm returns {span(layer)}, as for "
+        f"every mean, and RMSNorm returns {span(rms)}. The angle between the two outputs is "
+        f"{angle:.0f}°, and RMSNorm's outputs have a standard deviation of {rms.std():.2f}."
     )
 
 

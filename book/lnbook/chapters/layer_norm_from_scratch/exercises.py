@@ -157,8 +157,8 @@ EXERCISES = {
             "the means of the backward pass are taken over the examples. They are those of the "
             "forward pass, over the features.": lambda *a: _backward(*a, axis=0),
         },
-        on_success="This is what PyTorch's own layer norm does. It saves the mean and one over the "
-        "standard deviation, two numbers per example, and recomputes x_hat.",
+        on_success="PyTorch's own layer norm uses the same formula, but it saves x and, for "
+        "each example, only the mean and one over the standard deviation, and recomputes x_hat.",
     ),
     "variance-of-a-stream": Function(
         _variance,

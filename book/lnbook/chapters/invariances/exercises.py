@@ -118,8 +118,8 @@ EXERCISES = {
             "gamma is the same for every unit, and each unit is a row: compute means over "
             "`axis=0`.": (_over_rows),
         },
-        on_success="Layer norm is invariant to one factor and one vector of the weight matrix, no "
-        "more.",
+        on_success="Layer norm is invariant to one positive factor of W and one vector added to "
+        "all its rows.",
     ),
     "half-by-eps": Value(
         np.sqrt(1e-5 / 3),

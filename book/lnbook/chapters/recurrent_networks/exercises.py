@@ -100,7 +100,8 @@ EXERCISES = {
     ),
     "statistics-to-keep": Value(
         (51200, 0),
-        on_success="2 T H numbers, and there are none for step 101. Layer norm stores none.",
+        on_success="Two numbers for each unit at each step, but none for step 101. "
+        "Layer norm stores none.",
         misconceptions={
             (25600, 0): "each unit needs a mean *and* a variance.",
             (512, 0): "that is for statistics shared by all steps. Here each step has its own.",

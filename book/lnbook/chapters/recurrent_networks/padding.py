@@ -136,7 +136,7 @@ def describe_padding(norm: str, value: float) -> str:
     size = np.abs(padded_run(norm, value)[0, alone - 1 :]).max()
     return (
         f"With the padding excluded no state changes, but from step {alone} on only one sequence "
-        f"is left. It equals the batch mean, so its state is {size:.2f} in every unit."
+        f"is left. Its summed inputs equal their mean, so its state is {size:.2f} in every unit."
     )
 
 

@@ -91,7 +91,7 @@ def describe_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) 
         for label, eps in EPS.items()
     ]
     where = "a bias before the norm" if before else "no bias before the norm"
-    start = f"At scale factor {scale_text(scale)}, {where}"
+    start = f"At scale factor {scale_text(scale)} and with {where}"
     return f"{start}, outputs change by up to {', '.join(changes)}."
 
 

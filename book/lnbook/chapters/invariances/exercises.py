@@ -101,7 +101,7 @@ EXERCISES = {
             "example cancels.",
         },
         on_success="The row of RMS norm differs from that of layer norm in one cell: RMS norm "
-        "subtracts no mean, so it is not invariant to re-centering.",
+        "subtracts no mean, so it is not invariant to re-centering of the weights.",
         hint="apply the transformation to the summed inputs of one example, then divide "
         "by their root mean square.",
     ),

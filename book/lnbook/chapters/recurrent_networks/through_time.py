@@ -100,7 +100,7 @@ def describe_backward(scale: float, nonlinearity: str, inputs: str, gain: float)
     return (
         f"Fifty steps back, a gradient of norm 1 has norm {left['plain']} without normalization, "
         f"{left['paper']} with layer norm of the sum (eq. 4), {left['parts']} with layer norm of "
-        f"the parts and {left['batch']} with batch norm."
+        f"the parts, and {left['batch']} with batch norm."
     )
 
 

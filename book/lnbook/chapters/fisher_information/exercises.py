@@ -74,7 +74,8 @@ EXERCISES = {
     ),
     "flat-directions": Value(
         (5, 9),
-        on_success="One for each unit under batch norm; under layer norm D, and one for the scale.",
+        on_success="With batch norm, one per unit; with layer norm, D for the shift and one for "
+        "the scale.",
         misconceptions={
             (5, 1): "one direction scales all weights. Table 1 has a second invariance of layer "
             "norm: the same vector added to every row of W.",
@@ -84,6 +85,7 @@ EXERCISES = {
             (5, 5): "under layer norm a single unit's weights cannot be scaled: all units "
             "share the mean and the standard deviation.",
         },
-        hint="count the directions in which W can move and no prediction does; Table 1 lists them.",
+        hint="count the independent directions in which W can change without changing any "
+        "prediction; Table 1 lists them.",
     ),
 }

@@ -118,7 +118,7 @@ def describe_line(norm: str, family: str, along: str, step: float) -> str:
     kl, quadratic = moved(norm, family, along, step)
     if flat(norm, family, along):
         return (
-            f"A step of {step:g} leaves every prediction as it is: the divergence is 0, and so is "
+            f"A step of {step:g} does not change any prediction: the divergence is 0, and so is "
             "the quadratic form."
         )
     text = (
@@ -127,8 +127,8 @@ def describe_line(norm: str, family: str, along: str, step: float) -> str:
     )
     apart, half = (remainder(norm, family, along, t) for t in (step, step / 2))
     if not apart:
-        return f"{text}, and for this family without a norm the two are equal."
-    return f"{text}. Half the step divides their difference by {apart / half:.1f}."
+        return f"{text}, and for this family without normalization, the two are equal."
+    return f"{text}. Halving the step divides their difference by {apart / half:.1f}."
 
 
 LINE = Picture(

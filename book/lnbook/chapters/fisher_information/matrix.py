@@ -140,7 +140,7 @@ def describe_matrix(norm: str, family: str, kind: str) -> str:
             f"{directions} of zero curvature."
         )
     return (
-        f"{text}; eq. 13 as printed misses {gap:.0%} of it. The exact matrix has "
+        f"{text}; the relative error of eq. 13 as printed is {gap:.0%}. The exact matrix has "
         f"{num_flat[0]} directions of zero curvature, the printed one {num_flat[1]}."
     )
 

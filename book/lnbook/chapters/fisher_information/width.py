@@ -51,7 +51,7 @@ def draw_widths(family: str) -> go.Figure:
     falls = [np.round(result[0][-1] * np.sqrt(WIDTHS[-1] / H), 4) for H in ends]
     add_guide(figure, ends, falls, "∝ 1/√H", dash="dot")
     figure.update_layout(
-        title="Share of the exact matrix that eq. 13 misses",
+        title="Relative error of eq. 13",
         height=340,
         xaxis=log_axis([4, 8, 16, 32, 64], [np.log10(2.7), np.log10(72)], title="units H"),
         yaxis=log_axis(
@@ -65,16 +65,15 @@ def describe_widths(family: str) -> str:
     """Describe both errors at the smallest and the largest width."""
     whole, own = width_shares(family)
     return (
-        f"From {WIDTHS[0]} to {WIDTHS[-1]} units, what eq. 13 misses falls from {whole[0]:.0%} to "
-        f"{whole[-1]:.0%} of the matrix, and from {own[0]:.0%} to {own[-1]:.0%} of its blocks on "
-        "the diagonal."
+        f"From {WIDTHS[0]} to {WIDTHS[-1]} units, the relative error of eq. 13 falls from "
+        f"{whole[0]:.0%} to {whole[-1]:.0%} for the whole matrix, and from {own[0]:.0%} to "
+        f"{own[-1]:.0%} for its blocks on the diagonal."
     )
 
 
 WIDER = Picture(
     draw_widths,
     describe_widths,
-    alt="On logarithmic axes, the share of the exact Fisher matrix that eq. 13 misses, for 3 to "
-    "64 units: of the whole matrix, near a line of 1 over root H, and of its diagonal blocks, "
-    "steeper.",
+    alt="On logarithmic axes, the relative error of eq. 13 for 3 to 64 units: of the whole matrix, "
+    "near a line of 1 over root H, and of its diagonal blocks, steeper.",
 )

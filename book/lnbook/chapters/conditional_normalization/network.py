@@ -1,8 +1,8 @@
 """A small residual network with adaptive layer norm, in NumPy, with its gradients.
 
-Each block computes ``x + gate * mlp((1 + scale) * layer_norm(x) + shift)``. Scale, shift and gate
-Scale, shift and gate come from a linear layer in each block, whose input comes from one layer
-shared by all blocks::
+Each block computes ``x + gate * mlp((1 + scale) * layer_norm(x) + shift)``. Scale, shift, and gate
+come from a linear layer in each block, whose input comes from one layer shared by all blocks::
+
     hidden = silu(embed condition + embed_bias)
     scale, shift, gate = the parts of  modulation hidden + modulation_bias
 """

@@ -112,6 +112,11 @@ def describe(norm: str, split: str) -> str:
             f"sum them in the forward and in the backward pass. Without this, the output is off "
             f"by {output:.0%} and the gradient of the input by {dx:.0%}."
         )
+    elif norm == "GroupNorm" and SPLITS[split] == 2:
+        first = (
+            "GroupNorm computes its statistics within groups of features, and no group is split: "
+            "the output and the gradient of the input are exact without communication."
+        )
     else:
         first = (
             f"{norm} computes no statistics over the split axis ({axis}): the output and the "

@@ -90,7 +90,7 @@ EXERCISES = {
             "rows with a norm below the bound are scaled up. Clipping leaves them "
             "unchanged.": _all_to_the_bound,
             "each number is clipped. The bound is on the norm of the whole row.": _each_number,
-            "return the sum; with the mean, one example changes the result by less.": _mean,
+            "the mean is returned. Return the sum: the noise is added to the sum.": _mean,
         },
         on_success="Without one of the examples, the sum changes by at most the bound.",
     ),

@@ -26,7 +26,7 @@ SHIFTS = {
 AMOUNTS = {  # the amount of a shift, given its strength, as text
     "contrast": (lambda s: 1 - 0.9 * s, "contrast factor"),
     "brightness": (lambda s: s, "added brightness (white is 1)"),
-    "blur": (lambda s: s, "share of the blurred image"),
+    "blur": (lambda s: s, "fraction of the blurred image"),
     "noise": (lambda s: 0.6 * s, "std of the noise (white is 1)"),
 }
 BATCHES = {

@@ -41,7 +41,7 @@ EXERCISES = {
         misconceptions={
             200: "the error is not proportional to 1 / labels, but to 1 / √labels.",
             400: "that is the factor; you started with ten labels.",
-            45: "this is the inverse: the number of labels grows with the square of the precision.",
+            45: "multiply by the square of 20, not by its square root.",
         },
         hint="the error is proportional to 1 / √labels.",
     ),

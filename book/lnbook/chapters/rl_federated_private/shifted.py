@@ -200,9 +200,10 @@ def describe(shift: str, batches: str) -> str:
 ERRORS = Picture(
     draw,
     describe,
-    alt="Four lines: the test error over the amount of a shift of the test images. Batch norm with "
-    "running statistics rises steeply. Batch norm with the statistics of the test batch stays low "
-    "under changes of brightness and contrast if batches are large and mixed, and is high at "
-    "every amount if they are small or contain a single class. Layer norm lies between. With one "
-    "more layer norm on the image, the line stays flat under changes of brightness and contrast.",
+    alt="Four lines: the test error over the amount of a shift of the test images. With batch norm "
+    "and running statistics, the error rises steeply. With batch norm and the statistics of the "
+    "test batch, it stays low under changes of brightness and contrast if batches are large and "
+    "mixed, and is high at every amount if they are small or contain a single class. With layer "
+    "norm, it usually lies between. With one more layer norm on the image, the line stays flat "
+    "under changes of brightness and contrast.",
 )

@@ -349,7 +349,7 @@ def test_a_challenge_asks_for_a_prediction_before_showing_the_result(play):
         button(page, "both").click()
         page.wait_for_selector(".ln-playground-why")
         text = ask.inner_text()
-        assert "You predicted both: only B." in text
+        assert "You predicted both. Result: only B." in text
         page.wait_for_function(AT_REST)
         a, b = wrong(page)
         assert f"A misclassifies {a}%, B {b}%." in text

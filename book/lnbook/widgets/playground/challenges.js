@@ -14,8 +14,9 @@ const LN_CHALLENGES = [
     settings: { size: 2, activation: "relu", rate: 0.05 },
     updates: 1000,
     why: "With weights of twice He’s standard deviation, the activations double in every layer: "
-      + "a factor of a thousand in ten layers. The first update is just as large. With layer norm "
-      + "the scale of the initial weights has no effect on the output: it is divided out.",
+      + "a factor of a thousand in ten layers. The gradients are too large by a similar factor. "
+      + "With layer norm, the scale of the initial weights is divided out and does not affect the "
+      + "output.",
   },
   {
     name: "Batch of 2",
@@ -45,7 +46,7 @@ const LN_CHALLENGES = [
     name: "30 layers",
     settings: { depth: 30, activation: "relu", size: 1, rate: 0.02 },
     updates: 1000,
-    why: "Layer norm keeps the scale at 1, and yet the last layer is nearly the same for every "
+    why: "Layer norm keeps the scale constant, and yet the last layer is nearly the same for every "
       + "digit: each ReLU layer makes any two inputs more similar in direction. Scale is not "
       + "all that matters in a deep network.",
   },
@@ -75,9 +76,9 @@ const LN_CHALLENGES = [
       differs: "bias", a: "no", b: "yes",
     },
     updates: 1500,
-    why: "A bias that is added before the norm does not grow with the distance of the point. "
-      + "Relative to it, the network can distinguish near points from distant ones: "
-      + "the invariance is broken, and here that helps.",
+    why: "A bias that is added before the norm does not grow with a point’s distance from the "
+      + "origin, so it changes the direction of the summed inputs of near points more. "
+      + "This breaks the invariance, and here that helps.",
   },
   {
     name: "Nonlinear boundary",

@@ -378,7 +378,7 @@ const lnPlayground = (() => {
         field.value = state[key];
         field.closest("label").hidden = key === state.differs;
         field.disabled = idle(key);
-        field.title = field.disabled ? "This has no effect here: there is no norm, or one that subtracts it again" : "";
+        field.title = field.disabled ? "This setting has no effect with the current normalization" : "";
       }
       for (const k of [0, 1]) {
         const field = root.querySelector(`[data-key="${"ab"[k]}"]`);
@@ -444,7 +444,7 @@ const lnPlayground = (() => {
       const outcome = a && b ? "both" : a ? "only A" : b ? "only B" : "neither";
       const right = outcome === challenge.predicted;
       $("ask").append(element(`<p class="ln-playground-why" role="status"><b>${right ? "As you predicted"
-        : `You predicted ${challenge.predicted}`}: ${outcome}.</b> A misclassifies
+        : `You predicted ${challenge.predicted}. Result`}: ${outcome}.</b> A misclassifies
         ${percent(error(0))}, B ${percent(error(1))}. ${challenge.why}</p>`));
       challenge = { ...challenge, predicted: null };
     }

@@ -20,7 +20,7 @@ FLOW = Flow(
         "h": Box("end", 0, 2.8, "h_{t−1}"),
         "read": Box(
             "gate", 1.3, 1.5, "read",
-            "read window: 25 numbers of the image and 25 of the error image",
+            "read window: 25 numbers from the image and 25 from the error image",
             tone="ln-first", wide=32,
         ),
         "encoder": Box(
@@ -62,8 +62,8 @@ FLOW = Flow(
         Wire("norm_d", "h_next", "vh", start=7),
         Wire("write", "add"),
     ),
-    "One glimpse. The read window extracts numbers from the image and from the error of the "
-    "canvas. Encoder and decoder are LSTMs with one layer norm each. The write window adds a patch "
+    "One glimpse. The read window extracts numbers from the image and from the error "
+    "image. Encoder and decoder are LSTMs with one layer norm each. The write window adds a patch "
     "to the canvas. The next glimpse starts from this canvas and from the decoder's $h_t$, which "
     "determines where the window reads.",
 )  # fmt: skip

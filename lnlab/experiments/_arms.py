@@ -74,15 +74,15 @@ def arms(
         # Rates with fewer seeds were only tried. Means over different seeds are not comparable.
         num_seeds = min(MIN_SEEDS, max(map(len, by_rate.values())))
         compared = {rate: runs for rate, runs in by_rate.items() if len(runs) >= num_seeds}
-        shared_seeds = set.intersection(*map(set, compared.values()))
-        if not shared_seeds:
+        common = set.intersection(*map(set, compared.values()))
+        if not common:
             seeds = "; ".join(f"{rate:g}: {sorted(runs)}" for rate, runs in compared.items())
             raise ValueError(
                 f"arms: the learning rates of {name} must have a seed in common to be compared, "
                 f"got {seeds}; record the same seeds at each rate"
             )
         rates = {
-            rate: float(np.mean([_lowest(score(compared[rate][seed])) for seed in shared_seeds]))
+            rate: float(np.mean([_lowest(score(compared[rate][seed])) for seed in common]))
             for rate in sorted(compared)
         }
         best = min(rates, key=rates.__getitem__)

@@ -16,8 +16,6 @@ def test_formulas_are_typeset(opened):
     page = opened.page
     if not page.query_selector(".math"):
         pytest.skip("no formula on this page")
-    page.wait_for_function("window.MathJax?.startup?.promise")
-    page.evaluate("MathJax.startup.promise")
     wrong = "mjx-merror, [data-mjx-error], mjx-container [style*='color: red']"  # unknown macro
     assert [e.text_content() for e in page.query_selector_all(wrong)] == []
     assert len(page.query_selector_all("mjx-container")) >= len(page.query_selector_all(".math"))

@@ -6,11 +6,15 @@ import json
 import os
 import re
 import shutil
+import sys
+import threading
+import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+import greenlet
 import nbformat
 import pytest
 import yaml
@@ -121,6 +125,27 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("browser", in_browsers(metafunc), indirect=True, scope="session")
     if "chapter" in metafunc.fixturenames:
         metafunc.parametrize("chapter", pages(), scope="session")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Show where a test hangs before pytest ends it: pytest sees only Playwright's event loop."""
+    if "browser" not in item.fixturenames:
+        return (yield)
+    test = greenlet.getcurrent()
+
+    def show():
+        stack = "".join(traceback.format_stack(test.gr_frame)[-12:])
+        with item.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            print(f"{item.nodeid} hangs:\n{stack}", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(0.9 * float(item.config.getini("faulthandler_timeout")), show)
+    timer.daemon = True
+    timer.start()
+    try:
+        return (yield)
+    finally:
+        timer.cancel()
 
 
 @pytest.fixture(scope="session")

@@ -16,15 +16,18 @@ if (PerformanceObserver.supportedEntryTypes.includes("layout-shift")) {
     if (!e.hadRecentInput) lnShift += e.value;
   })).observe({ type: "layout-shift", buffered: true });
 }"""
+# A frame that the browser never draws, because it does not show the page, counts after a second.
 TO_THE_END = """async () => {
-  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const frame = () => new Promise((done) => {
+    requestAnimationFrame(() => setTimeout(done)), setTimeout(done, 1000);
+  });
   for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
     scrollTo({ top: y, behavior: "instant" });
     await frame(), await frame();
   }
   scrollTo({ top: 0, behavior: "instant" });
   await frame(), await frame();
-  return lnShift;
+  return { shift: lnShift };
 }"""
 INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # color of texts in figures
 
@@ -85,9 +88,9 @@ def shift_of_a_scroll(page):
     """Layout shift so far and while scrolling to the end. Formulas are typeset before: how far a
     page is scrolled when they are depends on the machine."""
     if page.query_selector(".math"):
-        page.wait_for_function("window.MathJax?.startup?.promise")
-        page.evaluate("MathJax.startup.promise")
-    return page.evaluate(TO_THE_END)
+        page.wait_for_function("window.MathJax?.startup?.promise?.then(() => true)")
+    # Not `evaluate`, which waits without a limit.
+    return page.wait_for_function(TO_THE_END).json_value()["shift"]
 
 
 def index(root):

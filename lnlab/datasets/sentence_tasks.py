@@ -5,11 +5,11 @@ product reviews, and subjectivity. A line of a file is ``label<TAB>sentence``, w
 published. They are derived from four archives of NLTK's data at a fixed commit, byte for byte.
 ``cr`` has 3,730 sentences; the paper's copy has 3,775.
 
-``caption_pairs`` replaces SICK, which may not be freely redistributed: of 3,000 pairs of captions
-of COCO val2017, 1,000 are of the same image (label 1). There are two versions of this file.
-``caption_pairs.tsv`` can be supplied in ``LNLIB_DATA``; the program that sampled its pairs was not
-kept. :func:`pairs` samples other pairs of the same kinds with a fixed seed. The SHA-256 in a record
-shows which version was read.
+``caption_pairs`` replaces SICK, whose license (CC BY-NC-SA 3.0) excludes commercial use: of 3,000
+pairs of captions of COCO val2017, 1,000 are of the same image (label 1). There are two versions of
+this file. ``caption_pairs.tsv`` can be supplied in ``LNLIB_DATA``; the program that sampled its
+pairs was not kept. :func:`pairs` samples other pairs of the same kinds with a fixed seed. The
+SHA-256 in a record shows which version was read.
 
 Sentences and labels are by Pang and Lee (2004, 2005), Hu and Liu (2004) and Liu (2007), under CC BY
 4.0 according to NLTK's data; captions are COCO's, by Lin et al. (2014), under CC BY 4.0. Here they

@@ -78,3 +78,14 @@ def test_lines_have_sources_with_quotations_and_match_one_option_of_each_group(m
         assert own[group] <= set(choice.options), group
     assert len(own["norm"]) == len(own["place"]) == 1
     assert own["data"] == set(model.data.split()) != set()
+
+
+def test_lines_of_torch_are_from_one_version_and_the_same_there():
+    place = re.compile(r"torch (\S+), (torch/\S+), line (\d+)")
+    sources = [source for model in models.MODELS for source in model.sources]
+    quotes = [(*m.groups(), s["line"]) for s in sources if (m := place.fullmatch(s["where"]))]
+    (version,) = {version for version, *_ in quotes}
+    if torch.__version__.partition("+")[0] == version:
+        for _, path, number, line in quotes:
+            text = Path(torch.__file__).parents[1].joinpath(path).read_text()
+            assert text.splitlines()[int(number) - 1].strip() == line

@@ -103,8 +103,8 @@ EXERCISES = {
     ),
     "width-of-a-tenth": Value(
         800,
-        on_success="At larger widths the norm takes even less; with tensor cores this width is far "
-        "larger.",
+        on_success="At larger widths the percentage is even smaller; with tensor cores this width "
+        "is far larger.",
         misconceptions={
             80: "at this width the norm takes as long as the product.",
             200: "a float32 number has 4 bytes, and there are two arrays.",

@@ -96,8 +96,8 @@ CHANGE = Picture(
     draw_change,
     describe_change,
     alt="A table of weights and data with a frame around what has changed. Next to it, in one lane "
-    "per example or per unit, the summed inputs after against before, and the outputs after "
-    "against before or a question mark.",
+    "per example or per unit, the new summed inputs plotted against the old ones, and then the new "
+    "outputs plotted against the old ones, or a question mark.",
 )
 
 

@@ -47,10 +47,9 @@ EXERCISES = {
         cases=_gradient_cases,
         misconceptions={
             "`y` still has the gain; divide by it to get the normalized input.": _with_gain,
-            "`dy` is the gradient of the output; multiply by the gain to get that of `x_hat`.": (
-                _without_gain
-            ),
-            "RMS norm subtracts no mean, so its gradient does not either.": _layer,
+            "`dy` is the gradient with respect to `y`; multiply it by the gain to get the gradient "
+            "with respect to `x_hat`.": _without_gain,
+            "RMS norm subtracts no mean, and neither does its backward pass.": _layer,
             "the root mean square also depends on the input; this treats it as a constant.": (
                 _constant
             ),
@@ -62,7 +61,8 @@ EXERCISES = {
         on_success="The norms written by hand keep 12 GiB, the kernels 4.",
         misconceptions={
             12: "that is what the version written by hand keeps; the kernel also keeps an array.",
-            4: "that is what the kernel keeps, or one norm per block; each block has two.",
+            4: "that is what the kernel keeps, or the difference for one norm per block; there are "
+            "two.",
             16: "the normalized input is cast back, so it has 2 bytes per number.",
         },
         hint="multiply norms, tokens, width, and the difference in bytes per number.",

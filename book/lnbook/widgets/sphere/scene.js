@@ -182,8 +182,8 @@ const lnSphereScene = (() => {
       return `The mean, ${mean}, is removed. With ${is("eps", s.eps)} the point stops `
         + `${write(ROOT - long(it.hat))} short of the circle, so the output still depends on ${sigma}.`;
     }
-    return `Layer norm removes two directions: up and down, the mean, ${mean}; in and out, the standard deviation, `
-      + `${sigma}. Only one angle of the three numbers is left.`;
+    return `Layer norm removes two directions: up and down (the mean, ${mean}), and in and out (the standard `
+      + `deviation, ${sigma}). Only one angle of the three numbers is left.`;
   }
   function numbers(s) {
     const a = [s.a1, s.a2, s.a3], it = normalize(a, s.eps), d = [s.d1, s.d2, s.d3];

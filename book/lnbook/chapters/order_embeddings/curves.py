@@ -75,6 +75,7 @@ def draw_rates(runs: OrderEmbeddingsRuns, point: int) -> list[go.Figure]:
             y=[runs.score(cell)[:, point].mean()],
             mode="markers",
             marker={"symbol": "star", "size": 15, "color": STYLES[norm][1]},
+            name=f"{STYLES[norm][0]}, best rate",
             hovertemplate="best rate, used in the other figures<extra></extra>",
             showlegend=False,
         )
@@ -101,7 +102,10 @@ def describe_rates(runs: OrderEmbeddingsRuns, point: int) -> str:
         sentences.append(f"{STYLES[norm][0]}: {text_by_rate}")
     counts = {len(runs.seeds(RunKey(norm, rate))) for norm in NORMS for rate in runs.rates}
     seeds = " or ".join(map(str, sorted(counts)))
-    return f"After {runs.updates[point]:,} updates, mean of {seeds} seeds: {'; '.join(sentences)}."
+    return (
+        f"After {runs.updates[point]:,} updates, mean of {seeds} seeds: {'; '.join(sentences)}. "
+        "Stars mark the best rates, and bands the range of the seeds."
+    )
 
 
 RATES = Picture(

@@ -114,6 +114,7 @@ def _plane(vectors: Vectors, image: int, other: int, caption: int) -> go.Figure:
         figure.add_scatter(
             x=[point[0]], y=[point[1]], mode="markers+text", text=[label],
             textposition="top right", textfont={"color": color}, showlegend=False,
+            name=f"coordinate {second}, {label}",
             marker={"color": color, "size": 12, "symbol": symbol},
             hovertemplate=f"{label}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>",
         )  # fmt: skip

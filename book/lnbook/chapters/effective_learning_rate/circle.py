@@ -71,9 +71,8 @@ def describe_circle(length: float, rate: float) -> str:
     _, lengths, turns = spiral(length, rate, TURNS)
     return (
         f"With initial norm {length:g} and learning rate {rate:g}, the first step turns the "
-        f"weights "
-        f"by {turns[0]:.1f} degrees and the twelfth by {turns[-1]:.1f}. Their norm ends at "
-        f"{lengths[-1]:.2f}."
+        f"weights by {turns[0]:.1f} degrees and the twelfth by {turns[-1]:.1f}. Their final norm "
+        f"is {lengths[-1]:.2f}."
     )
 
 

@@ -71,7 +71,7 @@ EXERCISES = {
             "this is the square of the norm.": lambda length, rate, gradients: (
                 length**2 + rate**2 * (gradients**2).sum()
             ),
-            "each step is orthogonal to the current weights; the steps do not lie in one line. "
+            "each step is orthogonal to the current weights; the steps do not lie on one line. "
             "Square each before you add.": lambda length, rate, gradients: np.sqrt(
                 length**2 + (rate * gradients.sum()) ** 2
             ),

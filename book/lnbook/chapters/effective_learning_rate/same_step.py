@@ -98,11 +98,15 @@ def describe_step(scale: float, whose: str) -> str:
         return "The weights are multiplied by 1. Move the slider."
     name = "The weights of one unit" if whose == "one" else "All weights"
     ratios = [f"{step(n, scale, whose) / step(n, 1, whose):.2f} ({NORMS[n][0]})" for n in NORMS]
-    moved = [NORMS[n][0] for n in NORMS if scaling(n, scale, whose) >= 1e-12]
+    moved = [
+        "without normalization" if n == "none" else f"with {NORMS[n][0]}"
+        for n in NORMS
+        if scaling(n, scale, whose) >= 1e-12
+    ]
     return (
-        f"{name} are multiplied by {scale:g}. The rescaling by itself changes the outputs of the "
-        f"networks with {' and with '.join(moved)}. The change caused by the step is "
-        f"multiplied by {', '.join(ratios)}."
+        f"{name} are multiplied by {scale:g}. {' and '.join(moved).capitalize()}, the rescaling "
+        f"by itself changes the outputs. The change caused by the step is multiplied by "
+        f"{', '.join(ratios)}."
     )
 
 

@@ -129,7 +129,7 @@ TRAINING = Picture(
     alt="Two line plots over 20 epochs, with layer norm, with batch norm and without "
     "normalization. Left, the norm of the weights, with circles at the norm that Pythagoras "
     "predicts; right, "
-    "the mean angle by which an update turns them, in a band over the seeds.",
+    "the mean angle by which an update turns them, with a band over the seeds.",
 )
 
 
@@ -173,7 +173,7 @@ FOUR_LENGTHS = Picture(
     draw_starts,
     describe_starts,
     alt="Two line plots over 20 epochs for initial weights multiplied by 0.25, 1, 4, and 16. "
-    "Left, the norm of the weights of layer 2; right, the training loss, in a band over the "
+    "Left, the norm of the weights of layer 2; right, the training loss, with a band over the "
     "seeds.",
 )
 

@@ -101,7 +101,7 @@ EXERCISES = {
             6: "queries *and* keys are multiplied by this; a score is their product.",
             12: "multiply the two factors instead of adding them.",
             1 / 36: "without the norm the scores are larger, not smaller.",
-            18: "the factor in front of the scores depends only on the number of features.",
+            18: "the factor in front of the scores, 1/√(head dimension), does not change.",
         },
         on_success="Queries and keys are each 6 times as large. With scores that large, the "
         "softmax selects a single character.",

@@ -98,7 +98,7 @@ def outlier_table(models: Mapping[int, Any], sentence: str) -> Table:
         ["Model", "Outlier features", "Share of the sum of squares at spaces", "Their gains",
          "Median gain"],
         rows,
-        f"Outlier features before norm {NORM + 1}, and the absolute gains of this norm.",
+        f"Outlier features before norm {NORM + 1}, and absolute values of the gains of this norm.",
     )  # fmt: skip
 
 

@@ -17,8 +17,8 @@ const LN_TRANSFORMER_CHALLENGES = [
     name: "Norm 3 off", norms: "lloll", asks: "loss",
     what: "The third norm is removed: the one before the attention of the second block.",
     why: "Here the standard deviation was between 2 and 17 in the sentences that we tried. Queries and "
-      + "keys grow in proportion to it, and attention scores to its square: the softmax saturates, "
-      + "and each head attends to a single character.",
+      + "keys grow in proportion to it, attention scores in proportion to its square: the "
+      + "softmax saturates, and each head attends to a single character.",
   },
   {
     name: "All frozen", norms: "fffff", asks: "loss",

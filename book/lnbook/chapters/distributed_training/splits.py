@@ -109,8 +109,8 @@ def describe(norm: str, split: str) -> str:
     if output > 1e-9:
         first = (
             f"{norm} computes its statistics over the split axis ({axis}), so the devices have to "
-            f"sum them in the forward and in the backward pass. Without this, the output is off "
-            f"by {output:.0%} and the gradient of the input by {dx:.0%}."
+            f"combine them in the forward and in the backward pass. Without this, the output is "
+            f"off by {output:.0%} and the gradient of the input by {dx:.0%}."
         )
     elif norm == "GroupNorm" and SPLITS[split] == 2:
         first = (
@@ -125,7 +125,8 @@ def describe(norm: str, split: str) -> str:
     if gain > 1e-9:
         return (
             f"{first} Both devices have a copy of the gain, and each computes only a part of its "
-            f"gradient, which differs from the full gradient by {gain:.0%}. It must be all-reduced."
+            f"gradient, which differs from the full gradient by {gain:.0%}. This gradient must be "
+            "all-reduced."
         )
     return f"{first} Each device has the gains of its own features, and their full gradient."
 

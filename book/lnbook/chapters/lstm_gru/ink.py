@@ -33,6 +33,7 @@ def draw_ink(ink: float) -> list[go.Figure]:
             x=np.arange(1, ROWS + 1),
             y=values.round(4),
             marker={"color": signs(values)},
+            name="value",
             hovertemplate="row %{x}: %{y:.2f}<extra></extra>",
         )
         figure.layout = dict(

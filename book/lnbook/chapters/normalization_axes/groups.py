@@ -31,6 +31,7 @@ def draw_groups(groups: int, shift: float) -> list[go.Figure]:
                 x=np.arange(1, len(CHANNELS) + 1),
                 y=values.round(3),
                 marker=_stripes(groups) if k < 2 else {"color": COLORS["rms"]},
+                name="value",
                 hovertemplate="channel %{x}: %{y:.2f}<extra></extra>",
                 showlegend=False,
             )
@@ -42,6 +43,7 @@ def draw_groups(groups: int, shift: float) -> list[go.Figure]:
                 y=np.column_stack([means, means, np.full(groups, np.nan)]).ravel(),
                 mode="lines",
                 line={"color": COLORS["ink"], "width": 3},
+                name="mean of the group",
                 hovertemplate="mean %{y:.2f}<extra></extra>",
                 showlegend=False,
             )

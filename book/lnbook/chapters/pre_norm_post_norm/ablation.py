@@ -65,6 +65,7 @@ def draw_ablation(runs: TransformerRuns, group: str) -> list[go.Figure]:
             x=values,
             y=[label] * len(values),
             mode="markers",
+            name="change",
             marker={"color": color, "size": 11, "symbol": "diamond" if k == 0 else "circle"},
             showlegend=False,
             hovertemplate=f"{label}: %{{x:.3f}} nats<extra></extra>",
@@ -73,9 +74,9 @@ def draw_ablation(runs: TransformerRuns, group: str) -> list[go.Figure]:
     high = max(4, 1.3 * losses.max())
     ticks = [t for t in ((2, 5, 20, 100, 500) if high > 10 else (2, 3, 4)) if t < high]
     figure.update_layout(
-        title="Validation loss, nats per character",
-        height=100 + 44 * len(names),
-        xaxis=log_axis(ticks, [np.log10(1.4), np.log10(high)]),
+        title="Validation loss",
+        height=120 + 44 * len(names),
+        xaxis=log_axis(ticks, [np.log10(1.4), np.log10(high)], title="nats per character"),
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False},
         shapes=[
             {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper",

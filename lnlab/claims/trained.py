@@ -214,7 +214,8 @@ def equivalence_margin(finding: Finding, margin: float) -> Finding:
     text, semicolon, group = finding.description.partition("; ")
     return dataclasses.replace(
         finding,
-        description=f"{text}, at most {margin:g} {finding.unit} apart{semicolon}{group}",
+        description=f"{text}: absolute difference minus {margin:g} {finding.unit} "
+        f"(below 0: comparable){semicolon}{group}",
         differences=np.abs(finding.differences) - margin,
         shares=None,
         turned=False,

@@ -107,7 +107,7 @@ EXERCISES = {
         cases=_affine_cases,
         returns=("gain", "bias"),
         misconceptions={
-            "with the parameters unchanged, the gate is 1 − u where it should be u.": (
+            "with the parameters unchanged, the weight of the old state is 1 − u, not u.": (
                 lambda gain, bias: _turned(gain, bias, of_gain=1, of_bias=1)
             ),
             "the reset gate has the same meaning in both; only the update gate changes sign.": (

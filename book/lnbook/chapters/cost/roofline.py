@@ -160,10 +160,10 @@ def describe_roofline(
     least = f"{duration(1e3 * m.seconds(work))}, {digits(percent)}%"
     return (
         f"On {machine}, {N:,} × {H:,}, {which}: layer norm performs "
-        f"{work[0] / work[1]:.2f} operations per byte; in the time that one byte takes, the "
-        f"machine could perform {m.other / m.bandwidth:.0f}. The product performs "
-        f"{digits(intensity)} operations per byte and is limited by {bound}. Layer norm takes at "
-        f"least {least} of the product's time."
+        f"{work[0] / work[1]:.2f} operations per byte; in the time that it takes to move "
+        f"one byte, the machine could perform {m.other / m.bandwidth:.0f} operations. The product "
+        f"performs {digits(intensity)} operations per byte and is limited by {bound}. Layer norm "
+        f"takes at least {least} of the product's time."
     )
 
 

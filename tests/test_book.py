@@ -94,15 +94,6 @@ def test_changes_of_any_input_rebuild_the_book(clone, monkeypatch, change):
     assert calls(clone) == 2
 
 
-def test_files_left_by_tools_are_ignored(clone):
-    assert book.main(clone) == 0
-    for name in ("lnlib/__pycache__/a.pyc", "book/.ipynb_checkpoints/introduction.ipynb"):
-        (clone / name).parent.mkdir()
-        (clone / name).write_text("left")
-    assert book.main(clone) == 0
-    assert calls(clone) == 1
-
-
 def test_failed_builds_are_repeated(clone, monkeypatch):
     monkeypatch.setenv("FAILS", "1")
     assert [book.main(clone), book.main(clone)] == [1, 1]
@@ -111,23 +102,3 @@ def test_failed_builds_are_repeated(clone, monkeypatch):
     assert book.main(clone) == 0
     assert calls(clone) == 3
     assert book.outcome(clone) == "built"
-
-
-def test_changed_outputs_cause_a_complete_rebuild(clone):
-    assert book.main(clone) == 0
-    info = clone / "_build/html/.buildinfo"
-    (clone / "book/equations.md").write_text("changed")
-    existed = []
-    run = subprocess.run
-
-    def watched(command, **options):
-        if "jupyter-book" in str(command[0]):
-            existed.append(info.exists())
-        return run(command, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess, "run", watched)
-        assert book.main(clone) == 0
-        (clone / "_build/html/index.html").write_text("altered")
-        assert book.main(clone) == 0
-    assert existed == [True, False]

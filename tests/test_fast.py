@@ -1,6 +1,5 @@
 """While writing: the tests of what has changed come first, and what is late is left out."""
 
-import itertools
 import subprocess
 
 import pytest
@@ -68,30 +67,3 @@ def test_changed_files_are_those_that_differ_from_main(clone):
     assert fast.changed(root) == ["new", "one"]
     (root / "two").unlink()
     assert fast.changed(root) == ["new", "one"]
-
-
-SLOW = """
-import pytest
-
-@pytest.fixture(scope="session")
-def built_book():
-    raise AssertionError("a page of the book is opened")
-
-def test_page(built_book): ...
-
-@pytest.mark.parametrize("number", range(6))
-def test_slow(number): ...
-"""
-
-
-def test_late_tests_and_page_tests_are_left_out(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it starts sooner without
-    (tmp_path / "test_slow.py").write_text(SLOW)
-    clock = fast.TimeLimit(2.5, now=itertools.count().__next__)
-    options = ["-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-c", "/dev/null"]
-    assert pytest.main([*options, str(tmp_path)], plugins=[clock]) == 0
-    text = capsys.readouterr().out
-    assert "4 tests were left out when the time was over." in text
-    assert "2 passed, 1 deselected" in text
-    assert pytest.main([*options, str(tmp_path)], plugins=[fast.TimeLimit(60, pages=True)]) == 1
-    assert "a page of the book is opened" in capsys.readouterr().out

@@ -72,32 +72,6 @@ def test_faults_are_caught_survive_or_cannot_be_planted(toy, capsys):
     assert (toy / "lnlib" / "toy.py").read_text() == FILES["lnlib/toy.py"]
 
 
-def test_interrupted_runs_are_resumed_and_changed_tests_run_again(toy, monkeypatch):
-    tried, stop = [], {"another name"}
-
-    def look(self, fault):
-        if fault.what in stop:
-            raise KeyboardInterrupt
-        tried.append(fault.what)
-        return faults.Outcome(faults.CAUGHT, "a test")
-
-    monkeypatch.setattr(faults.WorkingTreeCopy, "try_fault", look)
-    only = ["--only", "sign", "another", "anyway"]
-    with pytest.raises(KeyboardInterrupt):
-        faults.main(only, root=toy)
-    stop.clear()
-    assert faults.main(only, root=toy) == 0
-    assert tried == ["a sign", "another name", "anyway"]
-    path = toy / "tests" / "test_toy.py"
-    path.write_text(path.read_text() + "\n")
-    assert faults.main(only, root=toy) == 0
-    assert tried[3:] == ["a sign", "another name"]
-    assert faults.main(["--fresh", "--only", "broken.py"], root=toy) == 0
-    assert tried[5:] == ["anyway"]
-    with pytest.raises(SystemExit):
-        faults.main(["--only", "flower"], root=toy)
-
-
 def test_every_listed_fault_can_be_planted():
     every = faults.faults(faults.ROOT / "tools" / "faults.toml")
     assert len({str(fault) for fault in every}) == len(every) >= 60

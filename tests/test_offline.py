@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 
 import pytest
 
@@ -71,19 +70,6 @@ def test_child_processes_have_no_network_either(flags, error, monkeypatch):
     assert error in done.stderr
 
 
-def test_connections_to_this_machine_work():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = threading.Thread(target=lambda: server.accept()[0].close())
-        thread.start()
-        with socket.create_connection(server.getsockname(), timeout=30) as client:
-            assert client.recv(1) == b""
-        thread.join()
-    left, right = socket.socketpair()
-    with left, right:
-        left.sendmsg([b"x"])
-        assert right.recv(1) == b"x"
-
-
 def test_data_are_hidden_from_a_test_that_is_not_marked():
     assert "LNLIB_DATA" not in os.environ
 
@@ -91,14 +77,3 @@ def test_data_are_hidden_from_a_test_that_is_not_marked():
 @pytest.mark.needs_data("mnist")
 def test_data_are_shown_to_a_test_that_is_marked():
     assert "LNLIB_DATA" in os.environ
-
-
-def test_tests_are_skipped_if_their_data_are_missing(tmp_path):
-    environment = {k: v for k, v in os.environ.items() if k != "LNLIB_TEST_DATA"}
-    marked = f"{__file__}::{test_data_are_shown_to_a_test_that_is_marked.__name__}"
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", marked]
-    environment["LNLIB_DATA"] = str(tmp_path)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0
-    assert "1 skipped" in done.stdout
-    assert f"LNLIB_DATA names {tmp_path}" in done.stdout

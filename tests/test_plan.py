@@ -45,21 +45,6 @@ def test_runs_are_missing_until_a_complete_record_exists(planned, tmp_path):
     assert of.missing([tmp_path]) == runs
 
 
-def test_the_list_says_how_many_runs_there_are(planned, tmp_path, capsys):
-    plan.main(["--out", str(tmp_path)])
-    count = len(planned[0].settings)
-    first = capsys.readouterr().out.splitlines()[0]
-    assert first.split()[:5] == ["1", "weights", str(count), "of", str(count)]
-
-
-def test_planned_runs_are_not_among_the_runs_of_the_book():
-    for name in experiments.names():
-        experiment = experiments.find(name)
-        book = {(one, seed) for runs, seeds in experiment.book() for one in runs for seed in seeds}
-        for _, runs, seeds in experiment.runs_of(experiment.planned):
-            assert not book & {(one, seed) for one in runs for seed in seeds}
-
-
 def test_missing_runs_are_recorded_seed_by_seed(planned, monkeypatch, tmp_path):
     calls = []
 

@@ -103,7 +103,6 @@ CASES = [
 DATA = {"unit": (0.0, 1.0), "negative": (3.0, -2.0), "near-eps": (0.0, 3e-3)}
 each_case = pytest.mark.parametrize(("norm", "shape"), CASES)
 each_data = pytest.mark.parametrize(("mean", "scale"), DATA.values(), ids=DATA)
-each_norm = pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
 
 
 def draw(norm: Norm, shape, mean=0.0, scale=1.0, seed=0):

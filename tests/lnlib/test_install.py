@@ -1,9 +1,7 @@
 """Where a package is missing, the advice is a command that works: lnlib is not on the index."""
 
 import importlib.metadata
-import re
 import shlex
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -48,19 +46,3 @@ def test_without_a_clone_the_install_command_names_packages(distribution, tmp_pa
     if distribution == "lnlab":
         needs |= {*project("lnlab")["dependencies"]} - {"lnlib[nn]"}
     assert set(packages) == needs
-
-
-def test_no_text_advises_to_install_lnlib_from_the_package_index():
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split("\0")
-    texts = [ROOT / name for name in listed if Path(name).suffix in (".py", ".md", ".ipynb", ".sh")]
-    assert len(texts) > 300
-    # A name after "install" and flags; a path, an address and a wheel are none.
-    advice = re.compile(r"pip3? install (?:-\S+ )*[\\\"']*(lnlib|lnbook)\b(?! @)(?!-\d)")
-    results = {
-        path.relative_to(ROOT).as_posix()
-        for path in texts
-        if path.exists() and advice.search(path.read_text("utf-8"))
-    }
-    assert results <= {"lnlib/_install.py"}  # which says why not

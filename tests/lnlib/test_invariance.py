@@ -174,39 +174,6 @@ def test_changes_contain_their_parts_and_the_maximum(name):
     assert np.abs(result.new_output - result.output).max() == pytest.approx(largest, abs=SAME)
 
 
-@pytest.mark.parametrize("given", ["X", "layers"])
-def test_missing_inputs_are_drawn_to_fit_with_seed_0(given):
-    here, rng = np.random.default_rng(1), np.random.default_rng(0)
-    X, layers = here.normal(size=(5, 9)), network([9, 12], here, norm="group")
-    if given == "layers":
-        X = rng.normal(size=(16, 9))
-    else:
-        layers = network([9, 12], rng, norm="group")
-    expected = measure("group", "input_bias", X=X, layers=layers, rng=rng)
-    assert measure("group", "input_bias", **{given: {"X": X, "layers": layers}[given]}) == expected
-
-
-def test_biases_before_the_norm_are_added_per_unit():
-    rng = np.random.default_rng(0)
-    X, (layer,) = rng.normal(size=(5, 8)), network([8, 12], rng)
-    layers = (replace(layer, input_bias=rng.normal(size=12)),)
-    _, (twice,), _ = transform("input_bias", X, layers, strength=0.5, rng=np.random.default_rng(5))
-    expected = layers[0].input_bias + 0.5 * np.random.default_rng(5).normal(size=12)
-    np.testing.assert_allclose(twice.input_bias, expected, rtol=1e-15)
-    assert measure("layer", "unit_permutation", X=X, layers=layers) < SAME
-    assert measure("batch", "input_bias", X=X, layers=layers) < SAME
-
-
-def test_random_networks_have_the_documented_distribution():
-    (layer,) = network([400, 1000], np.random.default_rng(0))
-    # 400,000 normal numbers, five standard errors.
-    assert abs(layer.W.std() * 20 - 1) < 5 / np.sqrt(2 * 400_000)
-    assert 0.5 <= layer.gain.min() < 0.51 < 1.49 < layer.gain.max() <= 1.5
-    assert abs(layer.bias.std() - 1) < 5 / np.sqrt(2000)
-    (channels,) = network([3, 12], np.random.default_rng(0), norm="instance")
-    assert channels.gain.shape == channels.bias.shape == (3,)
-
-
 def rescaled(**given):
     return lambda: measure("layer", "dataset_rescaling", **given)
 

@@ -74,47 +74,6 @@ def test_recipes_compute_the_same_as_their_source(recipe):
     np.testing.assert_allclose(recipe(SAMPLE), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("name", METHODS)
-def test_every_result_has_the_dtype_of_the_numbers(name, dtype):
-    x = np.random.default_rng(1).normal(size=(2, 3, 8)).astype(dtype)
-    centered, var = METHODS[name](x)
-    assert (centered.dtype, centered.shape) == (dtype, x.shape)
-    assert (var.dtype, var.shape) == (dtype, (2, 3))
-    assert numerics.layer_norm(x, name).dtype == dtype
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_loop_of_scalars_gives_the_same_bits(name):
-    x = (30 + np.random.default_rng(2).normal(size=12)).astype(np.float16)
-    f = np.float16
-    n = f(len(x))
-
-    def added(values):
-        total = f(0)
-        for v in values:
-            total = f(total + v)
-        return total
-
-    def two_pass(values):
-        mean = f(added(values) / n)
-        return f(added([f(f(v - mean) * f(v - mean)) for v in values]) / n)
-
-    mean = squares = f(0)
-    for k, v in enumerate(x, 1):
-        step = f(v - mean)
-        mean = f(mean + f(step / f(k)))
-        squares = f(squares + f(step * f(v - mean)))
-    first = f(added(x) / n)
-    expected = {
-        "naive": f(f(added([f(v * v) for v in x]) / n) - f(first * first)),
-        "Welford": f(squares / n),
-        "two-pass": two_pass(x),
-        "shifted": two_pass([f(v - x[0]) for v in x]),
-    }
-    assert METHODS[name](x)[1] == expected[name]
-
-
 def about(offset, dtype, seed=3, H=64):
     z = np.random.default_rng(seed).normal(size=(50, H))
     return (offset + z).astype(dtype)
@@ -151,15 +110,6 @@ def test_layer_norm_by_any_method_is_layer_norm(name):
     np.testing.assert_allclose(
         numerics.layer_norm(x, name, eps=0.1), lnlib.layer_norm(x, eps=0.1), atol=1e-12
     )
-
-
-def test_inputs_are_not_modified():
-    x = np.random.default_rng(5).normal(size=(3, 4))
-    original = x.copy()
-    for name in METHODS:
-        numerics.layer_norm(x, name)
-    variant(x)
-    assert np.array_equal(x, original)
 
 
 DEVIATIONS = np.array([1e-6, 1e-4, 1e-3, 1.0, 20.0])

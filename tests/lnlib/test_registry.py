@@ -1,14 +1,11 @@
 """The tables of norms and forms, and every list that has to be theirs."""
 
 import inspect
-from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 
 import lnlib
-from lnbook.figures import colors, plots
-from lnlab import experiments
 from lnlab.experiments.mnist.steps import compiled
 from lnlab.experiments.sequential_mnist import FORMS as SEQUENCE_FORMS
 from lnlib import cells, invariance, nn, registry
@@ -27,29 +24,8 @@ def test_the_norms_of_the_paper_are_those_of_its_table():
     assert set(invariance.TABLE_1) == PAPER
 
 
-@pytest.mark.parametrize("name", experiments.names())
-def test_experiments_compare_registered_norms(name):
-    hints = get_type_hints(experiments.find(name).settings)
-    if "norm" in hints:
-        # What is newer than the paper, no norm, or a norm in other places.
-        more = {
-            "transformer": {"rms", "tanh"},
-            "landscape": {"rms"},
-            "attentive_reader": {"batch_everywhere"},
-            "convnet": {"channel", "group", "instance"},
-        }
-        assert set(get_args(hints["norm"])) <= PAPER | {"none"} | more.get(name, set())
-
-
 def test_the_compiled_step_knows_the_papers_norms():
     assert set(compiled.NORMS) == PAPER | {"none"}
-
-
-def test_names_and_colors_of_norms_agree_with_the_table():
-    titles = {name: norm.title for name, norm in registry.NORMS.items()}
-    assert {name: plots.NORMS[name][0] for name in plots.NORMS}.items() <= titles.items()
-    assert plots.RMS[0] == titles["rms"]
-    assert set(titles) <= set(colors.COLORS)
 
 
 @pytest.mark.parametrize("cell", registry.CELLS)

@@ -86,11 +86,3 @@ def test_errors_of_backward_steps_name_their_arguments(cell, name):
         state, dstate = (state, given["c"]), (dstate, given["dc"])
     with pytest.raises(ValueError, match=rf"^{cell}_step_backward: {name} must .*\(5, 2\)"):
         backward(dstate, given["x"], state, params)
-
-
-@pytest.mark.parametrize("name", ["dstate", "state"])
-def test_a_backward_step_of_an_lstm_needs_pairs(name):
-    params, x, h, c = make("lstm", "paper")
-    given = {"dstate": (h, c), "state": (h, c)} | {name: [h, c]}
-    with pytest.raises(TypeError, match=rf"^lstm_step_backward: {name} must be a pair .*got list"):
-        cells.lstm_step_backward(given["dstate"], x, given["state"], params)

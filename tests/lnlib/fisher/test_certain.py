@@ -8,7 +8,7 @@ import pytest
 from mpmath import mp, mpf
 
 from lnlib import cells, dynamic_tanh_backward
-from lnlib.fisher import GLM, MLP, Dense
+from lnlib.fisher import GLM
 from lnlib.transformer import attention_backward
 
 LOGITS = [0.3, -0.3, 5, -5, 17, -17, 37, -37, 38, -38, 100, -100, 700, -700]
@@ -76,29 +76,6 @@ def test_fisher_products_are_accurate_for_certain_labels(family, s):
     assert model.quadratic(X, step) == pytest.approx(float(quadratic), rel=2e-12)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
-def test_products_of_a_network_are_accurate_for_certain_labels(row):
-    s, v = np.array(row, float), np.arange(1.0, 1 + len(row))
-    model = MLP([Dense(np.zeros((len(s), 1)), s)])
-    step = np.concatenate([0 * v, v])
-    cov = covariance("categorical", row)
-    expected = [[mp.fsum(c * mpf(a) for c, a in zip(r, v, strict=True))] for r in cov]
-    ours = model.fisher_product(np.ones((1, 1)), step)[len(s) :]
-    np.testing.assert_allclose(ours, floats(expected)[:, 0], **close)
-
-
-@pytest.mark.parametrize(("family", "s"), [x for x in CASES if x[0] != "poisson"], ids=str)
-def test_the_score_of_the_likely_label_is_accurate(family, s):
-    p = probabilities(family, s)
-    likely = [a == max(p) for a in p] if family == "categorical" else [a > 0.5 for a in p]
-    if family == "categorical":  # one of the most probable classes
-        likely = [k == likely.index(True) for k in range(len(p))]
-    model, X = model_of(s, family)
-    F = model.fisher(X, "empirical", y=np.array([likely], float))[1::2, 1::2]
-    error = [int(y) - a for y, a in zip(likely, p, strict=True)]
-    np.testing.assert_allclose(F, floats([[a * b for b in error] for a in error]), **close)
-
-
 STEPS = [-1000, -30, -2, -1, -0.5, -1e-3, 1e-3, 0.5, 1, 2, 30, 1000]
 
 
@@ -120,36 +97,6 @@ def test_the_divergence_from_a_certain_label_is_accurate(family, s, size):
     kl = eta(end) - eta(s) - mean
     model, X = model_of(s, family)
     assert model.kl(X, np.stack([0 * d, d], 1).ravel()) == pytest.approx(float(kl), rel=1e-11)
-
-
-@pytest.mark.parametrize("unit", range(len(LOGITS)))
-@pytest.mark.parametrize("size", [1e-6, 3])
-def test_the_divergence_of_one_unit_is_accurate_next_to_others(unit, size):
-    """Its step is small, or its label certain, while other units change much."""
-    s, d = np.zeros(2), np.array([size, 1e-3 / size])
-    s[0] = LOGITS[unit]
-    model, X = model_of(s, "bernoulli")
-    both = model.kl(X, np.stack([0 * d, d], 1).ravel())
-    alone = 0.0
-    for k in range(2):
-        one, _ = model_of(s[k : k + 1], "bernoulli")
-        alone += one.kl(X, np.array([0, d[k]]))
-    assert both == pytest.approx(alone, rel=1e-12)
-
-
-def test_the_divergence_of_a_gaussian_far_from_0_is_accurate():
-    model, X = model_of([1e8, -1e8], "gaussian")
-    assert model.kl(X, np.array([0.0, 1, 0, 3])) == 5
-
-
-def test_a_common_gain_of_all_classes_has_no_effect_in_eq_33():
-    s = np.array([38.0, 0])
-    model = GLM(np.eye(2), s, norm="none", family="categorical")
-    same = model.gain_metric(np.ones((1, 2)), np.ones(2), "paper")
-    other = model.gain_metric(np.ones((1, 2)), np.array([1.0, 2]), "paper")
-    p = probabilities("categorical", s + 1)[1]
-    assert same == 0
-    assert other == pytest.approx(float(p * (1 - p) / 2), rel=1e-13)
 
 
 # The slopes of tanh and of the logistic function, in cells, attention and dynamic tanh.
@@ -198,18 +145,6 @@ def test_gradients_of_saturated_lstm_gates_are_accurate(shift):
     right = [d * mp.tanh(g) * slope(i), d * 3 * slope(f), d * logistic(i) * tanh_slope(g)]
     equal(grads["b"], [*right, mp.tanh(cell) * slope(o)])
     equal(dc, [d * logistic(f)])
-
-
-@pytest.mark.parametrize("shift", range(len(SQUASHED)))
-def test_gradients_of_saturated_gru_gates_are_accurate(shift):
-    gates = np.roll(SQUASHED, shift)[:3]
-    _, z, n = (mpf(float(a)) for a in gates)
-    x, one, h = np.zeros((1, 1)), np.ones((1, 1)), np.full((1, 1), 3.0)
-    params = {"W_ih": np.zeros((3, 1)), "W_hh": np.zeros((3, 1)), "b": gates}
-    equal(cells.gru_step(x, h, params, form="plain"), [logistic(-z) * 3 + logistic(z) * mp.tanh(n)])
-    _, dh, grads = cells.gru_step_backward(one, x, h, params, form="plain")
-    equal(grads["b"], [0, (mp.tanh(n) - 3) * slope(z), logistic(z) * tanh_slope(n)])
-    equal(dh, [logistic(-z)])
 
 
 @pytest.mark.parametrize("gap", [0.5, 20, 38, 100])

@@ -1,4 +1,3 @@
-import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -92,18 +91,6 @@ def test_examples_are_averaged_over_chunks(cases):
     ends = (0, 300, 600, cases) if cases > 600 else (0, 300, cases)
     parts = [model.fisher_product(X[a:b], v) * (b - a) for a, b in pairwise(ends)]
     np.testing.assert_allclose(model.fisher_product(X, v), sum(parts) / cases, rtol=1e-10)
-
-
-def test_memory_does_not_grow_with_the_number_of_examples():
-    model, rng = make(sizes=(20, 64, 64, 10)), np.random.default_rng(1)
-    v, peaks = rng.normal(size=model.size), []
-    for N in (1000, 10_000):
-        X = rng.normal(size=(N, 20))
-        tracemalloc.start()
-        model.fisher_product(X, v)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1.1 * peaks[0]
 
 
 def test_float32_stays_float32_and_close():

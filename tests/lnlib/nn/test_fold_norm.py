@@ -113,8 +113,3 @@ def test_invalid_calls_raise_an_error_before_any_change(norm, layers, model, err
     assert torch.equal(first.weight, original.weight)
     assert torch.equal(first.bias, original.bias)
     assert norm.weight is not None
-
-
-def test_calls_without_layers_raise_an_error():
-    with pytest.raises(ValueError, match="fold_norm: there must be a layer"):
-        fold_norm(nn.LayerNorm(4))

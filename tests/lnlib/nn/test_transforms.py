@@ -11,7 +11,6 @@ from torch.nn.utils._per_sample_grad import call_for_per_sample_grads
 from torch.testing import assert_close
 
 from lnlib.nn import (
-    AdaptiveLayerNorm,
     DynamicTanh,
     LayerNorm,
     LayerNormGRU,
@@ -179,18 +178,6 @@ class Model(nn.Module):
         return y
 
 
-class WithSecond(nn.Module):
-    """A norm with a second argument, whose outputs are all used."""
-
-    def __init__(self, norm):
-        super().__init__()
-        self.norm = norm
-
-    def forward(self, x, second):
-        y = self.norm(x, second)
-        return y[0] + 2 * y[1] if self.norm.returns_two else y
-
-
 def targets(traced):
     return [node.target for node in traced.graph.nodes if node.op == "call_module"]
 
@@ -202,23 +189,6 @@ def test_a_symbolic_trace_has_the_module_as_one_node(make_module, shape):
     assert targets(traced) == ["first", "inner"]
     x = draw(*shape, dtype=torch.float32)
     assert_close(traced(x), model(x), rtol=0, atol=0)
-
-
-@pytest.mark.parametrize(
-    ("norm", "second", "returns_two"),
-    [
-        (LayerNorm(H), H, True),
-        (AdaptiveLayerNorm(H, 2), 2, False),
-        (AdaptiveLayerNorm(H, 2, gate=True), 2, True),
-    ],
-)
-def test_a_symbolic_trace_keeps_the_second_argument_and_both_outputs(norm, second, returns_two):
-    norm.returns_two = returns_two
-    model = randomize(WithSecond(norm))
-    traced = fx.symbolic_trace(model)
-    assert targets(traced) == ["norm"]
-    given = draw(B, H, dtype=torch.float32), draw(B, second, dtype=torch.float32)
-    assert_close(traced(*given), model(*given), rtol=0, atol=0)
 
 
 def first_output(y):
@@ -242,13 +212,6 @@ def test_per_example_gradients_equal_a_loop(make_module, shape, reduction, froze
         loss_k = first_output(model(x[k : k + 1])).square().sum()
         for name, g in zip(named, torch.autograd.grad(loss_k, named.values()), strict=True):
             assert_close(per_example[name][k], g, rtol=1e-9, atol=1e-9)
-
-
-def test_gradients_of_each_example_need_a_batch_of_equal_lengths():
-    lstm = LayerNormLSTM(H, H)
-    packed = nn.utils.rnn.pack_sequence([draw(3, H).float(), draw(2, H).float()])
-    with pytest.raises(TypeError, match="need a 3-D batch of sequences of equal length"):
-        call_for_per_sample_grads(lstm, batch_size=2)(packed)
 
 
 @pytest.mark.parametrize("kind", [*RECURRENT.values(), *CELLS.values()])

@@ -9,7 +9,6 @@ import torch.nn.functional as F
 
 import lnlib
 from lnlib.nn import AdaptiveLayerNorm, DynamicTanh, LayerNorm
-from lnlib.nn.kernels.cpu import layer_norm
 
 H, C = 5, 3
 # Shape of x, and of the condition.
@@ -80,23 +79,6 @@ def test_the_module_equals_the_numpy_function(shape, given):
     np.testing.assert_allclose(y.detach(), right, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("width", [2, 768])
-def test_the_module_is_accurate_for_large_means(width):
-    if not layer_norm.available():
-        pytest.skip(f"no compiled library here: {layer_norm.reason()}")
-    exact = AdaptiveLayerNorm(width, C, dtype=torch.float64)
-    torch.nn.init.normal_(exact.weight)
-    module = copy.deepcopy(exact).float()
-    exact.load_state_dict(module.state_dict())  # rounded
-    x, condition = torch.randn(64, width) + 1e4, torch.randn(64, C)
-    leaves = x.requires_grad_(), x.detach().double().requires_grad_()
-    y, right = module(leaves[0], condition), exact(leaves[1], condition.double())
-    torch.testing.assert_close(y.double(), right, rtol=0, atol=1e-5)
-    for output in (y, right):
-        output[:, 0].sum().backward()
-    torch.testing.assert_close(leaves[0].grad.double(), leaves[1].grad, rtol=1e-4, atol=1e-4)
-
-
 def test_the_module_starts_as_layer_norm_and_learns():
     module, x = AdaptiveLayerNorm(H, C), torch.randn(4, H)
     condition = torch.randn(4, C)
@@ -145,13 +127,6 @@ def test_dynamic_tanh_as_a_module():
     np.testing.assert_allclose(module(torch.tensor(x)).detach(), right, rtol=1e-12, atol=1e-12)
     assert list(module.state_dict()) == ["alpha", "weight", "bias"]
     assert copy.deepcopy(module).alpha == 0.7
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_modules_preserve_16_bit_dtypes(dtype):
-    x, condition = torch.randn(4, H, dtype=dtype), torch.randn(4, C, dtype=dtype)
-    assert AdaptiveLayerNorm(H, C, dtype=dtype)(x, condition).dtype == dtype
-    assert DynamicTanh(H, dtype=dtype)(x).dtype == dtype
 
 
 X, CONDITION, W = drawn((4, H), (4, C), (2 * H, C))

@@ -110,14 +110,6 @@ def test_statistics_are_summed_in_float64(layout):
         assert_allclose(lnlib.batch_statistics(x, ddof=ddof)[1], exact, rtol=1e-7)
 
 
-def test_statistics_of_float16_are_float32():
-    x = np.array([[60000, 1], [60000, 3], [59968, 1]], np.float16)
-    mean, var = lnlib.batch_statistics(x, ddof=1)
-    assert mean.dtype == var.dtype == np.float32
-    assert_allclose(mean, x.astype(float).mean(0), rtol=1e-7)
-    assert_allclose(var, x.astype(float).var(0, ddof=1), rtol=1e-6)
-
-
 @pytest.mark.parametrize("eps", [0.3, 60.0])  # 65,504 + 60 is no float16
 def test_given_statistics_of_float16_are_used_in_float32(eps):
     x = np.array([[40000, 1.0], [-20000, 2.0]], np.float16)
@@ -132,13 +124,6 @@ def test_given_statistics_of_float16_are_used_in_float32(eps):
     actual = lnlib.batch_norm_backward((x / 1e4).astype(np.float16), x, eps=eps, **given)
     for a, b in zip(actual, exact, strict=True):
         assert_allclose(a, b, rtol=2**-9, atol=2**-24)  # the smallest float16
-
-
-@pytest.mark.parametrize("momentum", [0, 0.3, 1])
-def test_momentum_can_be_from_0_to_1_inclusive(momentum):
-    running, batch = np.array([1.0, -2.0]), np.array([5.0, 7.0])
-    expected = [(1 - momentum) * 1 + momentum * 5, (1 - momentum) * -2 + momentum * 7]
-    assert_allclose(lnlib.update_running(running, batch, momentum), expected, rtol=1e-15)
 
 
 @each_function
@@ -215,12 +200,3 @@ def test_numbers_whose_squares_overflow_are_normalized_as_others_are(
     assert_allclose(dx * dtype(2.0 ** (power - 40)), expected, rtol=1e-5)
     for actual, wanted in zip(rest, others, strict=True):
         assert_array_equal(actual, wanted)
-
-
-@pytest.mark.parametrize("norm", [lnlib.layer_norm, lnlib.rms_norm])
-def test_an_example_whose_squares_overflow_changes_no_other(norm):
-    x = np.random.default_rng(0).standard_normal((5, 40)).astype(np.float32)
-    y = norm(x)
-    x[2] *= np.float32(1e37)
-    assert_array_equal(np.delete(norm(x), 2, 0), np.delete(y, 2, 0))
-    assert_allclose(norm(x)[2], norm(x[2].astype(float)), rtol=1e-4)

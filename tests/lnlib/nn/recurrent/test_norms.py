@@ -6,11 +6,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.nn.modules.module import register_module_forward_hook
 from torch.nn.utils.rnn import pack_padded_sequence
 from torch.testing import assert_close
 
-from lnlib.nn import LayerNorm
 from lnlib.nn.kernels import autograd, reference
 from lnlib.nn.kernels.cpu import recurrent
 from tests.cases.modules import (
@@ -35,11 +33,6 @@ BOTH = {"num_layers": 2, "bidirectional": True}
 
 def norms(module):
     return {name: norm for name, norm in module.named_children() if name.startswith("layernorm_")}
-
-
-def of_inputs(name):
-    """Whether it is a norm of the input part, which is computed for all steps at once."""
-    return name.split("_")[1] in ("i", "in")
 
 
 def networks(kind, form):
@@ -70,31 +63,6 @@ def paths(monkeypatch):
 
 
 @each_form
-def test_hooks_of_an_inner_norm_are_called_with_what_it_normalizes(kind, form):
-    module = make(kind, form=form, **BOTH)
-    packed, hx = pack_padded_sequence(draw(T, B, IN), LENGTHS), start(kind, 4)
-    expected, last = module(packed, hx)
-    for name, norm in norms(module).items():
-        num_rows = {"pre": [], "post": []}
-        handles = [
-            norm.register_forward_pre_hook(
-                lambda m, x, num_rows=num_rows: num_rows["pre"].append(len(x[0]))
-            ),
-            norm.register_forward_hook(
-                lambda m, x, y, num_rows=num_rows: num_rows["post"].append(len(y))
-            ),
-        ]
-        output, end = module(packed, hx)
-        for handle in handles:
-            handle.remove()
-        sizes = packed.batch_sizes.tolist()
-        rows = [sum(sizes)] if of_inputs(name) else sizes[:: -1 if "reverse" in name else 1]
-        assert num_rows == {"pre": rows, "post": rows}, name
-        assert_close(output.data, expected.data)
-        assert_close(end, last)
-
-
-@each_form
 def test_values_returned_by_hooks_are_used(kind, form):
     for module, run in networks(kind, form):
         for name in norms(module):
@@ -106,29 +74,6 @@ def test_values_returned_by_hooks_are_used(kind, form):
             getattr(hooked, name).register_forward_pre_hook(lambda m, x: (0 * x[0],))
             getattr(moved, name).weight.data.zero_()  # LN(0) is the bias
             assert_close(run(hooked), run(moved))
-
-
-@each_form
-def test_backward_hooks_of_inner_norms_can_change_the_gradient(kind, form):
-    for module, run in networks(kind, form):
-        for name in filter(of_inputs, norms(module)):
-            weight = f"weight_ih{name.removeprefix('layernorm_in').removeprefix('layernorm_i')}"
-            gradients = []
-            for factor in (1, 3):
-                hooked, hooked_norms = copy.deepcopy(module), []
-                norm = getattr(hooked, name)
-                norm.register_full_backward_pre_hook(
-                    lambda m, dy, hooked_norms=hooked_norms: hooked_norms.append(m)
-                )
-                norm.register_full_backward_hook(lambda m, dx, dy, k=factor: (k * dx[0],))
-                sum(y.square().sum() for y in run(hooked)).backward()
-                assert hooked_norms == [norm]
-                gradient = getattr(hooked, weight).grad
-                is_part = "_in" in name, kind == "gru" and "_in" not in name
-                rows = slice(2 * H * is_part[0], 2 * H if is_part[1] else None)
-                gradients.append(gradient[rows])
-            assert gradients[0].abs().max() > 1e-6
-            assert_close(gradients[1], 3 * gradients[0])
 
 
 def normalized(groups, eps):
@@ -198,37 +143,17 @@ def move_weights(ours, theirs):
                 p[H : 2 * H] *= -1
 
 
-def patches(norm):
-    norm.forward = lambda x: F.layer_norm(x, x.shape[1:], 2 * norm.weight, norm.bias, norm.eps)
-    return 2 * norm.weight.detach()
-
-
-class Twice(LayerNorm):
-    def forward(self, x):
-        return F.layer_norm(x, x.shape[1:], 2 * self.weight, self.bias, self.eps)
-
-
-def becomes_a_subclass(norm):
-    norm.__class__ = Twice
-    return 2 * norm.weight.detach()
-
-
-@pytest.mark.parametrize("change", [patches, becomes_a_subclass], ids=lambda f: f.__name__)
 @each_kind
-def test_changed_norms_are_used(kind, change):
+def test_a_patched_forward_of_a_norm_is_used(kind):
     x, hx = draw(T, B, IN), start(kind)
     for name in norms(make(kind)):
         ours, expected = make(kind), make(kind)
-        getattr(expected, name).weight.data = change(getattr(ours, name))
+        norm = getattr(ours, name)
+        norm.forward = lambda x, norm=norm: F.layer_norm(
+            x, x.shape[1:], 2 * norm.weight, norm.bias, norm.eps
+        )
+        getattr(expected, name).weight.data *= 2
         assert_close(ours(x, hx), expected(x, hx))
-
-
-@each_kind
-def test_global_hooks_are_called_for_inner_norms(kind):
-    module, called = make(kind), []
-    with register_module_forward_hook(lambda m, x, y: called.append(m)):
-        module(draw(T, B, IN))
-    assert set(norms(module).values()) <= set(called)
 
 
 @each_kind
@@ -243,20 +168,6 @@ def test_the_fast_path_is_only_left_while_a_norm_is_changed(kind, paths):
     handle.remove()
     module(x)
     assert paths == ["plain", "compiled"]
-
-
-@each_kind
-def test_a_replaced_norm_runs_under_autocast(kind):
-    module, x = make(kind, dtype=torch.float32), draw(T, B, IN).float()
-    name, norm = next(iter(norms(module).items()))
-    linear = nn.Linear(*2 * norm.normalized_shape)  # refuses bfloat16 unless autocast is on
-    nn.init.eye_(linear.weight)
-    nn.init.zeros_(linear.bias)
-    setattr(module, name, nn.Sequential(norm, linear))
-    with torch.autocast("cpu", torch.bfloat16):
-        output, last = module(x)
-    assert {output.dtype, *(s.dtype for s in states(kind, last))} == {torch.bfloat16}
-    assert_close(output.float(), module(x)[0], atol=0.05, rtol=0)
 
 
 @each_kind

@@ -24,7 +24,6 @@ from tests.cases.modules import (
     draw,
     each_form,
     each_kind,
-    h,
     make,
     randomize,
     start,
@@ -48,12 +47,6 @@ def test_state_dict_copies_and_pickles_compute_the_same(kind, form):
         assert torch.equal(twin(x)[0], module(x)[0])
 
 
-def test_repr_extends_that_of_pytorch():
-    first = repr(LayerNormLSTM(3, 4, num_layers=2, batch_first=True)).splitlines()
-    assert repr(nn.LSTM(3, 4, num_layers=2, batch_first=True)) == f"LSTM({first[1].strip()})"
-    assert "3, 4, form='draw', eps=0.001" in repr(LayerNormLSTM(3, 4, form="draw", eps=1e-3))
-
-
 @each_kind
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=str)
 def test_dtypes_are_preserved_and_accurate(kind, dtype):
@@ -65,18 +58,6 @@ def test_dtypes_are_preserved_and_accurate(kind, dtype):
     assert {output.dtype, *(s.dtype for s in states(kind, last))} == {dtype}
     # Errors of a step feed the next: ten times the rounding of the dtype; measured 2.6 times.
     assert (output.double() - exact).abs().max() < 10 * torch.finfo(dtype).eps
-
-
-@each_kind
-def test_autocast_computes_and_returns_its_dtype(kind):
-    module = make(kind, dtype=torch.float32, num_layers=2, bidirectional=True)
-    x = draw(T, B, IN).float()
-    with torch.autocast("cpu", torch.bfloat16):
-        output, last = module(x, h(module, 4, B, H))
-    assert {output.dtype, *(s.dtype for s in states(kind, last))} == {torch.bfloat16}
-    assert_close(output.float(), module(x)[0], atol=0.05, rtol=0)
-    output.float().sum().backward()
-    assert module.weight_hh_l0.grad.dtype == torch.float32
 
 
 class PublicCell(nn.Module):

@@ -192,8 +192,3 @@ def test_library_with_wrong_results_is_refused_and_random_numbers_stay(machine):
     state = torch.get_rng_state()
     assert tried.load() == (None, "the build failed (RuntimeError): the results differ")
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_without_stderr_nothing_is_printed(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", None)
-    build.notify("to nobody")

@@ -92,19 +92,6 @@ def test_a_failure_is_said_once_and_leaves_the_norm_to_torch(monkeypatch):
     assert layer_norm.kernel(torch.ones(3, 4), 4, None) is None  # warnings are errors
 
 
-@in_this_process
-def test_what_passed_the_check_is_not_checked_again(monkeypatch):
-    calls = []
-    monkeypatch.setattr(layer_norm, "_checked", set())
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    monkeypatch.setattr(layer_norm, "compare", lambda *args: calls.append(args[1:]))
-    x = torch.ones(3, 4)
-    for _ in range(2):
-        assert layer_norm.kernel(x, 4, torch.float32) is layer_norm
-    assert calls == [(x.device, x.dtype, 4, torch.float32)]
-    assert layer_norm.kernel(x, layer_norm.WIDEST + 1, None) is None
-
-
 WIDE = {"fp16": "fp32", "bf16": "fp32", "fp32": "fp32", "fp64": "fp64"}
 
 

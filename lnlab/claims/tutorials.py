@@ -6,7 +6,7 @@ import numpy as np
 
 from lnlab.analysis import recurrence
 from lnlab.claims import at_initialization, computed, feedforward, ten_seeds
-from lnlab.claims.feedforward import LANDSCAPE
+from lnlab.claims.feedforward import LANDSCAPE, UNTUNED
 from lnlab.claims.finding import Claim, Finding, Records
 from lnlab.claims.trained import RECURRENT
 
@@ -58,7 +58,7 @@ TUTORIALS = (
     Claim("any-batch", "tutorials", "works with any batch size",
           "From batches of 128 to 4, results change less than with batch norm.",
           "by definition", "MNIST; 784-1000-1000-10", "mnist", ("mnist",),
-          feedforward.robust),
+          feedforward.robust, UNTUNED),
     Claim("variable-lengths", "tutorials", "handles variable-length sequences naturally",
           "Padding and the other sequences in a batch do not change the real steps of a sequence.",
           "by definition", "a network of 64 units, four lengths", "recurrent_networks",
@@ -67,12 +67,14 @@ TUTORIALS = (
           "With batches of 128, layer norm ends with lower loss and error than no norm and batch "
           "norm.",
           "read off figure 6, which has no network without normalization", _FIGURE_6, "mnist",
-          ("mnist",), ten_seeds.figure_6_gains(128)),
+          ("mnist",), ten_seeds.figure_6_gains(128), UNTUNED),
     Claim("gains-at-4", "tutorials", "gains in both training loss and test error",
           "With batches of 4, layer norm ends with lower loss and error than no norm and batch "
           "norm.",
           "read off figure 6, which has no network without normalization", _FIGURE_6, "mnist",
-          ("mnist",), ten_seeds.figure_6_gains(4)),
+          ("mnist",), ten_seeds.figure_6_gains(4),
+          f"{UNTUNED} After one epoch at the best of four rates for each, the training NLL is "
+          "lower with layer norm than without a norm in 2 of 3 seeds."),
     Claim("minimal-memory", "tutorials", "memory: minimal overhead (just γ and β)",
           "Layer norm keeps nothing in memory except gain and bias.",
           "stated without a source", "counted from the formula of the gradient", "cost",

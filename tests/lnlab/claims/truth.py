@@ -151,7 +151,10 @@ def of_two(one, other, value, unit, factor, counts, judged):
     seeds = common(one, other)
     d = [factor * (value(one[s]) - value(other[s])) for s in seeds]
     shares = [(value(one[s]) - value(other[s])) / value(other[s]) for s in seeds]
-    why = reason([other, one], lambda run: numbers(run, judged), epochs)
+    names = [judged] if isinstance(judged, str) else judged
+    whys = [reason([other, one], lambda run, name=name: numbers(run, name), epochs)
+            for name in names]  # fmt: skip
+    why = next((why for why in whys if why), "")
     return Answer(d, unit, shares, counts, untestable=why, runs=[*one.values(), *other.values()])
 
 
@@ -159,7 +162,8 @@ def regularizer(runs):
     def gap(run):
         return of_end("test_nll")(run) - of_end("train_nll")(run)
 
-    return [compared(runs, "batch", "none", size, gap) for size in (128, 4)]
+    both = "train_nll", "test_nll"
+    return [compared(runs, "batch", "none", size, gap, judged=both) for size in (128, 4)]
 
 
 def faster_at(size):

@@ -82,7 +82,7 @@ def describe(scale: float) -> str:
     return (
         f"At {scale:g} × He initialization, the std of the activations after {DEPTH} layers is "
         f"{plain_std:.2g} without normalization and {std:.2g} with layer norm. The norm of the "
-        f"gradient of the first weight matrix is {plain_norm:.2g} and {norm:.2g}."
+        f"gradient of the first weight matrix is {plain_norm:.2g} and {norm:.2g}, respectively."
     )
 
 
@@ -91,6 +91,7 @@ SCALE_BY_DEPTH = Picture(
     describe,
     alt="Two panels over the 20 layers of a network, both with a logarithmic axis: the standard "
     "deviation of the activations, and the norm of the gradient of each weight matrix. Without "
-    "normalization the first changes by the same factor at every layer, and the second is very "
-    "small or very large in all layers. With layer norm both lines are flat.",
+    "normalization the first changes by about the same factor at every layer, and the second has "
+    "about the same value in all layers, which is very small or very large if this factor is not "
+    "close to 1. With layer norm both lines are nearly flat.",
 )

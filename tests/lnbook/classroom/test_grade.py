@@ -45,17 +45,6 @@ def test_correct_answers_that_run_in_jupyter_get_a_point(course, student, name):
     assert (row.passed, row.points, row.feedback, row.misconception) == (1, 1, "", ""), row
 
 
-def test_every_entry_of_the_folder_yields_rows_or_a_message(course):
-    entries = {path.name for path in (course["folder"] / "submitted").iterdir()}
-    graded = {row.student for row in course["graded"].rows}
-    messages = "\n".join(course["graded"].sentences)
-    for entry in entries:
-        student = "_1+1" if entry == "=1+1.zip" else entry.rpartition(".")[0] or entry
-        assert student in graded or entry in messages, entry
-    assert len(graded) + len(course["graded"].sentences) == len(entries)
-    assert len(course["graded"].rows) == len(graded) * len(submissions.NAMES)
-
-
 @pytest.mark.parametrize(
     ("name", "misconception", "feedback"),
     [
@@ -72,27 +61,6 @@ def test_wrong_answers_get_feedback_on_their_misconception_or_error(
     assert misconception in row.misconception
     assert bool(row.misconception) == bool(misconception)
     assert feedback in row.feedback
-    if misconception:
-        page = course["folder"] / "feedback" / "wrong" / "homework" / "introduction.html"
-        assert f"Not yet: {row.misconception}" in page.read_text("utf-8")
-
-
-@pytest.mark.parametrize("name", ["two-lines", "rest-of-the-batch"])
-def test_reference_solutions_cannot_be_imported_during_grading(course, name):
-    row = of(course, "hostile")[name]
-    assert row.points == 0
-    assert "ValueError: check: name must be an exercise" in row.error or (
-        "No module named 'lnbook.chapters.introduction.exercises'" in row.error
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "error"), [("two-units", "KernelEnded: "), ("small-inputs", "TookTooLong: ")]
-)
-def test_cells_that_crash_or_hang_only_affect_their_own_exercise(course, name, error):
-    rows = of(course, "hostile")
-    assert (rows[name].points, rows["undo"].points) == (0, 1)
-    assert rows[name].error.startswith(error)
 
 
 @pytest.mark.parametrize(
@@ -116,18 +84,6 @@ def test_submissions_that_cannot_be_graded_have_a_reason(course, student, reason
     assert total.points == 0
 
 
-def test_totals_are_sums_of_the_points_of_each_student(course):
-    totals = {total.student: total for total in course["graded"].totals}
-    assert totals.keys() == {row.student for row in course["graded"].rows}
-    for student, total in totals.items():
-        own = of(course, student).values()
-        assert total.points == sum(row.points for row in own)
-        assert (total.of, total.exercises) == (5, 5)
-        assert total.passed == sum(row.passed for row in own)
-    assert totals["Zoë Łuk"].points == 5
-    assert totals["wrong"].points == 1
-
-
 @pytest.mark.parametrize(("name", "table"), [("grades.csv", "rows"), ("totals.csv", "totals")])
 def test_csv_files_begin_with_a_byte_order_mark_and_contain_every_row(course, name, table):
     content, graded = (course["folder"] / name).read_bytes(), getattr(course["graded"], table)
@@ -139,9 +95,7 @@ def test_csv_files_begin_with_a_byte_order_mark_and_contain_every_row(course, na
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "\t=", "\r\n=", " +", "|"])
 def test_texts_of_students_cannot_become_formulas_or_cells(start):
-    given = ExerciseResult(
-        "a", "introduction", "two-units", feedback=f"{start}cmd()", error=f'x";{start}1;\n{start}2'
-    )
+    given = ExerciseResult("a", "introduction", "two-units", feedback=f'{start}cmd()";{start}1')
     lines = table([given], ExerciseResult).decode("utf-8-sig").splitlines()
     (back,) = csv.DictReader(lines)
     assert back["feedback"].startswith("'")
@@ -170,14 +124,13 @@ def test_manually_changed_points_appear_in_the_tables(course, monkeypatch):
         (["ada/introduction.ipynb", "bob/one/introduction.ipynb"], ["ada", "bob"]),
         (["introduction-cy.ipynb", "dan/Untitled.ipynb"], ["cy", "dan"]),
         (["a.zip:introduction.ipynb", "b/x.zip:deep/down/introduction.ipynb"], ["a", "b"]),
-        (["A_1_assignsubmission_file_/introduction.ipynb"], ["A_1_assignsubmission_file_"]),
         (
             ["all.zip:A_1_assignsubmission_/s.ipynb", "all.zip:B_2_assignsubmission_/s.ipynb"],
             ["A_1_assignsubmission_", "B_2_assignsubmission_"],
         ),
         (["[x]*?/introduction.ipynb", "e/introduction.IPYNB"], ["_x___", "e"]),
     ],
-)  # fmt: skip
+)
 def test_submissions_can_be_folders_notebooks_or_archives(tmp_path, places, students):
     content = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
     for place in places:
@@ -207,23 +160,6 @@ def test_the_newest_of_several_notebooks_counts(tmp_path):
     assert str(submission.notebooks["introduction"].path) == "introduction-2.ipynb"
 
 
-@pytest.fixture(scope="module")
-def source():
-    tasks = list(chapters.tasks("introduction").values())[:2]
-    return nbformat.from_dict(homework.notebook(tasks, 7))
-
-
-def handed(tmp_path, cells):
-    """Read a notebook with these cells as a submission."""
-    path = tmp_path / "introduction.ipynb"
-    content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
-    path.write_text(json.dumps(content))
-    ((submission,), _) = find_submissions(
-        tmp_path, "homework", {"introduction": ["two-units", "small-inputs"]}
-    )
-    return read(submission.notebooks["introduction"])
-
-
 def code(text, grade_id=None):
     meta = {"nbgrader": {"grade_id": grade_id}} if grade_id else {}
     return {"cell_type": "code", "metadata": meta, "source": text, "outputs": [],
@@ -247,15 +183,21 @@ A, B = ('checks.check("two-units", prediction)', 'checks.check("small-inputs", e
     ],
     ids=["nothing", "no-metadata", "no-checks", "second-attempt", "in-the-check", "in-the-setup"],
 )  # fmt: skip
-def test_setup_and_tests_are_restored_in_place(tmp_path, source, cells, wanted):
+def test_setup_and_tests_are_restored_in_place(tmp_path, cells, wanted):
+    tasks = list(chapters.tasks("introduction").values())[:2]
+    source = nbformat.from_dict(homework.notebook(tasks, 7))
     original = {c["metadata"]["nbgrader"]["grade_id"]: c["source"] for c in source["cells"]}
     known = {original["setup"]: "setup", original["two-units-check"]: "A",
              original["small-inputs-check"]: "B"}  # fmt: skip
-    restored = restore(handed(tmp_path, cells), source)
+    path = tmp_path / "introduction.ipynb"
+    path.write_text(
+        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
+    )
+    names = {"introduction": ["two-units", "small-inputs"]}
+    ((submission,), _) = find_submissions(tmp_path, "homework", names)
+    restored = restore(read(submission.notebooks["introduction"]), source)
     nbformat.validate(restored)
     assert [known.get(cell.source, cell.source) for cell in restored.cells] == wanted
-    tests = [c.metadata.nbgrader.points for c in restored.cells if "points" in str(c.metadata)]
-    assert tests == [1, 1]
 
 
 @pytest.mark.parametrize("name", exercises.names())
@@ -264,20 +206,44 @@ def test_data_only_checks_give_the_same_feedback_as_the_exercise(name):
     whole, opened = (
         json.loads(json.dumps(checks.describe(name, seed=3, key=key))) for key in (True, False)
     )
+    assert "expected" not in opened
     if isinstance(exercise, exercises.Measured):
         assert checks.feedback(opened, (2.0, 2.0)) == exercise.feedback((2.0, 2.0))
         return
-    function = isinstance(exercise, exercises.Function)
-    right = exercise.reference if function else exercise.answer
-    assert checks.feedback(whole, right) is None
-    assert checks.feedback(opened, right) is None
-    known = (
-        [(w, s) for s, w in exercise.misconceptions.items()]
-        if function
-        else exercise.misconceptions.items()
-    )
-    for wrong, text in known:
-        if exercise.feedback(wrong) == text:
-            assert checks.feedback(whole, wrong) == text
-            assert checks.feedback(opened, wrong) == text
-    assert "expected" not in opened
+    if isinstance(exercise, exercises.Function):
+        right, wrong = exercise.reference, exercise.misconceptions.values()
+    else:
+        right, wrong = exercise.answer, exercise.misconceptions
+    for answer in (right, *wrong):
+        feedback = exercise.feedback(answer)
+        assert checks.feedback(whole, answer) == checks.feedback(opened, answer) == feedback
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("two-lines", "ValueError: check: name must be an exercise"),  # reads the solutions
+        ("rest-of-the-batch", "No module named 'lnbook.chapters.introduction.exercises'"),
+        ("two-units", "KernelEnded: "),
+        ("small-inputs", "TookTooLong: "),
+    ],
+)
+def test_cells_that_crash_hang_or_read_solutions_only_affect_their_own_exercise(
+    course, name, error
+):
+    rows = of(course, "hostile")
+    assert (rows[name].points, rows["undo"].points) == (0, 1)
+    assert error in rows[name].error
+
+
+def test_every_entry_of_the_folder_yields_rows_or_a_message_and_totals_are_sums(course):
+    rows, totals = course["graded"].rows, {t.student: t for t in course["graded"].totals}
+    entries = list((course["folder"] / "submitted").iterdir())
+    assert len(totals) + len(course["graded"].sentences) == len(entries)
+    assert totals.keys() == {row.student for row in rows}
+    for student, total in totals.items():
+        own = of(course, student).values()
+        assert total.points == sum(row.points for row in own)
+        assert total.passed == sum(row.passed for row in own)
+    assert totals["Zoë Łuk"].points == totals["Zoë Łuk"].of == 5
+    assert totals["wrong"].points == 1

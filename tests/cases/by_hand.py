@@ -2,6 +2,26 @@
 
 import torch
 
+from lnlab.training import train
+from tests.cases.points import are_close
+
+
+def check_run(run_class, by_hand, small, changes, data, prepare=lambda run: None, abs=1e-20):
+    """Compare a run with one computed by hand, and see that the changed settings change it."""
+
+    def points(**settings):
+        run = run_class(run_class.experiment.settings(**settings), data, seed=3)
+        prepare(run)
+        s = run.settings
+        return list(train(run, epochs=s.epochs, first_epoch_points=s.first_epoch_points))
+
+    result, default = points(**small | changes), points(**small)
+    chosen = run_class.experiment.settings(**small | changes)
+    expected = list(by_hand(chosen, data, 3).points())
+    assert are_close(result, expected, rel=1e-6, abs=abs)  # rounding affects a share of 0
+    default = [{name: point[name] for name in expected[0] if name in point} for point in default]
+    assert not are_close(result, default, rel=1e-6)
+
 
 class Adam:
     """Adam by the equations of Kingma & Ba (2015); ``settings`` have rate, betas and eps."""

@@ -29,22 +29,17 @@ def exercise():
     [
         (centered, None),
         (lambda x: torch.tensor(centered(x), requires_grad=True), None),
-        (lambda x: centered(x).tolist(), None),
         (lambda x, eps=0.0: centered(x), None),
         (3.0, "must be a function, got the number 3.0"),
         (lambda: 0, "must take (x), yours takes none"),
         (lambda x: x - x.mean(axis=0), "by columns."),
         (lambda x: ..., "still returns `...`"),
-        (lambda x: None, "returns nothing"),
         (lambda x: {}[0], "raised KeyError (0) at `"),
         (lambda x: x - ..., "still a `...` in the function"),
         (lambda x: centered(x)[0], "must be an array of shape (2, 3), got an array of shape (3,)"),
         (lambda x: centered(x).T, "axes are in reverse order"),
-        (lambda x: centered(x).sum(), "got a single number."),
         (lambda x: "x", "an array of numbers, got the text 'x'"),
-        (lambda x: [[1], [2, 3]], "got a list."),
         (lambda x: np.log(x - 1), "3 of 6 numbers of the result are infinite"),
-        (lambda x: x * np.nan, "6 of 6 numbers of the result are NaN"),
         (
             lambda x: x,
             "for x = [[1, 2, 6], [3, 1, 1]], the result must be "
@@ -94,8 +89,6 @@ def test_modified_inputs_are_reported_and_do_not_affect_other_cases(exercise):
         ("1.1547", "must be a number, got the text '1.1547'; take the quotation marks"),
         ([1.0, 2.0], "must be a single number, got an array of shape (2,)."),
         (np.nan, "the answer is NaN"),
-        (np.inf, "the answer is infinite"),
-        ({}, "must be a number, got a dict."),
     ],
 )
 def test_numbers_get_feedback(answer, message):

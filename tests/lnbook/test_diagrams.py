@@ -8,7 +8,7 @@ import pytest
 import lnlib
 from lnbook.diagrams import cells as drawn
 from lnbook.diagrams import cubes, residuals
-from lnlib import cells
+from tests.cases.cells import H, make, step
 
 SAME = 1e-12  # float64: sums in another order
 
@@ -47,7 +47,7 @@ def test_highlighted_cells_are_those_that_affect_each_other(name):
 # One step, computed along the arrows.
 
 
-def computed(shown, values, params, H):
+def computed(shown, values, params):
     """Evaluate a diagram: compute every box from its inputs."""
 
     def norm(place):
@@ -86,37 +86,21 @@ def computed(shown, values, params, H):
     return value
 
 
-def gains(rng, blocks, H):
-    """Random gains and biases by position, each for one or several blocks."""
-    return {
-        f"{kind}_{k}": rng.normal(size=n * H)
-        for k, n in enumerate(blocks, 1)
-        for kind in ("gain", "bias")
-    }
-
-
-@pytest.mark.parametrize("shown", [drawn.LSTM, drawn.GRU], ids=["LSTM", "GRU"])
-def test_drawn_cells_compute_the_same_as_the_library(shown):
-    rng, H, lstm = np.random.default_rng(0), 5, shown is drawn.LSTM
-    state = {"x": rng.normal(size=3), "h": rng.normal(size=H)}
-    if lstm:
-        state |= {"c": rng.normal(size=H), "b": rng.normal(size=4 * H)}
-    blocks, places = ((4, 4, 1), "h i c") if lstm else ((2, 2, 1, 1), "h i in hn")
-    p = gains(rng, blocks, H)
-    sizes = (("W_h", 4, H), ("W_x", 4, 3)) if lstm else (
-        ("W_h", 2, H), ("W_x", 2, 3), ("U", 1, H), ("W", 1, 3))  # fmt: skip
-    p |= {name: rng.normal(size=(n * H, inputs)) for name, n, inputs in sizes}
-    theirs = {f"{kind}_{place}": p[f"{kind}_{k}"] for kind in ("gain", "bias")
-              for k, place in enumerate(places.split(), 1)}  # fmt: skip
-    value = computed(shown, state, p, H)
-    if lstm:
-        theirs |= {"W_ih": p["W_x"], "W_hh": p["W_h"], "b": state["b"]}
-        h, c = cells.lstm_step(state["x"][None], (state["h"][None], state["c"][None]), theirs)
-        np.testing.assert_allclose(value("c_next"), c[0], atol=SAME)
-    else:
-        theirs |= {"W_ih": np.vstack([p["W_x"], p["W"]]), "W_hh": np.vstack([p["W_h"], p["U"]])}
-        h = cells.gru_step(state["x"][None], state["h"][None], theirs)
-    np.testing.assert_allclose(value("h_next"), h[0], atol=SAME)
+@pytest.mark.parametrize(
+    ("shown", "cell", "places"), [(drawn.LSTM, "lstm", "h i c"), (drawn.GRU, "gru", "h i in hn")]
+)
+def test_drawn_cells_compute_the_same_as_the_library(shown, cell, places):
+    params, x, h, c = make(cell, "paper")
+    W_x, W_h = params["W_ih"], params["W_hh"]
+    p = {"W_x": W_x, "W_h": W_h}
+    if cell == "gru":
+        p = {"W_x": W_x[: 2 * H], "W": W_x[2 * H :], "W_h": W_h[: 2 * H], "U": W_h[2 * H :]}
+    for k, place in enumerate(places.split(), 1):
+        p |= {f"{kind}_{k}": params[f"{kind}_{place}"] for kind in ("gain", "bias")}
+    value = computed(shown, {"x": x[0], "h": h[0], "c": c[0], "b": params.get("b")}, p)
+    new = [value("h_next"), value("c_next")] if cell == "lstm" else [value("h_next")]
+    expected = step(cell, "paper", params, x, h, c)[0]
+    np.testing.assert_allclose(np.concatenate(new), expected, atol=SAME)
 
 
 # Residual blocks.

@@ -10,11 +10,9 @@ import threading
 import pytest
 
 from lnlab import checkpoint, records
-from lnlab.datasets import load
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist.run import Settings
 from lnlab.runner import record_runs
-from lnlab.training import train
 from tests.cases.points import read_without_time
 
 SMALL = {"batch_size": 128, "data": "digits", "hidden": (4,)}
@@ -131,46 +129,6 @@ def test_a_record_lists_the_conditions_under_which_its_parts_were_trained(
     assert (first["threads"], last["epochs"]) == (1, 3)
     assert last == {**{name: result[name] for name in last if name != "epochs"}, "epochs": 3}
     assert first["torch"] != "9.9"
-
-
-def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp_path, interrupt):
-    interrupt(1)
-    with pytest.raises(KeyboardInterrupt):
-        runs(tmp_path, 3)
-    interrupt(None)
-    assert "segments" not in records.read(runs(tmp_path, 3))["provenance"]
-
-
-@pytest.fixture
-def saved(tmp_path):
-    """A checkpoint of a run of two epochs, and the record of that run."""
-    chosen, file = Settings(norm="none", epochs=2, **SMALL), tmp_path / "run.pt"
-    run = mnist.MNISTRun(chosen, load("digits"))
-    points = list(train(run, epochs=2, first_epoch_points=2, checkpoint=file))
-    curves = records.curves(points, "epoch")
-    recorded = {"settings": chosen.as_dict(), "seed": 0, "curves": curves}
-    return checkpoint.OLD_DEFAULTS | checkpoint.read(file), recorded
-
-
-@pytest.mark.parametrize(
-    ("change", "contained"),
-    [
-        (lambda state: None, True),
-        (lambda state: state.update(seed=1), False),
-        (lambda state: state["settings"].update(norm="layer"), False),
-        (lambda state: state.update(done=3), False),
-        (lambda state: state.update(updates=1), False),
-        (lambda state: state["points"].pop(), True),
-        (lambda state: state["points"][1].update(test_nll=0.5), False),
-        (lambda state: state["points"][0].update(wall_s=9.0), False),
-        (lambda state: state.update(points=[]), False),
-    ],
-    ids=["none", "seed", "setting", "epoch", "update", "a point less", "value", "time", "empty"],
-)
-def test_checkpoints_are_removed_only_if_the_record_contains_all_of_them(saved, change, contained):
-    state, recorded = saved
-    change(state)
-    assert checkpoint._is_contained(state, recorded) == contained
 
 
 def test_without_file_locks_runs_are_trained_with_a_warning(tmp_path, monkeypatch, capsys):

@@ -48,15 +48,6 @@ def test_too_few_differences_raise_an_error(differences):
         interval(np.array([1.0, 2.0]), level=95)
 
 
-@pytest.mark.parametrize("n", [3, 7])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_the_sum_of_large_differences_does_not_overflow(n, sign):
-    assert interval(np.full(n, sign * 1e308)) == pytest.approx((sign * 1e308, sign * 1e308))
-    d = np.linspace(-1, 2.9, n)
-    assert interval(d.astype(np.float32)) == interval(d.astype(np.float32).astype(float))
-    assert interval(2.0**1022 * d) == tuple(2.0**1022 * v for v in interval(d))
-
-
 def test_few_seeds_have_their_range_and_ten_an_interval():
     d = np.array([0.3, -1.2, 7.0, 1.0, 2.0, 0.1, 0.2, 3.0, -1.0])
     assert comparison.limits(d) == (-1.2, 7.0)

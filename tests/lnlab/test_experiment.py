@@ -96,12 +96,6 @@ def test_a_type_decides_which_values_are_valid_and_normalizes_them(type_):
     assert not any(field_spec(type_).is_valid(value) for value in INVALID.get(type_, ()))
 
 
-@pytest.mark.parametrize("type_", [int, tuple[int, ...], int | str, list])
-def test_types_without_bounds_raise_an_error(type_):
-    with pytest.raises(TypeError, match=r"must be a Literal, bool, or a type of .* such as Count"):
-        field_spec(type_)
-
-
 def test_the_error_names_the_setting_the_allowed_values_and_the_value():
     with pytest.raises(ValueError, match=r"rate must be a positive number, or none, got 0"):
         Settings(rate=0)
@@ -117,39 +111,6 @@ def test_the_help_of_a_setting_comes_from_the_most_derived_docstring():
     text = config.field_help(Settings)
     assert text["data"] == "One of two, the first of which is there, as len is."
     assert config.field_help(Further) == text | {"width": "Of a further one."}
-
-
-def test_settings_without_help_raise_an_error():
-    @dataclasses.dataclass(frozen=True)
-    class Silent(Settings):
-        """No word.
-
-        Args:
-            other: Of something else.
-        """
-
-        depth: Count = 1
-
-    with pytest.raises(TypeError, match=r"Silent must describe .*, it does not describe depth$"):
-        config.field_help(Silent)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"key": "{norm}"}, "settings must have all fields that .* names, norm are missing"),
-        ({"sweep_axes": {"size": (1,)}}, "names, size are missing"),
-        ({"defaults": {"seeds": 2, "lr": 1}}, "names, lr are missing"),
-        ({"on_gpu": {"steps": 2}}, "names, steps are missing"),
-        ({"grids": (Grid((0,), {"lr": 1}),)}, "names, lr are missing"),
-        ({"settings": config.Settings, "key": "", "sweep_axes": {}}, "data, epochs"),
-        ({"primary_metric": "nll"}, "primary_metric must be one of the measures, got 'nll'"),
-        ({"defaults": {"epochs": 2}}, "defaults must contain the number of seeds"),
-    ],
-)
-def test_inconsistent_experiments_raise_an_error(changes, message):
-    with pytest.raises(ValueError, match=f"Experiment made: .*{message}"):
-        make_experiment(**changes)
 
 
 def test_a_measure_per_layer_has_the_unit_of_its_pattern():
@@ -168,17 +129,6 @@ def test_the_name_of_a_record_has_the_key_and_the_settings_that_are_not_defaults
     assert experiment.stem(other, 0) == "made-there-w2-0.5-wide-True-first-epoch-points-4-seed0"
 
 
-def test_values_of_an_axis_can_depend_on_earlier_axes():
-    experiment = make_experiment(
-        skip_combination=lambda run, runs: run["width"] == 4 and len(runs) > 1
-    )
-    assert [(s.width, s.rate) for s in experiment.settings_of({})] == [(3, 1.5)]
-    assert [(s.width, s.rate) for s in experiment.settings_of({"width": (4,)})] == [(4, 2.0)]
-    result = experiment.settings_of({"width": (5, 6), "rate": (0.1, 0.2), "wide": True})
-    assert [(s.width, s.rate) for s in result] == [(5, 0.1), (5, 0.2), (6, 0.1), (6, 0.2)]
-    assert all(s.wide for s in result)
-
-
 def test_defaults_can_differ_on_a_gpu():
     experiment = make_experiment(
         defaults={"epochs": 2, "seeds": 1}, on_gpu={"epochs": 8, "seeds": 4}
@@ -190,14 +140,3 @@ def test_defaults_can_differ_on_a_gpu():
     experiment = make_experiment(grids=grids)
     assert [(len(runs), seeds) for runs, seeds in experiment.book()] == [(1, (0, 1)), (2, (5,))]
     assert [(len(runs), seeds) for runs, seeds in experiment.book(on_gpu=True)] == [(2, (6, 7))]
-
-
-def test_a_command_has_the_settings_that_differ_from_the_defaults_of_the_command_line():
-    experiment = make_experiment(key="{data}", defaults={"first_epoch_points": 9, "seeds": 2})
-    options = "--data here --width 3 --rate 0.5 --epochs 1 --first-epoch-points 1 --seeds 6"
-    start = ["python", "-m", "lnlab", "replay", "made"]
-    assert experiment.command(Settings(), 6) == [*start, *options.split()]
-    non_default = experiment.command(Settings(wide=True), 6)
-    assert "--wide" in non_default
-    stepping = make_experiment(steps=("plain", "fast"))
-    assert stepping.command(Settings(), 0, "fast")[-2:] == ["--step", "fast"]

@@ -96,19 +96,6 @@ def test_another_worker_continues_the_run_of_one_that_is_killed(tmp_path, cluste
     assert records.read(path)["curves"]["wall_s"][: len(times)] == pytest.approx(times, rel=1e-4)
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_workers_with_several_tasks_per_process_raise_an_error(tmp_path):
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, dashboard_address=None, silence_logs=50
-        ) as local,
-        pytest.raises(ValueError, match="share random numbers; start workers with: dask worker"),
-    ):
-        record(tmp_path, engine="dask", scheduler=local.scheduler_address)
-
-
 @pytest.mark.parametrize(
     ("flags", "says"),
     [

@@ -35,18 +35,3 @@ def test_the_rate_excludes_resumed_updates_and_the_first_one_of_each_run(train):
     train.bar.start_run()
     train(1, 500)
     assert train.bar.format_dict["rate"] == pytest.approx(0.5)
-
-
-def test_the_rate_before_any_print_is_that_since_the_first_update(train):
-    train.bar.miniters = train.bar.mininterval = 50
-    train(1, 77)
-    train(4, 0.5)
-    assert train.bar.format_dict["rate"] == pytest.approx(2)
-
-
-def test_hidden_bars_do_nothing():
-    """As for every rank except the first."""
-    bar = Progress(total=10, disable=True)
-    bar.start_run()
-    bar.skip(3)
-    bar.update(2)

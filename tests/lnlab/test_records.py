@@ -56,13 +56,11 @@ def changed(*path, to=None):
     ("bad", "message"),
     [
         (changed("seed"), "'seed' is a required property"),
-        (changed("provenance", "threads"), "'threads' is a required property"),
         (changed("curves", "train_nll", to=[1.0]), "curves must be of one length"),
         (changed("curves", "x", to="step"), "the axis 'step' is not among the curves"),
         (changed("curves", "train_nll", to=[1, "low"]), r"curves.train_nll\[1\] does not fit"),
         ([1, 2], "does not fit"),
         (changed("units", "train_nll"), "units must name epoch, train_nll, got epoch"),
-        (changed("units", to=GOOD["units"] | {"nothing": "m"}), "units must name .*, nothing"),
         (changed("arrays", to={"a": np.zeros((1, 3))}), r"a row for each of the 2 points, got .*1"),
         (changed("arrays", to={"epoch": np.zeros((2, 1))}), "got epoch of both"),
         (changed("arrays", to={"a": np.array([None, 1])}), r"\$.arrays.a.dtype does not fit"),
@@ -113,21 +111,6 @@ def test_read_all_filters_by_the_content_of_records_instead_of_file_names(tmp_pa
     assert records.read_all("draw", tmp_path) == []
 
 
-def test_all_damaged_records_of_the_experiment_are_named(tmp_path):
-    records.write(GOOD, tmp_path / "mnist-a.json")
-    (tmp_path / "noise-x.json").write_text("{")
-    (tmp_path / "noise-z.json").write_text("{}")  # nor does it say of what it is
-    (tmp_path / "w.json").write_text(json.dumps(changed("seed") | {"experiment": "weights"}))
-    assert records.read_all("mnist", tmp_path) == [GOOD]
-    with pytest.raises(records.BadRecord) as bad:
-        records.read_all("noise", tmp_path)
-    for sentence, name in zip(str(bad.value).splitlines(), ("noise-x", "noise-z"), strict=True):
-        assert f"{name}.json: " in sentence
-        assert sentence.endswith("; record the run again with --again, or delete the file")
-    with pytest.raises(records.BadRecord, match=r"w.json: \$ does not fit: 'seed' is a required"):
-        records.read_all("weights", tmp_path)
-
-
 def git(folder, *arguments):
     name = ["-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
     done = subprocess.run(
@@ -151,8 +134,6 @@ def test_the_commit_is_marked_dirty_if_files_have_changed(tmp_path, monkeypatch)
     commit = git(tmp_path, "rev-parse", "--short=12", "HEAD")
     assert records._commit() == commit
     (package / "__init__.py").write_text("one = 2\n")
-    assert records._commit() == f"{commit}-dirty"
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))  # as in a hook
     assert records._commit() == f"{commit}-dirty"
     # Installed within the clone of another project.
     monkeypatch.setattr(lnlab, "__file__", str(package / "installed.py"))
@@ -217,12 +198,10 @@ UNREADABLE = r"the arrays cannot be read \("
     [
         (lambda path: path.unlink(), f"{UNREADABLE}.*No such file"),
         (lambda path: path.write_bytes(path.read_bytes()[:-30]), UNREADABLE),
-        (lambda path: np.savez(path, strokes=KEPT["strokes"]), f"{UNREADABLE}.*file"),
         (lambda path: held(path, strokes=KEPT["strokes"] + 1), "strokes is not the array that"),
-        (lambda path: held(path, seen=KEPT["seen"] + 0), "seen is not the array that run.json"),
         (lambda path: held(path, seen=np.array([[None]])), f"{UNREADABLE}.*pickle"),
     ],
-    ids=["gone", "cut", "lacks one", "other values", "other type", "an object"],
+    ids=["gone", "cut", "other values", "an object"],
 )
 def test_wrong_arrays_raise_an_error(tmp_path, harm, message):
     records.write(with_arrays(), tmp_path / "run.json")
@@ -266,16 +245,6 @@ def test_records_of_format_1_are_converted(tmp_path):
         records.write(result, tmp_path / "new.json")
 
 
-def test_records_of_format_1_are_validated():
-    for part in ("train_cases", "test_cases"):
-        bad = of_format_1()
-        del bad["data"][part]
-        with pytest.raises(records.BadRecord, match=f"'{part}' is a required property"):
-            records.check(bad)
-    with pytest.raises(records.BadRecord, match=r"\$.format does not fit: 2 was expected"):
-        records.check(GOOD | {"format": 0})
-
-
 def test_records_are_in_one_folder_per_experiment_or_for_format_1_in_the_root(tmp_path):
     new = tmp_path / "mnist" / "mnist-a.json"
     assert records.path_of(tmp_path, "mnist", "mnist-a") == new
@@ -307,20 +276,3 @@ def test_reading_missing_records_of_the_book_gives_an_install_command(tmp_path, 
     with pytest.raises(FileNotFoundError, match="install it from a clone of the book"):
         claims.evaluate()
     assert records.read_all("mnist", tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    ("epochs", "trained"),
-    [
-        (2, [("A", 2)]),
-        (3, [("A", 3)]),
-        (4, [("A", 3), ("B", 4)]),
-        (5, [("A", 3), ("B", 5)]),
-        (6, [("A", 3), ("B", 5), ("C", 6)]),
-    ],
-)
-def test_segments_end_at_the_end_of_the_run(epochs, trained):
-    earlier = [{"device": "A", "epochs": 3}, {"device": "B", "epochs": 5}]
-    parts = records.with_segment(earlier, {"device": "C"}, epochs)
-    assert [(part["device"], part["epochs"]) for part in parts] == trained
-    assert [part["epochs"] for part in earlier] == [3, 5]

@@ -9,7 +9,7 @@ import time
 import torch
 
 import lnlib
-from lnlab import checkpoint, parallel, records, runner, training
+from lnlab import checkpoint, records, runner, training
 from lnlab.cli import main
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist.run import Settings
@@ -87,17 +87,6 @@ def test_runs_of_another_command_are_awaited_and_not_repeated(tmp_path, monkeypa
     assert Bar.last.n == Bar.last.total
     # Updates of the other command are not in the rate, and neither is the first update of a run.
     assert Bar.last.skipped == 1437 // 16 + 1
-
-
-def test_several_processes_start_with_the_longest_runs(tmp_path, monkeypatch):
-    begun = []
-    monkeypatch.setattr(parallel, "run_all", lambda function, calls, **_: begun.extend(calls) or ())
-    monkeypatch.setattr(runner, "Progress", Bar)
-    chosen = [Settings(norm=n, epochs=e, **SMALL) for n, e in (("none", 1), ("layer", 3))]
-    record_runs(mnist.EXPERIMENT, chosen, [0, 1], out=tmp_path, device="cpu", jobs=2)
-    assert [settings.epochs for *_, settings, _, _ in begun] == [3, 3, 1, 1]
-    # 1,437 examples, 16 at a time, without the last, smaller batch; two seeds.
-    assert Bar.last.total == 2 * (1 + 3) * (1437 // 16)
 
 
 def command(out, *more):

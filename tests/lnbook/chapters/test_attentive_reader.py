@@ -3,24 +3,9 @@
 import numpy as np
 import pytest
 
-from lnbook.chapters.attentive_reader import figures, runs
-from lnlab.experiments.attentive_reader import EPOCHS_25, RELEASED, results
+from lnbook.chapters.attentive_reader import figures
+from lnlab.experiments.attentive_reader import EPOCHS_25, results
 from tests.cases import learning_curve_chapters, oracle, toy_records
-
-
-def test_runs_with_the_settings_of_the_public_code_form_a_group():
-    every = learning_curve_chapters.records("attentive_reader", "better")
-    main = [run for run in every if oracle.has_default_settings(run)]
-    options = RELEASED | {"start": "orthogonal_tied", **EPOCHS_25}
-    released = [
-        run | {"settings": run["settings"] | options}
-        for run in main
-        for arm in (figures.NO_NORM, figures.LAYER)
-        if results.TASK.arms[arm].items() <= run["settings"].items()
-    ]
-    result = figures.AttentiveReaderRuns(main + released, results.TASK, results.RELEASED_TASK)
-    assert list(result.recorded()) == [figures.MAIN, runs.RELEASED_CODE]
-    assert set(result.groups[runs.RELEASED_CODE]) == {figures.NO_NORM, figures.LAYER}
 
 
 def test_main_runs_cut_to_25_epochs_join_the_shorter_ones_of_the_same_seeds():

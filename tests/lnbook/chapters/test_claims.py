@@ -1,21 +1,15 @@
 """The chart says what was found, and hides what was not chosen."""
 
-import collections
 import html
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import lnbook
-from lnbook.chapters.claims import chart
 from lnbook.chapters.claims.chart import KINDS, ClaimChart
 from lnbook.figures.table import badge, mark
 from lnlab import claims, comparison
 from lnlab.comparison import Evidence
-
-BOOK = Path(lnbook.__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -86,34 +80,6 @@ def test_lines_are_folded_by_evidence_the_strongest_first(weighed, page):
         assert (name, KINDS[kind][1]) == (KINDS[kind][0], html.unescape(summary[3:].split("<")[0]))
         names = re.findall(r'id="claim-([\w-]+)"', body)
         assert names == [one_.claim.name for one_ in results]
-
-
-def test_each_claim_is_a_square_beside_its_label(weighed, page):
-    """The squares of a label have the parts of its claims, so that a choice hides the others."""
-    drawn = collections.Counter()
-    for name, summary, _ in folds(page):
-        for group in summary.split('<span class="ln-same"')[1:]:
-            text = re.search(r'verdict \w+">([^<]*)<', group)
-            for of in re.findall(r'<i data-part="all (\w+)"></i>', group):
-                drawn[name, html.unescape(text[1]) if text else "claims", of] += 1
-    expected = collections.Counter()
-    for kind, results in claims.by_evidence(list(weighed.values())).items():
-        alone = len({one_.label.group for one_ in results}) == 1
-        for one_ in results:
-            text = "claims" if alone else badge(one_.label)
-            expected[KINDS[kind][0], text, chart.part(one_)] += 1
-    assert drawn == expected
-
-
-def test_choices_show_each_line_under_all_and_under_its_own_part(weighed, page):
-    for one_, (attributes, _) in zip(ordered(weighed), lines(page), strict=True):
-        attributes_of = dict(re.findall(r'data-(\w+)="([^"]*)"', attributes))
-        assert attributes_of["part"].split() == ["all", chart.part(one_)]
-    for group in ("part", "beside"):
-        values = re.findall(rf'name="ln-of-paper-{group}" value="(\w+)"', page)
-        assert values
-        for value in values:  # the rule of the style sheet that hides the others
-            assert f'[name="ln-of-paper-{group}"][value="{value}"]:checked) [data-{group}]' in page
 
 
 # Beside what other pages say.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.chapters.fisher_information import figures, line, matrix, models, width
+from lnbook.chapters.fisher_information import figures, line, models, width
 from tests.cases.drawn import heights as lines
 
 # Identities in float64; measured: 2e-15.
@@ -57,13 +57,6 @@ each = pytest.mark.parametrize(("norm", "family"), list(itertools.product(NORMS,
 
 
 @each
-def test_the_matrix_is_the_curvature_of_the_divergence(norm, family):
-    np.testing.assert_allclose(
-        figures.matrix(norm, family, "exact"), hessian(norm, family), rtol=1e-9, atol=1e-10
-    )
-
-
-@each
 def test_both_sides_of_eq_8_equal_those_of_pytorch(norm, family):
     theta = torch.from_numpy(figures.glm(norm, family).theta)
     F = hessian(norm, family)
@@ -83,14 +76,6 @@ def test_flat_directions_correspond_to_invariances(norm, family):
         count += 5 if norm == "none" else {"batch": 5, "weight": 5, "layer": 1}[norm]
     assert figures.num_zero_eigenvalues(norm, family, "exact") == count
     assert count == np.sum(np.linalg.eigvalsh(hessian(norm, family)) < 1e-10)
-
-
-@each
-def test_eq_13_is_incomplete_only_with_layer_norm(norm, family):
-    exact, paper = (figures.matrix(norm, family, kind) for kind in ("exact", "paper"))
-    gap = np.sqrt(((exact - paper) ** 2).sum() / (exact**2).sum())
-    assert matrix.relative_error(norm, family) == pytest.approx(gap, abs=EXACT)
-    assert (gap > 0.5) == (norm == "layer")
 
 
 def test_the_error_of_eq_13_is_drawn_over_the_width():

@@ -17,6 +17,7 @@ from lnbook.chapters.lstm_gru import (
 )
 from lnlab.comparison import UNTESTABLE
 from lnlib import cells
+from tests.cases.cells import H, make
 from tests.cases.drawn import check_band, lines
 from tests.cases.oracle import parsed
 from tests.cases.protocol import Answer, end, holm, key, outcome, reason, to_targets
@@ -94,29 +95,13 @@ def test_labels_of_updates_and_final_errors_are_corrected_for_the_table():
     assert {"supported", "contradicted", "undecided"} < seen
 
 
-H, INPUTS = 6, 4
-
-
-@pytest.fixture
-def drawn():
-    """An input, a state h, and weights with gains and biases."""
-    rng = np.random.default_rng(3)
-    params = {
-        "W_ih": rng.normal(size=(4 * H, INPUTS)),
-        "W_hh": rng.normal(size=(4 * H, H)),
-        "b": rng.normal(size=4 * H),
-    }
-    for place, n in (("i", 4 * H), ("h", 4 * H), ("c", H)):
-        params[f"gain_{place}"], params[f"bias_{place}"] = rng.normal([[1.0], [0.0]], size=(2, n))
-    return rng.normal(size=INPUTS), rng.normal(size=H), params
-
-
-def test_drawn_gates_equal_those_of_the_cell(drawn):
-    x, h, params = drawn
+def test_drawn_gates_equal_those_of_the_cell():
+    params, x, h, _ = make("lstm", "paper")
     c = np.linspace(-1, 1, H)
-    i, f, g, o = (np.array(t.y) for t in gates.draw_squash(x, h, params, 1.0)[1].data if t.name)
+    shown = gates.draw_squash(x[0], h[0], params, 1.0)[1]
+    i, f, g, o = (np.array(t.y) for t in shown.data if t.name)
     new = f * c + i * g
-    h_new, c_new = cells.lstm_step(x[None], (h[None], c[None]), params)
+    h_new, c_new = cells.lstm_step(x[:1], (h[:1], c[None]), params)
     assert np.allclose(new, c_new[0], atol=1e-12)
     cell = F.layer_norm(
         torch.tensor(new), (H,), *map(torch.tensor, (params["gain_c"], params["bias_c"]))
@@ -147,10 +132,10 @@ def test_outputs_equal_those_of_a_loop_in_pytorch(form, start):
 
 
 @pytest.mark.parametrize(("gain", "bias"), [(0.1, 1.0), (0.0, 1.0)])
-def test_initial_gradients_equal_those_of_autograd(drawn, gain, bias):
-    rng = np.random.default_rng(4)
-    xs, v = rng.normal(size=(3, INPUTS)), rng.normal(size=H)
-    p = {name: torch.tensor(w).requires_grad_() for name, w in drawn[2].items()}
+def test_initial_gradients_equal_those_of_autograd(gain, bias):
+    params, xs, v, _ = make("lstm", "paper")
+    v = v[0]
+    p = {name: torch.tensor(w).requires_grad_() for name, w in params.items()}
     norms = {
         place: [torch.full((n,), v, dtype=torch.float64).requires_grad_() for v in (gain, bias)]
         for place, n in (("i", 4 * H), ("h", 4 * H), ("c", H))
@@ -163,7 +148,7 @@ def test_initial_gradients_equal_those_of_autograd(drawn, gain, bias):
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
         h = o.sigmoid() * F.layer_norm(c, (H,), *norms["c"]).tanh()
     (h * torch.tensor(v)).sum().backward()
-    started = figures.InitialStatistics(xs, drawn[2], v)
+    started = figures.InitialStatistics(xs, params, v)
     result = started.at(gain, bias)
     assert np.allclose(result["h"], h[0].detach(), atol=1e-12)
     for name in started.weights:

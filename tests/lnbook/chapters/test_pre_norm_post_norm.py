@@ -12,7 +12,6 @@ from lnbook.chapters.pre_norm_post_norm import (
     claims,
     first_gradients,
     runs,
-    stream,
     trained,
 )
 from lnlab.datasets import Text, load
@@ -21,6 +20,7 @@ from lnlab.experiments.transformer.baselines import baselines
 from lnlab.experiments.transformer.live import short_run
 from lnlab.experiments.transformer.run import TransformerRun
 from lnlab.training import train
+from tests.cases import transformer
 from tests.cases.drawn import check_band, lines
 from tests.cases.oracle import parsed
 from tests.cases.protocol import Answer, holm, key, outcome
@@ -183,16 +183,6 @@ def test_the_table_of_training_counts_seeds_for_each_claim(records, known):
         assert [row[column] for row in table.rows] == wanted
 
 
-def toy(loss=2.0, **changed):
-    """A synthetic record with a final loss."""
-    settings = {
-        "initialization": "xavier", "place": "pre", "norm": "layer", "depth": 2,
-        "learning_rate": 1e-3, "warm_up": 0, "last_norm": True, "qk_norm": "none",
-        "updates_an_epoch": 100, "ablate": False,
-    } | changed  # fmt: skip
-    return {"settings": settings, "seed": 0, "curves": {"epoch": [0, 6], "val_nll": [4.0, loss]}}
-
-
 def test_each_placement_is_shown_at_its_best_common_rate():
     ends = {
         ("pre", 1e-3): 2.4, ("pre", 3e-3): 2.6, ("post", 1e-3): 3.34, ("post", 3e-3): 3.35,
@@ -200,11 +190,12 @@ def test_each_placement_is_shown_at_its_best_common_rate():
         ("pre", 3e-4): 2.0,  # no other placement was trained at this rate
     }  # fmt: skip
     how = {"pre": {}, "post": {"place": "post"}, "none": {"norm": "none"}}
-    few = [toy(depth=12, loss=loss, learning_rate=rate, **how[kind])
+    few = [transformer.trained(loss, learning_rate=rate, **how[kind])
            for (kind, rate), loss in ends.items()]  # fmt: skip
-    few += [toy(depth=6, loss=2.2, warm_up=60), toy(depth=24, loss=np.nan)]
-    few += [toy(depth=24, loss=2.3, place="post")]
-    table = trained.at_best(runs.TransformerRuns([toy(updates_an_epoch=1), *few]))
+    few += [transformer.trained(2.2, depth=6, warm_up=60), transformer.trained(np.nan, depth=24)]
+    few += [transformer.trained(2.3, depth=24, place="post")]
+    few += [transformer.trained(2.0, depth=2, updates_an_epoch=1)]
+    table = trained.at_best(runs.TransformerRuns([*itertools.chain(*few)]))
     columns = ["Initialization", "blocks", "settings", "post-norm", "pre-norm", "no norm"]
     assert table.columns == columns
     assert table.rows == [
@@ -230,19 +221,6 @@ def test_both_reference_lines_are_entropies_of_tiny_shakespeare():
     lines = baselines(load("tiny_shakespeare"))
     assert round(lines["unigram"], 3) == runs.UNIGRAM
     assert round(lines["bigram"], 3) == runs.BIGRAM
-
-
-@pytest.mark.parametrize("kind", ["pre", "sandwich", "none"])
-def test_the_stream_is_drawn_before_and_after_training(records, known, kind):
-    figures = stream.draw_stream(known, kind, "xavier")
-    begun = of(records, "xavier", kind, 12, begun=True)
-    begun = begun or of(records, "xavier", kind, 12, rate=3e-4)
-    after = of(records, "xavier", kind, 12, warm_up=60)
-    limits = {"deviation": (1, 0.02, 24), "mean_share": (100, 0.04, 6)}
-    for figure, (name, (factor, low, high)) in zip(figures, limits.items(), strict=True):
-        for when, cell, at in (("before training", begun, 0), ("after training", after, -1)):
-            rows = np.multiply(factor, blocks(cell, name, 12, 0, at)).clip(low, high)
-            check_band(lines(figure)[when], range(13), rows.tolist())
 
 
 def test_the_sentence_on_the_map_states_the_lowest_loss_and_failed_runs(known):

@@ -1,9 +1,8 @@
 """Recurrent networks: figures and sentences show the computed numbers."""
 
 import numpy as np
-import pytest
 
-from lnbook.chapters.recurrent_networks import longer, padding, through_time
+from lnbook.chapters.recurrent_networks import padding, through_time
 from tests.cases.drawn import heights as lines
 
 
@@ -19,16 +18,6 @@ def test_lines_show_the_computed_runs():
     np.testing.assert_allclose(lines(back)["layer norm, parts"], gradient, rtol=three)
 
 
-@pytest.mark.parametrize("value", [0.0, 10.0])
-def test_steps_after_the_end_of_a_sequence_have_no_state(value):
-    counted = padding.padding_change("counted", value)
-    ends = np.arange(8) >= np.array(padding.LENGTHS)[:, None]
-    assert np.array_equal(np.isnan(counted), ends)
-    left_out = padding.padded_run("left out", value)
-    assert np.array_equal(np.isnan(left_out).all(-1), ends)
-    assert np.array_equal(left_out[~ends], padding.padded_run("left out", 3.0)[~ends])
-
-
 def test_table_and_bars_show_changes_and_shared_means():
     table, bars = padding.draw_padding("counted", 1.0)
     changed, shown = padding.padding_change("counted", 1.0), table.data[0]
@@ -36,15 +25,3 @@ def test_table_and_bars_show_changes_and_shared_means():
     assert [row.count("pad") for row in map(list, shown.text)] == [0, 2, 3, 5, 6]
     assert lines(bars)["sequences"].tolist() == [5, 5, 4, 3, 3, 2, 1, 1]
     assert not lines(padding.draw_padding("left out", 1.0)[1])["padding"].any()
-
-
-@pytest.mark.parametrize("inputs", ["walk", "steady"])
-@pytest.mark.parametrize("trained", longer.LENGTHS_TRAINED)
-def test_statistics_end_at_the_last_training_step(trained, inputs):
-    run = longer.longer(trained, inputs)
-    running = run.running["each step"]
-    assert len(set(running[:trained])) == trained
-    assert set(running[trained:]) <= {running[trained - 1]}
-    np.testing.assert_allclose(running[:trained], run.data[:trained], rtol=0.15)
-    assert len(set(run.running["shared"])) == 1
-    np.testing.assert_allclose(run.size["layer"], 1, atol=1e-4)

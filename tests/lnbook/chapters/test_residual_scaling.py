@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from lnbook.chapters.residual_scaling import panels, stack, trained
 from lnlib.nn.transformer import Transformer
+from tests.cases import transformer
 
 
 @pytest.mark.parametrize(
@@ -75,17 +76,6 @@ def test_lines_and_sentence_show_the_profile(scheme):
     assert [first, last] == pytest.approx(profile.gradient[[0, -1]], rel=0.05)
 
 
-def _trained(place, rate, warm_up, losses, **changed):
-    settings = {
-        "initialization": "xavier", "place": place, "norm": "layer", "depth": 12,
-        "learning_rate": rate, "warm_up": warm_up, "last_norm": True, "qk_norm": "none",
-        "updates_an_epoch": 100,
-    }  # fmt: skip
-    curves = [{"epoch": [0, 6], "val_nll": [4.5, loss]} for loss in losses]
-    return [{"settings": settings | changed, "seed": seed, "curves": curve}
-            for seed, curve in enumerate(curves)]  # fmt: skip
-
-
 def test_the_map_of_losses_and_its_sentence_cover_each_scheme():
     schemes = {
         "no norm": ("pre", {"norm": "none"}), "post-norm": ("post", {}), "pre-norm": ("pre", {}),
@@ -94,7 +84,7 @@ def test_the_map_of_losses_and_its_sentence_cover_each_scheme():
         "DeepNorm": ("deepnorm", {}), "Mix-LN": ("mix_ln", {}),
         "LayerNorm scaling": ("ln_scaling", {}),
     }  # fmt: skip
-    records = _trained("pre", 1e-3, 0, (9.0,), last_norm=False)  # from another comparison
+    records = transformer.trained(9.0, last_norm=False)  # from another comparison
     expected = {}
     for i, (name, (place, changed)) in enumerate(schemes.items()):
         for j, rate in enumerate((3e-4, 1e-3, 3e-3)):
@@ -102,7 +92,8 @@ def test_the_map_of_losses_and_its_sentence_cover_each_scheme():
                 losses = np.array([2.2, 2.3]) + 0.01 * i + 0.1 * j + 0.05 * (warm_up == 0)
                 if name == "post-norm" and j == 2:
                     losses[:] = 3.34, 3.36 if warm_up == 0 else 2.4
-                records += _trained(place, rate, warm_up, losses, **changed)
+                how = {"place": place, "learning_rate": rate, "warm_up": warm_up} | changed
+                records += transformer.trained(*losses, **how)
                 expected[warm_up, name, j] = losses
     known = trained.ResidualSchemeRuns(records)
     for figure, warm_up in zip(trained.draw(known), (0, 60), strict=True):

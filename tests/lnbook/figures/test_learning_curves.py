@@ -172,25 +172,3 @@ def test_rates_are_drawn_with_mean_lowest_losses_and_the_best_is_marked(name, ru
     np.testing.assert_allclose(rings, marked, rtol=1e-9)
     reported = without(text.partition(": ")[2], [look[0] for look in known.STYLES.values()])
     np.testing.assert_allclose(parsed(reported), wanted, atol=0.51 * 10**-learning_curves.digits)
-
-
-@ALL
-@EVERY
-def test_axes_start_at_0_and_show_the_levels(name, case, runs):
-    known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
-    for shown, levels in (("loss", ()), ("lead", (0,)), ("share", (100, 50))):
-        (figure,) = learning_curves.draw_curves(known, shown)
-        first, last = figure.layout.xaxis.range
-        longest = max(np.nanmax(np.array(t.x, float)) for t in figure.data)
-        assert (first, last) == (0, pytest.approx(longest))
-        low, high = figure.layout.yaxis.range
-        drawn = np.concatenate([np.array(t.y, float) for t in figure.data])
-        assert low <= np.nanmin(drawn)
-        if shown == "loss":  # whose first falls may be cut off, but no curve as a whole
-            assert high >= max(np.nanmin(np.array(t.y, float)) for t in figure.data if t.name)
-        else:
-            assert high >= np.nanmax(drawn)
-        flat = [t for t in figure.data if not t.name and len(t.x) == 2]
-        assert [(list(t.x), list(t.y)) for t in flat] == [
-            ([0, pytest.approx(last)], [level, level]) for level in levels
-        ]

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lnbook.figures.plots import LINE, WIDEST, _spread_labels, label_ends
+from lnbook.figures.plots import LINE, _spread_labels, label_ends
 
 
 def panel(names, ends=None, **layout):
@@ -31,19 +31,6 @@ def test_labels_are_at_the_ends_of_lines_in_their_color_instead_of_a_legend():
         "two": (10, 9, "#000001"),
     }
     assert figure.layout.showlegend is False
-
-
-def test_labels_of_lines_that_leave_the_panel_are_at_its_edge():
-    result = labels(panel(["one", "two"], [50, -50], yaxis={"range": [0, 9]}))
-    assert (result["one"].y, result["two"].y) == (9, 0)
-
-
-def test_long_labels_take_two_lines_and_longer_ones_keep_the_legend():
-    result = labels(panel(["batch norm, in use", "averages of all batches"]))
-    assert set(result) == {"batch norm,<br>in use", "averages of<br>all batches"}
-    figure = panel([f"{'x' * (WIDEST + 1)} y", "short"])
-    assert not figure.layout.annotations
-    assert figure.layout.showlegend is None
 
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=6), st.integers(0, 2**6))

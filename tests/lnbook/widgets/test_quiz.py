@@ -114,18 +114,6 @@ class Live:
         return re.sub("<[^>]+>", "", self.find(ipywidgets.HTML, row)[-1].value)
 
 
-def test_live_orders_are_changed_by_buttons_and_keep_the_selection():
-    page = Live(STEPS)
-    (listed,) = page.find(ipywidgets.Select)
-    assert page.check() == "✗ Not yet. Compare two at a time."
-    for place, item in enumerate(range(3)):
-        listed.index = [value for _, value in listed.options].index(item)
-        while listed.index != place:
-            page.press("Move up" if listed.index > place else "Move down")
-            assert listed.value == item
-    assert page.check() == "✓ Right. 1/4 &lt; 1/2 &lt; 1."
-
-
 def test_the_html_contains_every_option_with_its_explanation_escaped():
     source = Quiz(MEANS, LAST, STEPS, title="<b>&").to_html()
     page = Page(source)

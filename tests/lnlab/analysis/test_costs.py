@@ -62,27 +62,11 @@ def test_bytes_are_dominated_by_the_arrays():
     assert costs.bytes_moved("layer", "backward", 3, 5) == 4 * (3 * 15 + 2 * 3 + 3 * 5)
 
 
-def test_the_share_is_memory_time_over_compute_time_for_many_examples():
-    machine = Machine(products=67e12, other=67e12, bandwidth=3.35e12)
-    expected = (8 / 3.35e12) / (2 * 1024 / 67e12)
-    assert costs.share(machine, "layer", "forward", 10**6, 1024) == pytest.approx(expected, 1e-3)
-
-
 def test_the_time_is_the_maximum_of_compute_and_memory_time():
     machine = Machine(products=8.0, other=2.0, bandwidth=4.0)
     assert machine.seconds((16, 4)) == 8
     assert machine.seconds((16, 4), product=True) == 2
     assert machine.seconds((16, 64), product=True) == 16
-
-
-@pytest.mark.parametrize(("direction", "products"), [("forward", 1), ("backward", 2)])
-def test_operations_of_the_product_equal_a_loop(direction, products):
-    N, H, size = 3, 5, 2
-    operations = moved = 0
-    for _ in range(products):
-        moved += N * H + H * H + N * H  # two arrays are read, one is written
-        operations += sum(2 for _ in itertools.product(range(N), range(H), range(H)))
-    assert costs.product_work(direction, N, H, size) == (operations, size * moved)
 
 
 LARGE, SMALL = (8 * 4096 * 1024, 8e9), (8 * 128 * 1000, 1e11)  # bytes moved, bytes per second
@@ -101,30 +85,3 @@ def test_arrays_that_fit_into_a_cache_have_its_measured_bandwidth(shape, expecte
     machine = Machine(1e12, 1e12, LARGE[1], copies=(SMALL, LARGE))
     assert machine.at_size(*shape).bandwidth == expected[1]
     assert Machine(1e12, 1e12, 3.35e12).at_size(*shape).bandwidth == 3.35e12
-
-
-def by_rounds(devices, H, network, way):
-    """Communication message by message, for a power of two of devices."""
-    delay, speed = network
-    forward, backward = 4 * (2 * H + 1), 4 * 2 * H
-    time = 0.0
-    if way == "ring":
-        for _ in range(devices - 1):
-            time += delay + forward / speed
-        for _ in range(2 * (devices - 1)):  # each sums a part, then the parts are passed on
-            time += delay + backward / devices / speed
-        return time
-    known = 1
-    while known < devices:
-        time += delay + known * forward / speed
-        time += delay + backward / speed
-        known *= 2
-    return time
-
-
-@pytest.mark.parametrize("way", ["ring", "doubling"])
-@pytest.mark.parametrize("devices", [2, 8, 1024])
-def test_communication_formulas_equal_simulated_messages(way, devices):
-    network = (5e-6, 1e9)
-    expected = by_rounds(devices, 300, network, way)
-    assert costs.exchange_time(devices, 300, network, way) == pytest.approx(expected, rel=1e-12)

@@ -51,11 +51,6 @@ def test_the_verdict_rests_on_24_blocks_alone(recorded):
     assert [one.counts for one in deep(InMemory(every))] == [depth == 24 for depth in recorded]
 
 
-def test_gpt2_without_residual_scaling_and_xavier_with_it_are_other_questions():
-    others = [*pair(scaled=False), *pair(initialization="xavier"), *pair(updates_an_epoch=1)]
-    assert deep(InMemory(others)) == []
-
-
 def test_post_norm_is_compared_with_the_same_baseline_and_does_not_count():
     post = [runs("layer", seed, last=2.5, place="post") for seed in (0, 1)]
     findings = deep(InMemory(pair() + post))

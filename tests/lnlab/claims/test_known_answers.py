@@ -246,15 +246,6 @@ PAPER_NUMBERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_table_3_has_the_reason_for_which_a_task_is_not_testable(case):
-    rows = numbers.rows("table-3", InMemory(truth.records(case)))
-    own = [row.description for row in rows if row.here[1] != "not among the tasks"]
-    reasons = [one.untestable for one in truth.skip_better(truth.records(case))]
-    for what, reason in zip(own, reasons, strict=True):
-        assert what.endswith(f" ({reason})" if reason else "%")
-
-
 @pytest.mark.parametrize("case", ["better", "worse", "later"])
 @pytest.mark.parametrize("name", numbers.OF)
 def test_the_numbers_beside_the_papers_are_means_of_the_records(name, case):

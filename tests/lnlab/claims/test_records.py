@@ -73,19 +73,6 @@ def copied(folder, tmp_path):
 CLAIM = next(claim for claim in claims.PAPER if claim.name == "draw-bound")
 
 
-def test_a_record_of_another_experiment_under_this_name_does_not_count(copied):
-    (before,) = claims.evaluate(copied, [CLAIM])
-    path = sorted((copied / "draw").glob("*.json"))[3]
-    foreign = json.loads(path.read_text()) | {"experiment": "handwriting"}
-    foreign["curves"]["test_bound_of_all"] = [1e6] * len(foreign["curves"]["epoch"])
-    (copied / "draw" / "draw-a-foreign-seed1.json").write_text(json.dumps(foreign))
-    (after,) = claims.evaluate(copied, [CLAIM])
-    assert [f.differences.tolist() for f in after.findings] == [
-        f.differences.tolist() for f in before.findings
-    ]
-    assert after.files == before.files
-
-
 def test_a_folder_is_read_anew_each_time_it_is_weighed(copied):
     (before,) = claims.evaluate(copied, [CLAIM])
     default_names = (name for name in before.files if "-T8-" in name and "seed1." in name)

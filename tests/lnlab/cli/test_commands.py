@@ -4,12 +4,10 @@ import json
 import shlex
 
 import pytest
-import torch
 
 from lnlab import experiments, records
 from lnlab.claims.trained import TASKS
 from lnlab.cli import invocation, main
-from lnlab.experiments.weight_growth import run as weights
 
 EXPERIMENTS = experiments.names()
 
@@ -59,28 +57,6 @@ def test_commands_of_claims_record_their_runs(experiment):
     claimed = invocation(shlex.split(experiments.find(experiment).main_command)[3:]).settings
     runs = [{"settings": chosen.as_dict(), "seed": 0} for chosen in claimed]
     assert [changed for changed, _ in TASKS[experiment].run_groups(runs)] == [{}]
-
-
-def test_different_settings_have_different_record_names():
-    near = [weights.Settings(scale=1.0), weights.Settings(scale=1.0 + 2**-40)]
-    assert len({weights.EXPERIMENT.stem(chosen, 0) for chosen in near}) == 2
-
-
-def test_a_gpu_runs_all_of_figure_6(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    result = invocation(["replay", "mnist"])
-    assert {s.epochs for s in result.settings} == {60}
-    assert result.seeds == list(range(10))
-    for typed, epochs, seeds in [
-        ("--epochs 2 --seeds 7", 2, [7]),
-        ("--epochs 2", 2, list(range(10))),
-        ("--seeds 7", 60, [7]),
-        ("--device cpu", 20, [0, 1, 2]),
-        ("--device cpu --seeds 7", 20, [7]),
-    ]:
-        result = invocation(["replay", "mnist", *typed.split()])
-        assert ({s.epochs for s in result.settings}, result.seeds) == ({epochs}, seeds)
 
 
 def test_several_values_are_several_runs():

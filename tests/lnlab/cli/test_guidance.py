@@ -22,11 +22,6 @@ def test_similar_words_are_suggested(typed, meant, refused):
     assert f"; did you mean '{meant}'?" in refused([*typed.split()])
 
 
-@pytest.mark.parametrize("typed", ["train", "data letters", "replay mnist --norm -", "table 6.6"])
-def test_words_without_similar_ones_get_no_suggestion(typed, refused):
-    assert "did you mean" not in refused(typed.split())
-
-
 def test_the_help_of_data_lists_all_data_sets(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["data", "--help"])

@@ -125,14 +125,6 @@ def test_torchrun_is_rejected(monkeypatch, capsys):
     assert "without torchrun; --jobs N" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None], ids=["nohup", "a program's"])
-def test_ignored_or_handled_signals_are_unchanged(handlers, handler, monkeypatch):
-    signal.signal(signal.SIGHUP, handler)
-    monkeypatch.setattr(runner, "record_runs", lambda *_, **__: os.kill(os.getpid(), signal.SIGHUP))
-    assert main(["replay", "weights", "--device", "cpu"]) == 0
-    assert signal.getsignal(signal.SIGHUP) is handler
-
-
 def test_help_needs_no_torch():
     replays = (["replay", name] for name in [*EXPERIMENTS, "book"])
     commands = [[], ["table"], ["data"], ["bench"], ["replay"], *replays]

@@ -1,13 +1,11 @@
 """Invalid commands fail at once, in one sentence that names the flag; damaged records."""
 
-import dataclasses
-import json
 import re
 
 import pytest
 import torch
 
-from lnlab import datasets, experiments, records, runner
+from lnlab import datasets, records
 from lnlab.cli import invocation, main
 from lnlab.experiments.weight_growth import run as weights
 from lnlab.runner import record_runs
@@ -91,15 +89,6 @@ def test_settings_without_effect_are_reported(command, idle):
     assert read.unused_flags == idle
 
 
-def test_settings_of_a_scale_without_effect_are_not_reported(monkeypatch):
-    command = ["replay", "mnist", "--norm", "layer", "--scale", "paper", "--device", "cpu"]
-    assert invocation(command).settings[0].momentum != 0.2
-    scaled = dataclasses.replace(experiments.find("mnist"), scales={"paper": {"momentum": 0.2}})
-    monkeypatch.setattr(experiments, "find", {"mnist": scaled}.get)
-    result = invocation(command)
-    assert ({s.momentum for s in result.settings}, result.unused_flags) == ({0.2}, [])
-
-
 def test_warnings_do_not_stop_the_run(tmp_path, capsys, short):
     assert main(short("mnist", tmp_path, "--norm", "layer", "--momentum", "0.2")) == 0
     text = capsys.readouterr().err
@@ -155,21 +144,6 @@ def test_diverged_runs_are_reported_at_once_and_do_not_stop_others(tmp_path, cap
         assert len(recorded) == 2
         assert "-seed0 has failed: " in text.err[: text.err.index("seed 1:")], "at once"
         assert not any("1e+30" in name for name in recorded)
-
-
-def test_the_estimated_time_is_proportional_to_the_epochs(tmp_path, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    (path,) = records.folder().glob("weights/weights-layer-sgd-x1-seed0.json")
-    monkeypatch.setattr(records, "folder", lambda: tmp_path)
-    record = json.loads(path.read_text())
-    assert record["settings"]["epochs"] == 20
-    record["provenance"]["wall_s"] = 100.0
-    (tmp_path / path.name).write_text(json.dumps(record))
-    runs = [(weights.Settings(epochs=epochs), 5, path) for epochs in (10, 60)]
-    # 20 epochs took 100 s, so 10 take 50 s and 60 take 300 s.
-    assert "they take 0:05:50 (h:mm:ss)" in runner._cpu_estimate(weights.EXPERIMENT, runs)
-    (tmp_path / path.name).write_text("{")
-    assert "the bar shows the estimated time" in runner._cpu_estimate(weights.EXPERIMENT, runs)
 
 
 @pytest.mark.parametrize(

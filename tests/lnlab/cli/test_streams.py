@@ -1,13 +1,10 @@
 """Closed, full or broken standard streams: runs continue, but requested output fails."""
 
-import io
 import os
 import subprocess
 import sys
 
 import pytest
-
-from lnlab import messages
 
 
 def lnlib(command, redirection, folder):
@@ -58,12 +55,3 @@ def test_closed_standard_error_does_not_corrupt_files(tmp_path):
     )
     assert done.returncode == 0
     assert (tmp_path / "kept").read_text() == "mine"
-
-
-def test_messages_are_escaped_if_they_cannot_be_encoded(monkeypatch):
-    for name, write in (("stdout", messages.info), ("stderr", messages.warn)):
-        content = io.BytesIO()
-        monkeypatch.setattr(sys, name, io.TextIOWrapper(content, "ascii"))
-        write("3 µs")
-        getattr(sys, name).flush()
-        assert content.getvalue() == b"3 \\xb5s\n"

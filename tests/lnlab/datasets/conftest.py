@@ -15,8 +15,8 @@ class Mirror:
     """A file server that records the requested paths.
 
     ``behavior`` is ``well``, ``not_found``, ``breaking_off`` (after the first half), ``stalling``
-    (after the first half, until ``resume`` is set), ``slow`` (single bytes, until
-    ``resume`` is set), ``parts`` (which sends those that are asked for) or ``wrong_content``.
+    (after the first half, until ``resume`` is set), ``parts`` (which sends those that are asked
+    for) or ``wrong_content``.
     """
 
     def __init__(self, files: dict[str, bytes], behavior: str):
@@ -58,9 +58,6 @@ class Mirror:
         handler.end_headers()
         half = len(body) // 2
         with contextlib.suppress(OSError):
-            if self.behavior == "slow":
-                self.send_slowly(handler, body)
-                return
             handler.wfile.write(body[:half])
             if self.behavior == "breaking_off":
                 return
@@ -68,14 +65,6 @@ class Mirror:
                 handler.wfile.flush()
                 self.resume.wait(60)
             handler.wfile.write(body[half:])
-
-    def send_slowly(self, handler, content):
-        with contextlib.suppress(OSError):
-            for byte in content:
-                handler.wfile.write(bytes([byte]))
-                handler.wfile.flush()
-                if self.resume.wait(0.02):
-                    return
 
     def close(self):
         self.resume.set()

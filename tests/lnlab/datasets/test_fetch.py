@@ -35,7 +35,6 @@ def test_a_file_is_downloaded_once_and_readable_by_others(cache, serve, register
         ("not_found", "404 Client Error"),
         ("breaking_off", "IncompleteRead"),
         ("stalling", "timed out"),
-        ("slow", "fewer than 65,536 bytes were received in 2 s"),
         ("wrong_content", f"expected sha256:{hashlib.sha256(CONTENT).hexdigest()} but got "
                           f"{hashlib.sha256(b'other').hexdigest()}"),
         (None, "Connection refused"),
@@ -45,7 +44,6 @@ def test_the_next_address_is_tried_and_an_error_names_what_failed(
     tmp_path, serve, register, monkeypatch, behavior, says
 ):
     monkeypatch.setattr(fetch, "TIMEOUT", (30.0, 0.3))
-    monkeypatch.setattr(fetch, "CHUNK_TIMEOUT_S", 2.0)
     first = serve({"noise": CONTENT}, behavior)
     if behavior is None:
         first.close = first.close() or (lambda: None)
@@ -108,22 +106,6 @@ def test_unusable_archives_are_replaced_by_the_next_url(
         fetch.get(NAME, tmp_path)
     register(NAME, CONTENT, first, f"{serve({'noise': CONTENT}).url}noise")
     assert fetch.get(NAME, tmp_path) == CONTENT
-
-
-def test_unwritable_folders_are_named_in_the_error(tmp_path, serve, register):
-    (tmp_path / "file").write_text("mine")
-    register(NAME, CONTENT, f"{serve({'noise': CONTENT}).url}noise")
-    with pytest.raises(OSError, match=rf"cannot write {tmp_path}/file/below/noise: .*LNLIB_DATA"):
-        fetch.get(NAME, tmp_path / "file" / "below")
-
-
-def test_a_damaged_file_in_the_cache_is_downloaded_again(cache, serve, register):
-    mirror = serve({"noise": CONTENT})
-    register(NAME, CONTENT, f"{mirror.url}noise")
-    (cache / "made_up").mkdir(parents=True)
-    (cache / "made_up" / "noise").write_bytes(b"damaged")
-    assert fetch.get(NAME) == CONTENT
-    assert (cache / "made_up" / "noise").read_bytes() == CONTENT
 
 
 COMPRESSED = {"": CONTENT, ".gz": gzip.compress(CONTENT), ".xz": lzma.compress(CONTENT)}
@@ -220,21 +202,6 @@ def test_derived_files_with_a_wrong_hash_are_not_stored(cache, register):
     ):
         fetch.get_or_derive([NAME, DERIVED], lambda: b"other")
     assert files(cache / "made_up") == set()
-
-
-def test_originals_in_lnlib_data_are_used_and_nothing_is_written(tmp_path, register, monkeypatch):
-    monkeypatch.setenv("LNLIB_DATA", str(tmp_path))
-    register(NAME, CONTENT)
-    register(DERIVED, CONTENT[::-1])
-
-    def derive():
-        return fetch.get(NAME)[::-1]
-
-    with pytest.raises(FileNotFoundError, match="which must have derived, compressed or not"):
-        fetch.get_or_derive([DERIVED], derive)
-    (tmp_path / "noise").write_bytes(CONTENT)
-    assert fetch.get_or_derive([DERIVED], derive) == CONTENT[::-1]
-    assert files(tmp_path) == {"noise"}
 
 
 def test_every_registered_file_has_a_checksum_and_a_fixed_url():

@@ -76,16 +76,6 @@ def test_strokes_are_offsets_with_y_upward_and_an_end(folder):
     assert line.characters is None
 
 
-def test_the_checksum_covers_all_files_read(folder):
-    before = load("iam_ondb").sha256
-    assert load("iam_ondb").sha256 == before
-    (folder / "testset_t.txt").write_text("is not read")
-    assert load("iam_ondb").sha256 == before
-    path = folder / "lineStrokes" / "a01" / "a01-000" / "a01-000x-01.xml"
-    path.write_bytes(path.read_bytes() + b"\n")
-    assert load("iam_ondb").sha256 != before
-
-
 @pytest.mark.parametrize("lacks", ["lineStrokes", "testset_v.txt"])
 def test_missing_data_raise_an_error_with_the_address_for_registration(folder, lacks):
     (folder / lacks).rename(folder / "away")

@@ -5,7 +5,6 @@ import io
 import random
 import zipfile
 
-import numpy as np
 import pytest
 
 from lnlab.datasets import omniglot_lines as omniglot
@@ -59,37 +58,6 @@ def test_lines_contain_consecutive_words_by_writers_of_their_split():
         for line in lines:
             assert line.text in running.get(split, rest)
             assert 16 <= len(line.text) <= 30
-
-
-def test_letters_are_thinned_but_keep_the_ends_of_strokes():
-    result = omniglot._read(omniglot.compose(LETTERS, TEXT))
-    drawn = omniglot._drawn(LETTERS)
-    for line in result.splits["val_new"]:
-        own = drawn[int(line.writer.split()[1])]
-        places = np.cumsum(line.strokes[:, :2], 0)
-        assert line.strokes[0, :2].tolist() == [0, 0]
-        for k, character in enumerate(line.text):
-            mine = line.characters == k
-            if character == " ":
-                assert not mine.any()
-                continue
-            assert line.strokes[mine, 2].sum() == 2
-            assert line.strokes[mine, 2][-1] == 1
-            ends = [j for j, (*_, end) in enumerate(own[character]) if end]
-            selected = {phase: sorted({*range(phase, 14, 4), *ends}) for phase in range(4)}
-            assert mine.sum() in {len(which) for which in selected.values()}
-            # Rotated, stretched, slanted and bent: still nearly an affine image of the letter.
-            best = min(
-                affine_error(places[mine], np.array(own[character])[which, :2])
-                for which in selected.values()
-                if len(which) == mine.sum()
-            )
-            assert best < 0.06
-
-
-def affine_error(estimated, letter):
-    ones = np.c_[letter, np.ones(len(letter))]
-    return float(np.abs(ones @ np.linalg.lstsq(ones, estimated, rcond=None)[0] - estimated).max())
 
 
 def test_supplied_lines_have_priority_over_composed_ones(tmp_path, register):

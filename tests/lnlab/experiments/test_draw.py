@@ -37,11 +37,6 @@ def made_up(train=14, val=9, test=11):
 DATA = made_up()
 
 
-def numbers(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
-
-
 def test_windows_far_outside_the_image_have_finite_filters():
     where = painting.window(torch.tensor([[50.0, -50.0, -3.0, 0.0, 0.0]]), 3)
     for along in painting.filters(where, 3):
@@ -226,7 +221,7 @@ def test_recorded_canvases_and_windows_reproduce_the_drawing():
 @pytest.mark.usefixtures("double")
 def test_samples_only_depend_on_the_noise():
     run = DrawRun(Settings(**NON_DEFAULT), DATA, seed=1)
-    noise = numbers(3, 2, 3)
+    noise = torch.randn(3, 2, 3, generator=torch.Generator().manual_seed(0))
     for part in (run.model.code.weight, run.model.code.bias):
         part.data.zero_()  # then the code is the noise for any image
     dreamt = run.model.dream(noise)
@@ -234,6 +229,3 @@ def test_samples_only_depend_on_the_noise():
     assert torch.equal(dreamt.canvas, painted.canvas)
     assert len(dreamt.canvases) == len(dreamt.writes) == 3
     assert not painted.kl.any()
-
-
-# With the training loop.

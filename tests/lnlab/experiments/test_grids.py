@@ -53,11 +53,6 @@ def test_the_data_set_of_the_settings_is_loaded(name, monkeypatch):
         assert f"loaded {data}" in str(of.load(of.settings(data=data)))
 
 
-def test_unknown_names_raise_an_error():
-    with pytest.raises(ValueError, match=r"name must be one of .*, mnist, .*, got 'pong'"):
-        experiments.find("pong")
-
-
 @pytest.fixture
 def recorded(monkeypatch):
     """The runs that would be recorded: experiment, settings, seeds, threads, and options."""

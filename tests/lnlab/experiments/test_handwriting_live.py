@@ -1,6 +1,5 @@
 """Recorded weights of a handwriting run, and the network that writes with them."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -76,12 +75,6 @@ def test_records_without_weights_or_of_diverged_runs_raise_an_error(recorded):
     broken = dict(recorded["arrays"], vectors=np.full_like(recorded["arrays"]["vectors"], math.nan))
     with pytest.raises(ValueError, match="record must be of a run that did not diverge"):
         HandwritingSampler.of(recorded | {"arrays": broken})
-
-
-def test_without_keep_there_are_no_weights():
-    run = HandwritingRun(dataclasses.replace(CHOSEN, keep=None), LINES)
-    with torch.inference_mode():
-        assert not {"matrices", "strokes", "characters"} & run.measure().keys()
 
 
 def test_lines_for_the_page_are_quantized_outputs(recorded):

@@ -26,11 +26,3 @@ def test_live_runs_equal_the_runs_of_their_norms_and_seeds(small, digits):
             alone = mnist.MNISTRun(settings, digits, seed=seed)
             expected = list(training.train(alone, epochs=2, first_epoch_points=6))
             assert without_time(r[norm][seed] for r in results) == without_time(expected)
-
-
-def test_every_implementation_is_timed_with_the_floor():
-    results = list(live.time_steps("batch", 4, "cpu", rounds=3, updates=1, hidden=(8,)))
-    assert len(results) == 3
-    for ms in results:
-        assert {"plain", "floor"} <= set(ms) <= {"plain", "compiled", "floor"}
-        assert all(value > 0 for value in ms.values())

@@ -5,8 +5,6 @@ import pytest
 import torch
 
 from lnlab import datasets
-from lnlab.experiments.mnist import run as mnist
-from lnlab.experiments.mnist import steps
 from lnlab.experiments.mnist.run import MNISTRun, Settings
 
 
@@ -20,16 +18,6 @@ from lnlab.experiments.mnist.run import MNISTRun, Settings
 )
 def test_the_variance_is_as_requested_or_as_in_the_paper(variance, batch_size, unbiased):
     assert Settings(norm="batch", variance=variance, batch_size=batch_size).unbiased is unbiased
-
-
-def test_implementations_are_checked_first(monkeypatch):
-    called = []
-    monkeypatch.setattr(mnist, "resolve_device", "resolved {}".format)
-    monkeypatch.setattr(steps, "choose", lambda *given: called.append(given))
-    MNISTRun.check([Settings()], "cuda:1", step="compiled")
-    assert called == [("compiled", 1, "resolved cuda:1")]
-    MNISTRun.check([Settings()], "cuda:1", step="auto")
-    assert len(called) == 1  # choosing would start a compiler, even if all is recorded
 
 
 def test_replay_trains_on_the_first_55000_examples_with_their_labels():

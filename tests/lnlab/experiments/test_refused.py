@@ -7,10 +7,13 @@ from lnlab import experiments
 from lnlab.datasets.handwriting_lines import Line, Lines
 from tests.lnlab.experiments.test_resume import made_up_data
 
+GAIN = ({"norm": "none", "gain": 0.5}, "gain must be omitted where norm is none, .*, got 0.5")
 #: Checks by the settings of each experiment; ``test_experiment`` tests the checks by types.
 SETTINGS = {
+    "draw": [GAIN],
+    "order_embeddings": [GAIN],
     "attentive_reader": [
-        ({"norm": "none", "gain": 0.5}, "gain must be omitted where norm is none, .*, got 0.5"),
+        GAIN,
         ({"input_scale": 2}, "input_scale must be omitted where start is usual, .*, got 2.0"),
         ({"start": "orthogonal_tied", "word_scale": 1}, "word_scale must be omitted .*, got 1.0"),
         ({"dropout": 1}, "dropout must be below 1, got 1.0"),
@@ -22,29 +25,20 @@ SETTINGS = {
         ({"cut": 11}, "cut must be below 11"),
         ({"norm": "group", "channels": (4, 6, 8)}, "channels must be multiples of 4"),
     ],
-    "draw": [
-        ({"norm": "none", "gain": 0.5}, "gain must be omitted where norm is none, .*, got 0.5")
-    ],
     "handwriting": [
-        ({"norm": "none", "gain": 0.5}, "gain must be omitted where norm is none, .*, got 0.5"),
+        GAIN,
         ({"input_scale": 2}, "input_scale must be omitted where start is usual, .*, got 2.0"),
     ],
     "mnist": [
         ({"norm": "batch", "batch_size": 1}, "batch_size must be at least 2 where norm is batch, ")
     ],
     "noise": [({"batch_size": 1}, "batch_size must be at least 2 where norm is batch, got 1")],
-    "order_embeddings": [
-        ({"norm": "none", "gain": 0.5}, "gain must be omitted where norm is none, .*, got 0.5")
-    ],
     "sequence": [
         ({"cell": "gru", "form": "carried"}, "form must be one of paper for gru, got 'carried'"),
-        ({"norm": "none", "gain": 0.1}, "gain must be omitted where norm is none, .*, got 0.1"),
+        GAIN,
         ({"norm": "none", "form": "draw"}, "form must be omitted where norm is none, .* 'draw'"),
     ],
-    "skip_thoughts": [
-        ({"words": 2}, "words must be at least 3"),
-        ({"norm": "none", "gain": 0.5}, "gain must be omitted"),
-    ],
+    "skip_thoughts": [GAIN, ({"words": 2}, "words must be at least 3")],
     "transformer": [
         ({"width": 10}, "heads must be a divisor of width 10, got 4"),
         ({"ablate": True, "norm": "rms"}, "ablate must be omitted where norm is not layer"),

@@ -1,6 +1,7 @@
 """Runs of every experiment: resumed bit for bit after any interruption, and when they diverge."""
 
 import math
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -97,6 +98,21 @@ def test_runs_interrupted_after_each_update_equal_uninterrupted_ones_bit_for_bit
     whole = recorded(tmp_path / "whole")
     assert len(whole[0]["curves"]["epoch"]) >= 4
     assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken")) == whole
+
+
+# Those of the other experiments are compared with weights drawn by hand.
+@pytest.mark.parametrize("name", ["attentive_reader", "convnet", "handwriting", "landscape"])
+def test_initial_weights_depend_on_the_seed_and_not_on_the_norm(name, layouts, cloze):
+    of, (settings, data) = experiments.find(name), made_up_data(name, layouts, cloze)
+
+    def weights(norm, seed=0):
+        model = of.run_class(of.settings(**settings | {"norm": norm}), data, seed=seed).model
+        return [p.detach() for _, p in sorted(model.named_parameters()) if p.dim() > 1]
+
+    none = weights("none")
+    assert not any(map(torch.equal, none, weights("none", seed=1)))
+    for norm in get_args(get_type_hints(of.settings)["norm"]):
+        assert all(map(torch.equal, none, weights(norm))), norm
 
 
 @pytest.mark.parametrize("name", RUNS)

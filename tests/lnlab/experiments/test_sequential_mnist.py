@@ -40,11 +40,6 @@ def test_random_biases_are_the_same_for_both_norms_in_every_form(cell, form):
         torch.testing.assert_close(first_output(plain), first_output(normalized))
 
 
-def test_rows_as_steps_require_square_images():
-    with pytest.raises(ValueError, match="requires square images, got 60 features"):
-        build(features=60)
-
-
 def test_train_norms_trains_both_norms_in_lockstep(digits):
     given = {"cell": "gru", "epochs": 1, "hidden": 12, "batch_size": 48, "first_epoch_points": 2}
     results = list(sequence.train_norms(("layer", "none"), digits, device="cpu", **given))

@@ -14,16 +14,11 @@ import pytest
 import torch
 
 from lnlab import experiments
-from lnlab import training as train
 from lnlab.datasets import Dataset
 from lnlab.experiments import _classification
 from lnlab.experiments.gradient_noise import run as noise
-from lnlab.experiments.mnist import run as mnist
-from lnlab.experiments.sequential_mnist import run as sequence
-from lnlab.experiments.weight_growth import run as weights
 from lnlib import nn as lnlib_nn
-from tests.cases.by_hand import Adam, points
-from tests.cases.points import are_close
+from tests.cases.by_hand import Adam, check_run, points
 from tests.lnlab.experiments import (
     test_attentive_reader,
     test_draw,
@@ -32,7 +27,6 @@ from tests.lnlab.experiments import (
     test_transformer,
 )
 
-EXPERIMENTS = {"mnist": mnist, "noise": noise, "sequence": sequence, "weights": weights}
 SMALL = {"batch_size": 4, "epochs": 1, "first_epoch_points": 2}
 
 
@@ -273,13 +267,7 @@ class ByHand:
 
     def points(self):
         each = len(self.x) // self.s.batch_size
-        return list(points(self.s, each, self.batches(), self.update, self.measure))
-
-
-def run(experiment, s, data=TINY, seed=3):
-    replay = EXPERIMENTS[experiment].EXPERIMENT.run_class(s, data, seed=seed)
-    points = train.train(replay, epochs=s.epochs, first_epoch_points=s.first_epoch_points)
-    return [{k: v for k, v in p.items() if k != "wall_s"} for p in points]
+        return points(self.s, each, self.batches(), self.update, self.measure)
 
 
 LAYERS = {"hidden": (6, 5), "data": "digits", "learning_rate": 0.02}
@@ -370,15 +358,7 @@ def test_every_setting_has_a_non_default_value_in_its_tests(experiment, tested, 
     ids=str,
 )
 def test_settings_with_non_default_values_act_as_defined(experiment, needs, changes):
-    kind = EXPERIMENTS[experiment].Settings
-    chosen, default = kind(**BASE[experiment] | needs | changes), kind(**BASE[experiment] | needs)
-    assert chosen != default
-    result, expected = run(experiment, chosen), ByHand(experiment, chosen, TINY, 3).points()
-    # Double precision; computing an angle by the arc cosine loses half of it.
-    assert are_close(result, expected, rel=1e-6, abs=1e-9)
-    assert not are_close(result, by_hand(experiment, default), rel=1e-3, abs=1e-6)
-
-
-@functools.cache
-def by_hand(experiment, default):
-    return ByHand(experiment, default, TINY, 3).points()
+    by_hand = functools.partial(ByHand, experiment)
+    run_class = experiments.find(experiment).run_class
+    # Computing an angle by the arc cosine loses half of the digits.
+    check_run(run_class, by_hand, BASE[experiment] | needs, changes, TINY, abs=1e-9)

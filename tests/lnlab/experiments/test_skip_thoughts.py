@@ -1,7 +1,5 @@
 """Skip-thoughts: whole runs by hand in float64, evaluation of vectors, recorded maps."""
 
-import dataclasses
-import functools
 import itertools
 import math
 import re
@@ -18,8 +16,7 @@ from lnlab.experiments.skip_thoughts import SkipThoughtsData, tasks
 from lnlab.experiments.skip_thoughts import run as skip
 from lnlab.experiments.skip_thoughts.run import Settings, SkipThoughtsRun
 from lnlab.training import train
-from tests.cases.by_hand import Adam, gru_start, gru_step, points
-from tests.cases.points import are_close
+from tests.cases.by_hand import Adam, check_run, gru_start, gru_step, points
 
 SMALL = {"hidden": 5, "word_size": 3, "words": 9, "length": 4, "epochs": 1, "updates_an_epoch": 3,
          "batch_size": 4, "learning_rate": 0.02, "val_sentences": 3, "judge_every": None,
@@ -137,12 +134,6 @@ class ByHand:
         return points(self.s, each, self.order(), self.update, self.measure)
 
 
-def run(settings, data, seed=3):
-    made = SkipThoughtsRun(settings, data, seed=seed)
-    points = train(made, epochs=settings.epochs, first_epoch_points=settings.first_epoch_points)
-    return [{k: p[k] for k in ("epoch", "batch_nll", "val_nll")} for p in points]
-
-
 NON_DEFAULT = [
     {"norm": "none"}, {"norm": "none", "start": "scaled"}, {"start": "scaled"},
     {"condition": "every"}, {"norm": "none", "condition": "every"}, {"hidden": 4},
@@ -153,18 +144,10 @@ NON_DEFAULT = [
 ]  # fmt: skip
 
 
-@functools.cache
-def default_points():
-    return run(Settings(**SMALL), sentences())
-
-
 @pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
 def test_settings_with_non_default_values_act_as_defined(changes, material, double, monkeypatch):
     monkeypatch.setattr(skip, "EVAL_BATCH_SIZE", 2)  # the last part is smaller
-    chosen = dataclasses.replace(Settings(**SMALL), **changes)
-    result = run(chosen, material)
-    assert are_close(result, list(ByHand(chosen, material, 3).points()), rel=1e-6)
-    assert not are_close(result, default_points(), rel=1e-6)
+    check_run(SkipThoughtsRun, ByHand, SMALL, changes, material)
 
 
 @pytest.mark.parametrize("auc", [False, True], ids=["accuracy", "AUC"])

@@ -65,22 +65,6 @@ def test_switches_only_affect_their_own_norm(reader, shift):
         np.testing.assert_allclose(y, expected, rtol=0, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize(
-    ("switches", "name"),
-    [
-        (["rms"] * 5, "rms"), (["frozen"] * 5, "frozen"), (["off"] * 5, "removed"),
-        (["off"] * 4 + ["on"], "but_last"), (["on"] * 4 + ["off"], "last"),
-        (["frozen"] * 4 + ["on"], "frozen_but_last"),
-    ],
-)  # fmt: skip
-@torch.no_grad()
-def test_recorded_settings_reproduce_recorded_ablations(reader, switches, name):
-    model = ablation.ablated(reader.model, name, reader.deviations)
-    expected = model(reader.tokens(TEXT)[None])[0]
-    torch.testing.assert_close(reader.switch(*switches).logits(TEXT), expected, rtol=0, atol=1e-12)
-    assert not torch.allclose(expected, reader.logits(TEXT)), "the model itself is not touched"
-
-
 def test_loss_surprise_entropy_and_next_characters_follow_from_the_probabilities(reader):
     p = np.exp(reader.logits(TEXT).numpy())
     p /= p.sum(1, keepdims=True)

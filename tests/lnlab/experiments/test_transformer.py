@@ -20,11 +20,9 @@ from lnlab.experiments.transformer import run as transformer
 from lnlab.experiments.transformer.baselines import baselines
 from lnlab.experiments.transformer.run import Settings, TransformerRun, model, nll
 from lnlab.runner import record_runs
-from lnlab.training import train
 from lnlib.nn.transformer import Transformer
-from tests.cases.by_hand import Adam, points
+from tests.cases.by_hand import Adam, check_run, points
 from tests.cases.parameters import perturb
-from tests.cases.points import are_close
 from tests.cases.transformer import SMALL, words
 
 
@@ -133,66 +131,22 @@ class ByHand:
         return points(self.s, each, self.batches(), self.update, self.measure)
 
 
-def run(settings, text, seed=3):
-    made = TransformerRun(settings, text, seed=seed)
-    points = train(made, epochs=settings.epochs, first_epoch_points=settings.first_epoch_points)
-    return [{k: v for k, v in point.items() if k != "wall_s"} for point in points]
-
-
 NON_DEFAULT = [
     *({"place": place} for place in ("post", "sandwich")),
     *({"norm": norm} for norm in ("none", "rms", "tanh")),
-    {"last_norm": False},
     *({"qk_norm": norm} for norm in ("layer", "rms")),
     *({"initialization": start} for start in ("normal", "pytorch", "gpt2")),
-    {"residual_scaling": True},
-    {"depth": 3},
-    {"width": 12},
-    {"heads": 4},
-    {"length": 3},
-    {"epochs": 2},
-    {"updates_an_epoch": 3},
-    {"batch_size": 2},
-    {"learning_rate": 0.1},
-    {"warm_up": 3},
-    {"decay": 3},
-    {"adam_betas": (0.3, 0.6)},
-    {"adam_eps": 0.3},
-    {"eps": 0.2},
-    {"windows": 9},
-    {"first_epoch_points": 3},
-]
+    {"last_norm": False}, {"residual_scaling": True}, {"depth": 3}, {"width": 12}, {"heads": 4},
+    {"length": 3}, {"epochs": 2}, {"updates_an_epoch": 3}, {"batch_size": 2},
+    {"learning_rate": 0.1}, {"warm_up": 3}, {"decay": 3}, {"adam_betas": (0.3, 0.6)},
+    {"adam_eps": 0.3}, {"eps": 0.2}, {"windows": 9}, {"first_epoch_points": 3},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("changes", NON_DEFAULT, ids=str)
 def test_settings_with_non_default_values_act_as_defined(changes, text, double, monkeypatch):
     monkeypatch.setattr(transformer, "EVAL_BATCH_SIZE", 4)  # of 6 windows
-    default = Settings(**SMALL)
-    chosen = dataclasses.replace(default, **changes)
-    result = run(chosen, text)
-    expected = list(ByHand(chosen, text, 3).points())
-    assert [set(p) for p in result] == [set(p) for p in expected]
-    assert are_close(result, expected, rel=1e-6, abs=1e-20)  # rounding affects a share of 0
-    base = run(default, text)
-    assert len(result) != len(base) or result[-1] != pytest.approx(base[-1], nan_ok=True)
-
-
-def test_weights_and_batches_only_depend_on_seed_and_depth(text):
-    kinds = [{"place": p, "norm": n, "qk_norm": q} for p, n, q in itertools.product(
-        ("pre", "post", "sandwich"), ("none", "layer", "rms", "tanh"), ("none", "layer")
-    )]  # fmt: skip
-    first = TransformerRun(Settings(**SMALL), text, seed=1)
-    order = [(k, w.tolist()) for k, w in first.batches(2)]
-    drawn = {k: v for k, v in first.model.state_dict().items() if "norm" not in k}
-    for kind in kinds:
-        other = TransformerRun(Settings(**SMALL | kind), text, seed=1)
-        for name, value in drawn.items():
-            assert torch.equal(other.model.state_dict()[name], value), name
-        assert [(k, w.tolist()) for k, w in other.batches(2)] == order
-    other = TransformerRun(Settings(**SMALL), text, seed=2)
-    assert not torch.equal(other.model.token.weight, first.model.token.weight)
-    assert [w.tolist() for _, w in other.batches(2)] != [w for _, w in order]
-    assert [k for k, _ in order] == [8, 9, 10, 11]
+    check_run(TransformerRun, ByHand, SMALL, changes, text)
 
 
 @pytest.fixture(scope="module")
@@ -266,20 +220,6 @@ def test_float16_sums_overflow_earlier_than_those_of_the_layer(trained):
     naive = float(nll(ablation.ablated(large, "float16_sums", trained.frozen), trained.windows))
     assert lasting == pytest.approx(exact, abs=0.01)
     assert not abs(naive - exact) < 0.1
-
-
-def test_quantized_matrices_are_within_half_a_step(trained):
-    made = model(trained.settings, len(trained.characters), seed=9).double()
-    packed = pack(trained.model)
-    assert packed["matrices"].dtype == torch.int8
-    restored = unpack(packed, made)
-    for (name, p), q in zip(trained.model.named_parameters(), restored.parameters(), strict=True):
-        if p.dim() == 2:
-            step = p.abs().amax(1, keepdim=True) / 127
-            assert ((p - q).abs() <= 0.5001 * step).all(), name
-            assert ((p - q).abs() > 0.4 * step).any(), name
-        else:
-            torch.testing.assert_close(p.float(), q.float(), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import numpy as np
 
 from lnbook.widgets.replay import attention
 from lnbook.widgets.replay.attention import (
-    AttentionReplay,
     attends,
     packed,
     questions,
@@ -65,9 +64,3 @@ def test_packed_data_can_be_decoded_to_the_records():
         # Square roots in 255 levels: the error is at most half a level.
         own = run["arrays"]["attention"].astype(float)
         np.testing.assert_allclose(np.sqrt(weights[k]), np.sqrt(own), atol=0.51 / 255)
-
-
-def test_page_and_notebook_get_the_same_data(handed):
-    handed(AttentionReplay(), AttentionReplay(six()), (
-        "AttentionReplay: 2 questions, at 4 of 20 updates, by 6 networks"
-    ))  # fmt: skip

@@ -53,12 +53,6 @@ def test_packed_data_can_be_decoded_to_the_records():
         np.testing.assert_allclose(windows[k], expected, atol=0.501 / 64)
 
 
-def test_page_and_notebook_get_the_same_data(handed):
-    handed(HandwritingReplay(), HandwritingReplay(three()), (
-        "HandwritingReplay: 'the pen moves on' in 30 points, at 4 of 200 updates, by 3 networks"
-    ))  # fmt: skip
-
-
 def test_the_field_shows_the_new_line_of_each_network_or_an_error_message():
     shown = HandwritingReplay(three(), text="abc", write=write)
     row, texts, place = shown.widget().children

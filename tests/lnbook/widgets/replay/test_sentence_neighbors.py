@@ -5,7 +5,6 @@ import pytest
 
 from lnbook.widgets.replay import sentence_neighbors
 from lnbook.widgets.replay.sentence_neighbors import (
-    SentenceNeighbors,
     agreement,
     packed,
     sentences,
@@ -65,13 +64,6 @@ def test_neighbors_of_the_same_category_are_counted_next_to_their_chance_level()
     shares, chance = agreement(run, "questions")
     assert shares.tolist() == pytest.approx([1 / 6, 0, 0, 0])
     assert chance == pytest.approx(1 / 5)
-
-
-def test_page_and_notebook_get_the_same_data(handed):
-    handed(SentenceNeighbors(), SentenceNeighbors(three()), (
-        "SentenceNeighbors: 6 sentences and the 3 nearest to each, at 4 of 200 updates, "
-        "by 3 networks"
-    ))  # fmt: skip
 
 
 def test_sentences_are_tidied_and_split_as_for_the_networks():

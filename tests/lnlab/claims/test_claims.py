@@ -214,6 +214,24 @@ def test_batch_sizes_are_compared_after_the_epochs_that_all_runs_have():
     assert {run["curves"]["epoch"][-1] for run in nll.compared} == {10}
 
 
+@pytest.mark.parametrize(("rises", "reason"), [(0.0, ""), (0.1, comparison.WORSENS)])
+def test_the_gap_between_two_losses_needs_a_plateau_of_both(rises, reason):
+    falling = [3.0, 2.0, *[1.0] * 9]
+    made_up = Records.from_runs("mnist", [
+        {
+            "experiment": "mnist", "seed": seed, "provenance": {"device": "CPU: made up"},
+            "settings": {"norm": norm, "batch_size": 128, "epochs": 10, "data": "mnist",
+                         "hidden": [1000, 1000], "learning_rate": 1e-3},
+            "curves": {"epoch": [*range(11)], "train_nll": falling,
+                       "test_nll": [nll + 0.5 + slope * k for k, nll in enumerate(falling)]},
+        }
+        for seed in (0, 1) for norm, slope in (("none", rises), ("batch", 0.0))
+    ])  # fmt: skip
+    (gap,) = feedforward.regularizer(made_up)
+    assert gap.untestable == reason
+    np.testing.assert_allclose(gap.differences, -9 * rises, atol=1e-9)
+
+
 def test_every_claim_has_its_own_name_a_section_of_the_paper_and_a_page_that_exists():
     anchors = set(
         re.findall(r"^\(paper-section-([\d-]+)\)=", (ROOT / "book/equations.md").read_text(), re.M)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from lnlab import comparison
 from lnlab.comparison import interval
@@ -23,19 +22,6 @@ def listed(differences, level):
 def test_all_27_resamples_of_three_differences_are_used(level):
     differences = np.array([0.3, -1.2, 7.0])
     assert interval(differences, level=level) == pytest.approx(listed(differences, level))
-
-
-@pytest.mark.parametrize("n", [5, 12])
-def test_the_interval_equals_scipys(n):
-    differences = np.random.default_rng(n).exponential(size=n)
-    result = stats.bootstrap(
-        (differences,),
-        np.mean,
-        n_resamples=50_000,
-        method="percentile",
-        random_state=np.random.default_rng(0),
-    ).confidence_interval
-    assert interval(differences) == pytest.approx(tuple(result), abs=0.02)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,9 @@ def test_similar_names_are_suggested():
 PUBLISHED = {
     "coco_val2017_layout":
         "3,952 train + 500 val + 500 test images with 5 captions each and 36,781 boxes",
+    "mnist_binarized": "50,000 train + 10,000 val + 10,000 test images of 28 x 28 bits",
+    "sentence_tasks":
+        "sentences: 10,662 of MR, 3,730 of CR, 10,000 of SUBJ; 3,000 pairs of captions",
     "gutenberg_prose": "130,379 sentences in 1,073 chapters of 24 books",
     "omniglot_lines":
         "2,000 train + 160 val_seen + 160 val_new + 160 test_new lines of 1,588,643 points",

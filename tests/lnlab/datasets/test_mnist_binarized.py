@@ -3,9 +3,8 @@
 import hashlib
 
 import numpy as np
-import pytest
 
-from lnlab.datasets import fetch, load
+from lnlab.datasets import fetch
 from lnlab.datasets import mnist_binarized as bits
 
 NAMES = [f"binarized_mnist_{part}.amat" for part in ("train", "valid", "test")]
@@ -38,16 +37,3 @@ def test_original_files_are_packed_and_read_by_split(tmp_path, register, monkeyp
     np.testing.assert_array_equal(np.concatenate([*result.images.values()]), PIXELS)
     assert result.sha256 == hashlib.sha256(packed()).hexdigest()
     assert str(result) == "5 train + 1 val + 3 test images of 28 x 28 bits"
-
-
-@pytest.mark.needs_data("mnist_binarized")
-def test_unpacked_images_have_the_checksums_of_the_original_files():
-    result = load(bits.NAME)
-    assert str(result) == "50,000 train + 10,000 val + 10,000 test images of 28 x 28 bits"
-    for name, images in zip(NAMES, result.images.values(), strict=True):
-        text = np.full((len(images), 784, 2), ord(" "), np.uint8)
-        text[..., 0] = images + ord("0")
-        text[:, -1, 1] = ord("\n")
-        assert hashlib.sha256(text).hexdigest() == fetch.REGISTRY[f"{bits.NAME}/{name}"].sha256
-    small = images[:3]
-    assert bits.pack(written(small)) == np.packbits(small, axis=1).tobytes()

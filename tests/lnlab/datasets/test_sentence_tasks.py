@@ -2,14 +2,10 @@
 
 import hashlib
 import io
-import json
 import random
 import zipfile
 
-import pytest
-
 from lnlab.datasets import coco_val2017_layout as coco
-from lnlab.datasets import load
 from lnlab.datasets import sentence_tasks as tasks
 
 FILMS = {"README.txt": b"[+1]##no", "rt-polarity.pos": b" good   one \ngo\xc3\xa9d\n\n",
@@ -101,11 +97,3 @@ def test_tasks_are_derived_and_supplied_pairs_have_priority(tmp_path, register, 
     assert str(result) == "sentences: 5 of MR, 2 of CR, 3 of SUBJ; 12 pairs of captions"
     (tmp_path / "caption_pairs.tsv").write_bytes(PAIR)
     assert tasks.load(tmp_path).caption_pairs == ((1, "a", "b"),)
-
-
-@pytest.mark.needs_data("sentence_tasks")
-def test_tasks_have_the_published_numbers_of_sentences():
-    result = load(tasks.NAME)
-    assert [len(result.mr), len(result.cr), len(result.subj)] == [10_662, 3_730, 10_000]
-    assert sum(row[0] for row in result.caption_pairs) == 1000
-    assert json.loads(json.dumps(result.mr[0]))[1].startswith("after you laugh once")

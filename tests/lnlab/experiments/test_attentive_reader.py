@@ -177,18 +177,6 @@ def test_batch_norm_everywhere_is_in_attention_and_answer_too(double):
     torch.testing.assert_close(logits, model.W_a(g))
 
 
-def test_a_chosen_start_has_orthogonal_squares_and_larger_input_weights(cloze):
-    default, chosen = (
-        AttentiveReaderRun(
-            Settings(**SMALL, norm="none", start=start), cloze
-        ).model.query.directions[0]
-        for start in ("usual", "chosen")
-    )
-    for square in chosen.weight_hh_l0.split(4):
-        torch.testing.assert_close(square @ square.T, torch.eye(4))
-    assert 7 < chosen.weight_ih_l0.std() / default.weight_ih_l0.std() < 13
-
-
 def test_words_have_numbers_entities_and_the_blank_first_and_rare_ones_none(cloze):
     numbers = reading.vocabulary(cloze.questions["train"], 2)
     assert [numbers[w] for w in (*ENTITIES, BLANK)] == list(range(1, 14))

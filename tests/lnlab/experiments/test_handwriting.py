@@ -132,19 +132,6 @@ def test_the_initial_window_moves_at_the_average_pace():
     torch.testing.assert_close(step, torch.full((2,), 0.04))
 
 
-def test_tuned_initialization_scales_input_weights_and_is_orthogonal():
-    default, chosen = start(norm="none"), start(norm="none", start="chosen", input_scale=3.0)
-    inputs = dict(default.named_parameters())
-    for name, parameter in chosen.named_parameters():
-        if "weight_ih" in name and "first" in name:
-            torch.testing.assert_close(parameter, 3 * inputs[name])
-        elif "weight_ih" in name:
-            assert 2 * 6**-0.5 < parameter.abs().max() <= 3 * 6**-0.5
-        elif "weight_hh" in name:
-            for gate in parameter.split(6):
-                torch.testing.assert_close(gate @ gate.T, torch.eye(6))
-
-
 def test_the_likelihood_is_a_mixture_of_gaussians_and_a_bernoulli(double):
     text, points = random(5, 1 + 6 * 4), random(5, 3, seed=2)
     points[:, 2] = torch.tensor([0.0, 1, 0, 1, 1])

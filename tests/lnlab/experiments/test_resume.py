@@ -115,6 +115,22 @@ def test_initial_weights_depend_on_the_seed_and_not_on_the_norm(name, layouts, c
         assert all(map(torch.equal, none, weights(norm))), norm
 
 
+@pytest.mark.parametrize("name", ["attentive_reader", "handwriting"])
+def test_a_tuned_initialization_has_orthogonal_and_scaled_weights(name, layouts, cloze):
+    of, (settings, data) = experiments.find(name), made_up_data(name, layouts, cloze)
+    plain, tuned = (
+        of.run_class(of.settings(**settings | {"norm": "none", "start": start}), data)
+        for start in ("usual", "chosen")
+    )
+    for name, weights in tuned.model.named_parameters():
+        if "weight_hh" in name:
+            for gate in weights.chunk(4):
+                torch.testing.assert_close(gate @ gate.T, torch.eye(len(gate)))
+        elif "weight_ih" in name:  # the same distribution, if not the same numbers
+            ratio = (weights.std() / plain.model.get_parameter(name).std()).item()
+            assert ratio == pytest.approx(tuned.settings.input_scale, rel=0.2)
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_diverged_runs_are_measured_to_the_end_or_raise_an_error(name, start):
     skip = {"judge_every": None, "keep": False} if name == "skip_thoughts" else {}

@@ -85,23 +85,6 @@ def test_controls_change_image_layer_statistic_channel_and_update(visit, built_b
         assert not v.outside
 
 
-def test_missing_files_are_reported_initially_and_later(visit, http):
-    def refuse(page):
-        page.route("**/mnist-4.js", lambda route: route.abort())
-
-    with visit(http, "convnet", before=refuse) as v:
-        v.page.wait_for_function(READY)
-        v.page.locator("[data-of='cut'][value='4']").check(force=True)
-        v.page.wait_for_function(
-            "document.querySelector('.ln-activation-maps').innerText"
-            ".includes('cannot be read: the file')"
-        )
-        v.page.locator("[data-of='cut'][value='0']").check(force=True)
-        v.page.wait_for_function(
-            "document.querySelector('[data-part=says]').textContent.startsWith('MNIST, layer 1')"
-        )
-
-
 CARD = "#ffffff"
 
 

@@ -1,7 +1,6 @@
 """The build fails for errors that would affect readers; each is planted in a small book."""
 
 import importlib
-import re
 from types import SimpleNamespace
 
 import pytest
@@ -126,28 +125,6 @@ def load(monkeypatch):
     """Import an extension of the book by its name."""
     monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
     return importlib.import_module
-
-
-@pytest.mark.parametrize(
-    ("kind", "columns", "letters", "named"),
-    [
-        ("table", 4, 1, True),
-        ("table", 3, 1, False),
-        ("ln-own table", 4, 40, False),
-    ],
-)
-def test_a_wide_table_names_the_column_before_each_cell_but_the_first(
-    load, kind, columns, letters, named
-):
-    heads = [f"{name} <code>&lt;</code>" for name in "ABCD"[:columns]]
-    rows = "".join(f"<{tag}>{{}}</{tag}>" for tag in ["th"] * columns).format(*heads)
-    cells = "".join(f"<td>{str(k) * letters}</td>" for k in range(columns))
-    html = f'<table class="{kind}"><tr>{rows}</tr><tr>{cells}</tr><tr>{cells}</tr></table>'
-    extension = load("html_postprocessing")
-    told = extension.TABLE.sub(extension.label_table_cells, html)
-    expected = [f"{name} &lt;" for name in "BCD"[: columns - 1]] * 2 if named else []
-    assert re.findall('data-column="([^"]+)"', told) == expected
-    assert ("ln-rows" in told) == named
 
 
 def test_changed_records_invalidate_the_cache_like_a_changed_library(load, tmp_path, monkeypatch):

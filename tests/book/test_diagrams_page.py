@@ -8,7 +8,6 @@ import pytest
 from lnbook import diagrams
 from lnbook.diagrams import cells, cubes, residual_streams
 from lnbook.diagrams.svg import spoken
-from tests.book.conftest import PHONE
 from tests.cases.themed_page import themed
 
 STATES = {
@@ -172,19 +171,6 @@ def test_choices_move_norms_stream_bars_and_marks_as_computed_in_python(browse, 
     page.keyboard.press("ArrowRight")
     assert root.locator("input[value='pre']").is_checked()
     assert page.complaints == []
-
-
-def test_diagrams_fit_and_are_legible_on_a_phone(browse, source):
-    page = browse(source, viewport=PHONE)
-    assert page.evaluate("(r => r.scrollWidth - r.clientWidth)(document.documentElement)") == 0
-    small = page.evaluate(
-        "() => [...document.querySelectorAll('.ln-diagram-flow svg text, "
-        ".ln-diagram-residual svg text, .ln-diagram-residual-stream svg text,"
-        " .ln-diagram-large text')].filter(e => e.checkVisibility()).map(e => [e.textContent,"
-        "parseFloat(getComputedStyle(e).fontSize) * Math.sqrt("
-        "e.getScreenCTM().a ** 2 + e.getScreenCTM().b ** 2)]).filter(p => p[1] < 10)"
-    )
-    assert small == []
 
 
 def test_without_javascript_all_norms_and_lines_are_shown(browse, source):

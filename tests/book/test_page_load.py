@@ -1,7 +1,6 @@
 """Files that a page loads: small, without duplicates, nothing that blocks, no inline scripts."""
 
 import gzip
-import hashlib
 import sys
 from html.parser import HTMLParser
 
@@ -55,17 +54,6 @@ class Tags(HTMLParser):
 
 def tags(path):
     return Tags(path.read_text("utf-8"))
-
-
-@pytest.mark.parametrize("found", ["sound", "absent", "damaged"])
-def test_the_book_has_the_downloaded_bundle_or_the_full_plotly(tmp_path, monkeypatch, found):
-    code = "var Plotly = {};"  # replaces the bundle of npm
-    monkeypatch.setattr(plotly_bundle, "CACHE", tmp_path)
-    monkeypatch.setattr(plotly_bundle, "SHA256", hashlib.sha256(code.encode()).hexdigest())
-    monkeypatch.setattr(plotly_bundle, "get_plotlyjs_version", lambda: plotly_bundle.VERSION)
-    if found != "absent":
-        plotly_bundle.path().write_text(code + " " * (found == "damaged"))
-    assert plotly_bundle.read() == (code if found == "sound" else get_plotlyjs())
 
 
 def test_figures_only_use_trace_types_of_the_bundle(payloads, chapter):

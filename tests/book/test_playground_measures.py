@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from sklearn.datasets import load_digits
 
 from lnbook.widgets import playground
 from tests.book.test_playground_page import BASE, CASES, parts, program, tensor
@@ -89,18 +88,6 @@ def test_activations_gradients_and_outputs_equal_those_of_pytorch(scripts, case)
         assert activity["apart"] == pytest.approx(of_the_example, abs=1e-8)
 
 
-def test_digits_equal_those_of_scikit_learn(scripts):
-    pixels, labels = scripts.evaluate(
-        """(digits) => { const { train, test } = lnEngine().digits(digits);
-        return [[...train.x, ...test.x], [...train.y, ...test.y]]; }""",
-        playground.digits(),
-    )
-    data = load_digits()
-    order = np.random.default_rng(0).permutation(len(data.target))
-    assert np.array_equal(labels, data.target[order])
-    assert np.allclose(np.reshape(pixels, (-1, 64)) * 6.017 + 4.884, data.data[order], atol=1e-12)
-
-
 IDLE = {
     "relu": lambda a: a == 0,
     "tanh": lambda a: abs(a) > 0.99,
@@ -160,17 +147,6 @@ def test_diverged_networks_show_no_readouts_but_the_update(scripts):
     assert end["nets"][0]["error"] == 1
     assert end["nets"][1]["error"] < 0.9
     assert np.isfinite(end["losses"][1]).all()
-
-
-def test_the_hardest_example_is_the_one_with_the_highest_loss(scripts):
-    settings = [BASE, BASE | {"norm": "none"}]
-    messages = [{"example": "hardest"}]
-    results = scripts.evaluate(WORKER, [settings, playground.digits(), messages])
-    net = torch_network(scripts, settings[1], results["starts"][1]).eval()
-    x, y = tensor(results["test"][0]).view(-1, results["inputs"]), torch.tensor(results["test"][1])
-    with torch.no_grad():
-        losses = F.cross_entropy(net(x), y, reduction="none")
-    assert results["answers"][-1]["example"] == int(losses.argmax())
 
 
 # Figures and texts of these measures.

@@ -4,10 +4,7 @@ import ast
 import contextlib
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from urllib.parse import unquote
@@ -18,7 +15,6 @@ import pytest
 from lnbook.classroom import chapters
 from tools import live
 from tools.live import readers_copy
-from tools.notebooks import setup_cell
 
 BOOK = Path(__file__).parents[2] / "book"
 CHAPTERS = sorted(path.stem for path in BOOK.glob("*.ipynb"))
@@ -124,26 +120,3 @@ def test_the_built_book_offers_the_copies_and_the_library_without_records(built_
     assert not [name for name in names if name.startswith("lnlab/recorded/")]
     offered = json.loads((built_book / "_sources" / "introduction.ipynb").read_text("utf-8"))
     assert re.findall(MYST, prose(offered), re.M) == []
-
-
-@pytest.mark.slow
-def test_the_first_cell_installs_the_library_from_its_folder_without_network(tmp_path):
-    root = BOOK.parent
-    readers_copy.build_wheels(root, tmp_path)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "reader"], check=True)
-    # A reader who has all dependencies of the library, but not the library.
-    (site,) = (tmp_path / "reader").glob("lib/python*/site-packages")
-    for path in Path(nbformat.__file__).parents[1].iterdir():
-        if not re.match(r"_?_?(editable|lnlib|lnlab|lnbook)|distutils-precedence", path.name):
-            (site / path.name).symlink_to(path)
-    code = setup_cell({}) + "\nimport lnlib, lnbook; print(lnlib.__file__)"
-    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PIP_NO_INDEX": "1"}
-    done = subprocess.run(
-        [tmp_path / "reader" / "bin" / "python", "-c", code],
-        cwd=tmp_path,
-        env=env,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert f"{site}/lnlib/__init__.py" in done.stdout

@@ -1,12 +1,9 @@
 """The sentence maps in a browser: data of the records, controls, colors."""
 
-import numpy as np
 import pytest
 
-from lnbook.figures import colors
-from lnbook.widgets.replay.sentence_neighbors import HIGH, WEB, packed, unpacked
+from lnbook.widgets.replay.sentence_neighbors import HIGH, packed, unpacked
 from lnlab import records
-from tests.cases.canvas_log import calls, drawn, logs
 from tests.cases.readouts import check_says, percent
 
 ROOM = 1.12  # margin around the positions, as in sentence_neighbors.js
@@ -114,33 +111,3 @@ def test_sentences_can_be_selected_in_four_ways(visit, built_book, recorded):
         )
         assert not v.complaints
         assert not v.outside
-
-
-def test_dots_squares_and_lines_match_network_update_sentence_and_category(browser, recorded):
-    """The sentence under the pointer is also shown on its map."""
-    header, places, nearest = recorded
-    runs = [run for run in records.read_all("skip_thoughts") if "map" in run["arrays"]]
-    last = len(header["updates"]) - 1
-    with drawn(browser, WEB, packed(runs)) as page:
-        whole = page.locator(".ln-sentence-neighbors")
-        for point, sentence, mark in ((last, 7, 1), (1, 30, len(header["categories"]) - 1)):
-            whole.locator("[data-part='point']").fill(str(point))
-            whole.locator("[data-part='sentence']").select_option(str(sentence))
-            whole.locator(".ln-sentence-neighbors-marks input").nth(mark).check(force=True)
-            page.mouse.move(0, 0)
-            wide = whole.locator("canvas").first.evaluate("e => e.clientWidth")
-            marked = sorted(header["categories"][mark]["members"])
-            others = sorted({*range(len(header["texts"]))} - {*marked})
-            for k, log in enumerate(logs(page, ".ln-sentence-neighbors canvas")):
-                where = np.stack(at(places[k, point].astype(float).T, wide), -1)
-
-                def holds(actual, expected, log=log):
-                    np.testing.assert_allclose(actual, expected, atol=0.02)
-
-                dots = [call[:2] for call in calls(log, "arc", colors.COLORS["gray"])]
-                holds(dots, where[others])
-                squares = np.array(calls(log, "fillRect", colors.COLORS["second"]))
-                holds(sorted((squares[:, :2] + squares[:, 2:] / 2).tolist()),
-                      sorted(where[marked].tolist()))  # fmt: skip
-                tone = colors.COLORS[header["arms"][k]["color"]]
-                holds(calls(log, "lineTo", tone), where[nearest[k, point, sentence]])

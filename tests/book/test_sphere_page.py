@@ -55,6 +55,38 @@ def test_equal_numbers_have_std_0_which_is_reported(scripts, eps):
     assert numbers[2][2:5] == (["–"] * 3 if eps == 0 else ["0.00"] * 3)
 
 
+def as_number(cell):
+    return float(cell.rpartition(" ")[2].replace("−", "-"))
+
+
+@pytest.mark.parametrize("eps", [0, 0.01, 0.5])
+def test_cells_of_the_table_contain_the_quantity_of_their_row(scripts, eps):
+    """σ is the standard deviation of a, without eps; the removed parts are projections of d."""
+    a, d = np.array([0.4, -0.3, 0.2]), np.array([1.3, -0.6, -1.4])
+    gain, bias = (np.array(scripts.evaluate(f"lnSphereScene.{name}")) for name in ("GAIN", "BIAS"))
+    hat = lnlib.layer_norm(a, eps=eps)
+    dx = lnlib.layer_norm_backward(d, a, eps=eps)[0]
+    norm = np.linalg.norm
+    forward = {
+        "a": (a, f"μ = {a.mean():.2f}"), "a − μ": (a - a.mean(), f"σ = {a.std():.2f}"),
+        "â": (hat, f"norm {norm(hat):.2f}"), "y": (gain * hat + bias, "gain, bias"),
+    }  # fmt: skip
+    ones, along = np.full(3, d.mean()), hat * (d @ hat) / 3
+    back = {
+        "d": (d, f"norm {norm(d):.2f}"), "along 1": (ones, f"removed {norm(ones):.2f}"),
+        "along â": (along, f"removed {norm(along):.2f}"), "dx": (dx, f"norm {norm(dx):.2f}"),
+    }  # fmt: skip
+    given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
+    for gradient, expected in ((False, forward), (True, back)):
+        state = STATE | given | {"eps": eps, "gradient": gradient}
+        rows = scripts.evaluate("(s) => lnSphereScene.numbers(s)", state)
+        assert [row[1] for row in rows] == [*expected]
+        for _, name, *cells, last in rows:
+            values, more = expected[name]
+            assert [as_number(cell) for cell in cells] == pytest.approx(values, abs=0.0051), name
+            assert last.replace("−", "-") == more, name
+
+
 @pytest.mark.parametrize("name", HAS_GRADIENT)
 def test_the_stored_html_is_the_initial_state_of_the_widget(scripts, name):
     stored = (WEB.folder / f"{name}.html").read_text("utf-8").strip()

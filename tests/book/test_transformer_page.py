@@ -257,10 +257,6 @@ def test_a_challenge_shows_the_result_and_whether_it_was_predicted(run, reader):
         assert f"from {ends[0]} to {ends[1]} nats" in shown_text
 
 
-def rounded(size):
-    return f"{size:.1f}" if size < 9.95 else f"{size:.0f}" if size < 1e4 else f"{size:.0e}"
-
-
 def test_the_slider_of_characters_announces_its_position(run):
     text = "Who is it?"
     with run(f"#run&text={text.replace(' ', '+')}") as page:
@@ -272,21 +268,6 @@ def test_the_slider_of_characters_announces_its_position(run):
             spoken = slider.get_attribute("aria-valuetext")
             assert spoken == f"{k + 1} of {len(text)}: {character}"
             assert f"Character {k + 1}, {character}: mean" in part(page, "says").inner_text()
-
-
-def test_invalid_parts_of_an_address_are_ignored(run):
-    def shown(page):
-        letters = [e.input_value() for e in page.locator("[data-norm]:checked").all()]
-        return [
-            *letters,
-            *(part(page, name).input_value() for name in ("text", "heat", "at", "look")),
-        ]
-
-    with run() as page:
-        start = shown(page)
-    wrong = "#run&norms=llllx&look=9&heat=2&at=-1"
-    with run(wrong) as page:
-        assert shown(page) == start
 
 
 def test_the_model_also_runs_without_a_worker(run, reader):

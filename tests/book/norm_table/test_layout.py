@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from lnbook.show import NormTable
 from lnbook.widgets.norm_table import WEB
 from lnlib import norms
 from tests.book.conftest import DESK, PHONE
 from tests.book.norm_table.conftest import (
     TABLE,
-    TEST_TIME,
     Reader,
     norm_table,
     open_table,
@@ -71,15 +69,3 @@ def test_without_javascript_there_are_tables_to_read(browse):
         texts = row.locator("td").all_text_contents()
         assert all(shown_is(t, v) for t, v in zip(texts, numbers, strict=True))
     assert page.locator("noscript").is_visible()
-
-
-def test_two_tables_on_a_page_are_independent(browse):
-    page = open_table(browse, norm_table(), NormTable([[1.0, 2.0, 4.0]], title="Another"))
-    first, second = (Reader(page, f".cell_output:nth-of-type({n}) .ln-norm-table") for n in (1, 2))
-    second.type("x", 0, 0, "9")
-    assert np.array_equal(np.array(first.texts(), float), TABLE)
-    assert second.texts() == [["9", "2", "4"]]
-    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
-    assert len(ids) == len(set(ids))
-    options = second.root.locator(".norm-table-norm option").all_text_contents()
-    assert TEST_TIME not in options

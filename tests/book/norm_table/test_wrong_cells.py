@@ -37,16 +37,6 @@ def test_a_cell_without_a_number_is_marked_and_named(reader, text, message):
     assert reader.texts("y") == before
 
 
-def test_an_invalid_gain_or_bias_only_affects_its_feature(reader):
-    before = reader.texts("y")
-    for which, j in (("gain", 4), ("bias", 1)):
-        reader.type(which, 0, j, "one")
-        assert reader.texts("y") == [[*row[:j], "?", *row[j + 1 :]] for row in before]
-        message = f"The {which} of feature {j + 1} holds “one”, {EXPECTED}{UNTIL_THEN}"
-        assert reader.message("warning") == message
-        reader.type(which, 0, j, "1" if which == "gain" else "0")
-
-
 ZEROS, FOURS = "0 0 0 0\n1 2 3 3", "4 4 4\n4 4 4\n1 2 3"
 WARNINGS = [  # the pasted numbers, the norm, eps, and what the warning says
     ("7", "layer norm", "1e-5", ("There is one feature", "every output is the bias")),

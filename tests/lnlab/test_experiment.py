@@ -113,22 +113,6 @@ def test_the_help_of_a_setting_comes_from_the_most_derived_docstring():
     assert config.field_help(Further) == text | {"width": "Of a further one."}
 
 
-def test_a_measure_per_layer_has_the_unit_of_its_pattern():
-    names = ("gap", "error", "epoch", "wall_s", "layer_3", "layer_12", "layer", "gap_3")
-    results = {name: make_experiment().unit(name) for name in names}
-    assert results == {
-        "gap": "m", "error": "m", "epoch": "epochs", "wall_s": "s", "layer_3": "s",
-        "layer_12": "s", "layer": None, "gap_3": None,
-    }  # fmt: skip
-
-
-def test_the_name_of_a_record_has_the_key_and_the_settings_that_are_not_defaults():
-    experiment = make_experiment()
-    assert experiment.stem(Settings(width=2, rate=3), 7) == "made-w2-3-seed7"
-    other = Settings(width=2, rate=0.5, data="there", wide=True, epochs=9, first_epoch_points=4)
-    assert experiment.stem(other, 0) == "made-there-w2-0.5-wide-True-first-epoch-points-4-seed0"
-
-
 def test_defaults_can_differ_on_a_gpu():
     experiment = make_experiment(
         defaults={"epochs": 2, "seeds": 1}, on_gpu={"epochs": 8, "seeds": 4}

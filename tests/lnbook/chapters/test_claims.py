@@ -6,10 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from lnbook.chapters.claims.chart import KINDS, ClaimChart
+from lnbook.chapters.claims.chart import ClaimChart
 from lnbook.figures.table import badge, mark
 from lnlab import claims, comparison
-from lnlab.comparison import Evidence
 
 
 @pytest.fixture(scope="module")
@@ -65,21 +64,6 @@ def test_every_claim_is_a_line_with_its_label_evidence_and_words(weighed, page):
         for command in one_.claim.commands:
             assert command in text
         assert f'id="claim-{one_.claim.name}"' in body
-
-
-def folds(page):
-    """Each group of the chart: the end of its address, its summary, and what unfolds."""
-    pattern = r'<details class="ln-kind" id="of-paper-(\w+)"><summary>(.*?)</summary>(.*?)'
-    return re.findall(pattern + r"</details></div>", page, re.S)
-
-
-def test_lines_are_folded_by_evidence_the_strongest_first(weighed, page):
-    grouped = claims.by_evidence(list(weighed.values()))
-    assert list(grouped) == list(Evidence)
-    for (kind, results), (name, summary, body) in zip(grouped.items(), folds(page), strict=True):
-        assert (name, KINDS[kind][1]) == (KINDS[kind][0], html.unescape(summary[3:].split("<")[0]))
-        names = re.findall(r'id="claim-([\w-]+)"', body)
-        assert names == [one_.claim.name for one_ in results]
 
 
 # Beside what other pages say.

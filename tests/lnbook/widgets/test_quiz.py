@@ -6,7 +6,6 @@ import ipywidgets
 import pytest
 
 from lnbook.show import Quiz, choose, number, order
-from lnbook.widgets.number_parsing import readings
 from lnbook.widgets.quiz import texts
 from tests.cases.page import Page, parts
 from tests.cases.quiz_questions import LAST, STEPS
@@ -39,24 +38,6 @@ MEANS = choose(
 )
 def test_numbers_are_accepted_within_the_tolerance_and_known_errors_explained(text, right, why):
     assert LAST.judge(text) == (right, why)
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers_read"),
-    [
-        (" 3,200 ", [3200, 3.2]),
-        ("1,234,567.5", [1234567.5]),
-        ("60\u202f000", [60000]),
-        ("0,155", [0.155]),
-        ("−1.5", [-1.5]),
-        ("2e-3", [0.002]),
-        ("1/1,000", [0.001, 1]),
-        ("5 s", [5]),
-        *((text, []) for text in ("1e999", "1,23,456", "٣", "nan", "1/0", "1 2", "")),
-    ],
-)
-def test_numbers_are_read_as_people_type_them(text, numbers_read):
-    assert readings(text, "s") == numbers_read
 
 
 # The page.

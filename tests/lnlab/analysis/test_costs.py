@@ -62,13 +62,6 @@ def test_bytes_are_dominated_by_the_arrays():
     assert costs.bytes_moved("layer", "backward", 3, 5) == 4 * (3 * 15 + 2 * 3 + 3 * 5)
 
 
-def test_the_time_is_the_maximum_of_compute_and_memory_time():
-    machine = Machine(products=8.0, other=2.0, bandwidth=4.0)
-    assert machine.seconds((16, 4)) == 8
-    assert machine.seconds((16, 4), product=True) == 2
-    assert machine.seconds((16, 64), product=True) == 16
-
-
 LARGE, SMALL = (8 * 4096 * 1024, 8e9), (8 * 128 * 1000, 1e11)  # bytes moved, bytes per second
 
 

@@ -1,5 +1,3 @@
-import hashlib
-
 import numpy as np
 import pytest
 from sklearn import datasets
@@ -27,13 +25,6 @@ def test_digits_tests_every_fifth_case_of_each_class(loaded):
         np.testing.assert_array_equal(x * 16, source.data[cases])
         np.testing.assert_array_equal(y, source.target[cases])
         assert (x.dtype, y.dtype) == (np.float32, np.int64)
-
-
-def test_digits_sha256_is_of_the_pixels_then_the_labels(loaded):
-    source = datasets.load_digits()
-    content = bytes(int(v) for v in source.data.ravel()) + bytes(int(v) for v in source.target)
-
-    assert loaded.sha256 == hashlib.sha256(content).hexdigest()
 
 
 def test_changed_digits_raise_an_error(monkeypatch):

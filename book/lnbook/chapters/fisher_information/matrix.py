@@ -120,7 +120,7 @@ def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:
     spectrum.update_layout(
         title="Eigenvalues: curvature in each direction",
         height=380,
-        xaxis={"title": "largest first", "range": [0.2, 18.8], "dtick": 3, "tick0": 3,
+        xaxis={"title": "eigenvalue, largest first", "range": [0.2, 18.8], "dtick": 3, "tick0": 3,
                "zeroline": False},
         yaxis=log_axis([10**_ZERO_EXPONENT, *10.0**powers], [_ZERO_EXPONENT - 0.3, 1.3],
                        texts=["0", *(power_of_ten(p) for p in powers)]),

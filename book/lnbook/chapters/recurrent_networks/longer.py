@@ -64,7 +64,7 @@ def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
         for kind, values in lines.items():
             add_line(figure, steps, values.round(3), _KINDS[kind], "step %{x}: %{y:.2f}")
     for figure, title, top in (
-        (running, "Standard deviation of W_ih x", 9.0),
+        (running, "Standard deviation of W_xh x", 9.0),
         (size, "RMS after the norm", 4.2),
     ):
         figure.layout = dict(
@@ -96,6 +96,6 @@ def describe_longer(trained: int, inputs: str) -> str:
 LONGER = Picture(
     draw_longer,
     describe_longer,
-    alt="Left, the standard deviation of W_ih x over 60 steps: of the test data, of the running "
+    alt="Left, the standard deviation of W_xh x over 60 steps: of the test data, of the running "
     "statistics per step, and of the shared ones. Right, the RMS after the norm, ideally 1.",
 )

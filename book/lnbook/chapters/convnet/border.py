@@ -35,7 +35,8 @@ def border_difference(
 def draw_border(runs: ConvnetRuns, shown: str) -> list[go.Figure]:
     """Draw border minus interior for all layers and norms, one panel per kind of images."""
     panels = [_panel(runs, data, crop, shown) for data, crop in runs.map_keys()]
-    for panel in panels[1:]:  # only the first panel shows the legend
+    panels[0].update_layout(meta={"phone": 1.35})  # only the first panel shows the legend
+    for panel in panels[1:]:
         panel.update_layout(showlegend=False)
     return panels
 

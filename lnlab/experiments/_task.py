@@ -50,9 +50,15 @@ def describe_non_default_config(changed: Mapping[str, Any]) -> str:
     Example:
         >>> describe_non_default_config({"batch_size": 4, "constant": False, "judge_every": None})
         'batch size 4, without constant'
+        >>> describe_non_default_config({"epochs": 32, "updates_an_epoch": 250})
+        '8,000 updates, measured every 250'
     """
     texts = []
-    for name in [name for name in changed if name not in MEASURING_SETTINGS] or changed:
+    if changed.keys() >= {"epochs", "updates_an_epoch"}:
+        updates = changed["epochs"] * changed["updates_an_epoch"]
+        texts.append(f"{updates:,} updates, measured every {changed['updates_an_epoch']}")
+    others = changed.keys() - MEASURING_SETTINGS - ({"epochs"} if texts else set())
+    for name in [name for name in changed if name in others or not (others or texts)]:
         label, value = name.replace("_", " "), changed[name]
         if value is None or value is False:
             texts.append(f"without {label}")

@@ -126,10 +126,13 @@ def no_plateau(at, values):
 
 
 def at_one_rate(runs, experiment):
-    """The runs at the best rate of layer norm; empty if that is the paper's rate."""
-    layer = arm(runs, experiment, "layer", "main")
-    rate = next(iter(layer.values()))["settings"]["learning_rate"]
-    return [run for run in runs if run["settings"].get("learning_rate") == rate]
+    """The runs at the best rate of layer norm, then at that of the baseline if it is another one.
+
+    None of the records has the paper's rate.
+    """
+    best = [next(iter(arm(runs, experiment, name, "main").values())) for name in ("layer", "none")]
+    rates = dict.fromkeys(run["settings"]["learning_rate"] for run in best)
+    return [[run for run in runs if run["settings"].get("learning_rate") == r] for r in rates]
 
 
 def reason(arms, of, axis):

@@ -117,29 +117,33 @@ PAPER = {
     "epochs": 200,
     "updates_an_epoch": 390,
 }
+# The main runs: evaluated every 50 updates, and more often at first, where the bound falls most.
+MAIN = {"updates_an_epoch": 50, "first_epoch_points": 6, "epochs": 160}
 # The sweep of learning rates, from which TUNED follows.
 SWEEP = Grid((0,), {"learning_rate": RATES, "epochs": 6, "images": 500, "first_epoch_points": 1})
 RECORDED = (
     SWEEP,
-    # Ten passes; the canvases of the first seed are recorded.
+    # At the paper's rate, which is Adam's default, and at the next higher one.
+    Grid(range(3), {**MAIN, "start": ("usual",), "learning_rate": (1e-3, 3e-3)}),
+    # As long, evaluated every 250 updates, with the tuned initialization; the canvases of the first
+    # seed are recorded.
     Grid((0,), {"keep": 6}),
     Grid((1, 2), {}, replaced=True),
     # Where the paper expects the largest effect: longer sequences and smaller batches.
     Grid(range(3), {"start": ("usual",), "glimpses": 16, "epochs": 6}, replaced=True),
     Grid(range(3), {"start": ("usual",), "batch_size": 8, "epochs": 12}),
 )
-# All arms at the paper's rate, which is Adam's default, and at the next higher one, for the same
-# number of updates, evaluated every 50 updates, and more often at first, where the bound falls
-# most; then with twice the glimpses, to be compared with the others after the same number of
-# updates.
-_OFTEN = {"updates_an_epoch": 50, "first_epoch_points": 6, "learning_rate": (1e-3, 3e-3)}
+# Twice the glimpses, to be compared with the others after the same number of updates, and the tuned
+# initialization at its two best rates.
 PLANNED = (
-    Grid(range(3), {**_OFTEN, "start": ("usual",), "epochs": 160}),
     Grid(
         range(3),
-        {**_OFTEN, "start": ("usual",), "glimpses": 16, "epochs": 60, "learning_rate": (3e-3,)},
+        {**MAIN, "start": ("usual",), "glimpses": 16, "epochs": 60, "learning_rate": (3e-3,)},
     ),
-    Grid(range(3), {**_OFTEN, "norm": ("none",), "start": ("chosen",), "epochs": 160}),
+    Grid(
+        range(3),
+        {**MAIN, "norm": ("none",), "start": ("chosen",), "learning_rate": (1e-3, 3e-3)},
+    ),
 )
 
 EXPERIMENT = Experiment(
@@ -173,6 +177,7 @@ EXPERIMENT = Experiment(
         "learning_rate": (None,),
     },
     defaults={"seeds": 3},
+    main=MAIN,
     scales={"paper": PAPER},
     grids=RECORDED,
     planned=PLANNED,

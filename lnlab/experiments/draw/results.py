@@ -6,7 +6,7 @@ import numpy as np
 
 from lnlab.experiments._arms import Record
 from lnlab.experiments._task import STARTS, Measure, Task, curve, lowest
-from lnlab.experiments.draw import Settings
+from lnlab.experiments.draw import MAIN, Settings
 
 
 def final(run: Record) -> float:
@@ -15,7 +15,7 @@ def final(run: Record) -> float:
 
 
 TASK = Task(
-    settings=Settings,
+    settings=lambda: Settings(**MAIN),
     score=lowest("val_bound"),
     score_name="bound on validation",
     arms=STARTS,

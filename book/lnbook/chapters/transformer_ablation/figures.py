@@ -135,8 +135,8 @@ def draw_std(seen: Seen, constants: Sequence[float], sentence: str) -> list[go.F
         figure.update_layout(
             title=title,
             height=340,
-            xaxis={"tickvals": [1, 2, 3, 4, 5], "ticktext": ["norm 1", "2", "3", "4", "5"],
-                   "range": [0.8, 5.2], "zeroline": False},
+            xaxis={"title": "norm", "tickvals": [1, 2, 3, 4, 5], "range": [0.8, 5.2],
+                   "zeroline": False},
             yaxis={"title": "std (log scale)", "type": "log", "range": [-0.75, 1.4],
                    "tickvals": [0.2, 0.5, 1, 2, 5, 10, 20]},
         )  # fmt: skip

@@ -171,7 +171,7 @@ const lnActivationMaps = (() => {
     function updateTexts() {
       const { statistic, point, channel, layer } = state, format = STATISTICS[statistic];
       const { channels } = data.arms[0].layers[layer], passes = data.passes[point];
-      const training = passes ? `after ${passes} pass${passes === 1 ? "" : "es"}` : "before the first update";
+      const training = passes ? `after ${passes} epoch${passes === 1 ? "" : "s"}` : "before the first update";
       const which = channel ? `channel ${channel} of ${channels}` : `mean of all ${channels}`;
       $("point-told").textContent = training;
       $("channel-told").textContent = which;

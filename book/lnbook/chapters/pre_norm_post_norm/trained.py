@@ -113,16 +113,16 @@ def loss_map(
         losses: Maps the label of each row to the losses of the seeds at each of :data:`RATES`, or
             ``None`` if not recorded.
         warm_up: Number of warm-up updates, for the title.
-        rows: Height of the figure in rows; by default the number of rows.
-        warm_up: Updates of warm-up, for the title.
         rows: Height of the figure in rows; by default as many as there are.
     """
     z, text, hover = (
         [[of_cell(cell) for cell in row] for row in losses.values()]
         for of_cell in (_height, _text, _hover)
     )
+    title = f"Warm-up of {warm_up} updates" if warm_up else "No warm-up"
     figure = go.Figure(
         go.Heatmap(
+            name=f"{title}: loss minus the bigram entropy (nats)",
             z=z,
             x=[f"{rate:g}" for rate in RATES],
             y=list(losses),
@@ -137,7 +137,7 @@ def loss_map(
         )
     )
     figure.update_layout(
-        title=f"Warm-up of {warm_up} updates" if warm_up else "No warm-up",
+        title=title,
         height=110 + 36 * (rows or len(losses)),
         coloraxis={"cmin": -REACH, "cmax": REACH, "cmid": 0, "showscale": False},
         xaxis={"title": "learning rate", "type": "category", "showgrid": False, "zeroline": False},

@@ -145,7 +145,7 @@ def still(record: Mapping[str, Any], norms: str, text: str) -> str:
         first = html.escape(text[0])
         lines.append(f"<br>{name}, {bits.mean():.3g} bits per character: {first}{colored}")
     return (
-        " The darker the color, the larger the surprise of the model, −log<sub>2</sub> p. "
+        " The stronger the color, the larger the surprise of the model, −log<sub>2</sub> p. "
         f"Underlined characters were less probable than under a uniform guess ({uniform:.2f} bits)."
         + "".join(lines)
     )

@@ -55,7 +55,7 @@ const lnAttention = (() => {
         <span data-part="answer"></span></figcaption>
         <p class="ln-attention-passage" data-part="passage"></p>
         <ul data-part="chances" aria-label="Probability of each name"></ul></figure>`).join("")}</div>
-      <p class="ln-attention-keys">The darker a word, the more attention it gets. Letters replace names, and the
+      <p class="ln-attention-keys">The stronger the color of a word, the more attention it gets. Letters replace names, and the
         correct name is <b class="ln-attention-name ln-attention-right">framed</b>. […] stands for a rare word, which the models cannot tell from other rare words.</p>
       <p class="ln-attention-says" data-part="says"></p><p class="ln-hush" role="status" data-part="status"></p>
     </div>`);

@@ -152,7 +152,7 @@ def test_canvases_and_windows_match_network_digit_and_glimpse(browser, painted, 
             assert all(0 < alpha < 1 for alpha in alphas[glimpse:])
 
     look = {"card": "#ffffff", "ink": "#000000", "first": READS, "second": PAINTS}
-    data = base.pack(header, np.frombuffer(base.unpack(content)[1], "u1"))
+    data = base.pack(header, *base.unpack(content)[1])
     with drawn(browser, WEB, data, **look) as page:
         part(page, "point").fill(str(last))
         part(page, "glimpse").fill("3")

@@ -52,15 +52,19 @@ window.lnCanvas ??= (() => {
     }));
   }
 
-  /* In the built book: bring to life every element of a widget with what was recorded: what lies in
-     it, or in `packed.js` beside its script. */
-  function wake(selector, script, start) {
+  /* In the built book: start every element of a widget, with its loader and the element's options. */
+  function each(selector, script, start) {
     const load = loader(script);
     for (const root of document.querySelectorAll(selector)) {
-      const inside = root.querySelector("script");
-      start(root, () => (inside ? Promise.resolve(inside.textContent) : load("packed.js")));
+      start(root, load, JSON.parse(root.dataset.options ?? "{}"));
     }
   }
+
+  /* The same with what was recorded: what lies in the element, or in `packed.js` beside the script. */
+  const wake = (selector, script, start) => each(selector, script, (root, load) => {
+    const inside = root.querySelector("script");
+    start(root, () => (inside ? Promise.resolve(inside.textContent) : load("packed.js")));
+  });
 
   /* Call a function where the width or the theme changes; returns how to end that. */
   function watch(root, changed) {
@@ -235,7 +239,7 @@ window.lnCanvas ??= (() => {
   }
 
   return {
-    sheet, write, box, unpack, loader, wake, watch, follow, open, train, players, speaker, copy,
+    sheet, write, box, unpack, each, wake, watch, follow, open, train, players, speaker, copy,
     slide, element, escape, number, percent, listed, channels, palette,
   };
 })();

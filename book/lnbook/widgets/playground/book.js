@@ -1,7 +1,3 @@
 /* In the built book: every playground of the page; the digits when one first needs them. */
-{
-  const load = lnCanvas.loader(document.currentScript), digits = () => load("digits.js");
-  for (const root of document.querySelectorAll(".ln-playground")) {
-    lnPlayground(root, { ...JSON.parse(root.dataset.options), digits });
-  }
-}
+lnCanvas.each(".ln-playground", document.currentScript, (root, load, options) =>
+  lnPlayground(root, { ...options, digits: () => load("digits.js") }));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -118,20 +119,31 @@ def points(updates: Sequence[float]) -> list[int]:
 
 
 def pack(header: Mapping[str, Any], *arrays: np.ndarray) -> str:
-    """Return the data for a page, in base64 of gzip: a line of JSON, then the arrays' bytes."""
-    content = json.dumps(header).encode() + b"\n" + b"".join(array.tobytes() for array in arrays)
+    """Return the data for a page, in base64 of gzip: a line of JSON, then the arrays' bytes.
+
+    The JSON is the header, with the dtype and the shape of each array under ``arrays``.
+    """
+    kinds = [[array.dtype.str, array.shape] for array in arrays]
+    line = json.dumps({**header, "arrays": kinds})
+    content = line.encode() + b"\n" + b"".join(array.tobytes() for array in arrays)
     return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
 
 
-def unpack(packed: str) -> tuple[dict[str, Any], bytes]:
-    """Return the parsed line of JSON and the bytes after it.
+def unpack(packed: str) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """Return the header and the arrays given to :func:`pack`.
 
     Example:
-        >>> unpack(pack({"points": 2}, np.array([80, 49], "u1")))
-        ({'points': 2}, b'P1')
+        >>> header, (shares,) = unpack(pack({"points": 2}, np.array([[80, 49]], "u1")))
+        >>> header["points"], shares
+        (2, array([[80, 49]], dtype=uint8))
     """
-    header, _, content = gzip.decompress(base64.b64decode(packed)).partition(b"\n")
-    return json.loads(header), content
+    line, _, content = gzip.decompress(base64.b64decode(packed)).partition(b"\n")
+    header, arrays, offset = json.loads(line), [], 0
+    for dtype, shape in header["arrays"]:
+        array = np.frombuffer(content, dtype, math.prod(shape), offset).reshape(shape)
+        arrays.append(array)
+        offset += array.nbytes
+    return header, arrays
 
 
 def files(folder: Path, packed: Callable[[], str]) -> WidgetFiles:

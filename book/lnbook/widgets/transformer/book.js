@@ -1,7 +1,3 @@
 /* In the built book: every switchboard of the page; the weights when one first needs them. */
-{
-  const load = lnCanvas.loader(document.currentScript), weights = () => load("weights.js");
-  for (const root of document.querySelectorAll(".ln-transformer")) {
-    lnTransformer(root, { weights, ...JSON.parse(root.dataset.options) });
-  }
-}
+lnCanvas.each(".ln-transformer", document.currentScript, (root, load, options) =>
+  lnTransformer(root, { weights: () => load("weights.js"), ...options }));

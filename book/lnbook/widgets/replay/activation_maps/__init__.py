@@ -8,10 +8,7 @@ a live notebook use the same files. :class:`ActivationMaps` is a widget without 
 
 from __future__ import annotations
 
-import base64
 import functools
-import gzip
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,6 +18,7 @@ import numpy as np
 
 from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles
+from lnbook.widgets.replay import base
 from lnlab import comparison
 from lnlab import records as recorded
 
@@ -134,11 +132,10 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
         "arms": arms,
     }
     ink = first_record["arrays"]["ink"][0]
-    content = json.dumps(header).encode() + b"\n" + b"".join([ink.tobytes(), *parts])
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+    return base.pack(header, ink, *parts)
 
 
-def _arm(run: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[bytes]]:
+def _arm(run: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[np.ndarray]]:
     layers, parts = [], []
     for layer in LAYERS:
         results = {}
@@ -149,7 +146,7 @@ def _arm(run: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[bytes]]:
             maps = maps / 255 if name == "on" else maps
             step = np.maximum(np.abs(maps).max((1, 2, 3)), 1e-6) / LEVELS
             whole = np.rint(maps / step[:, None, None, None]).astype("i1")
-            parts.append(np.diff(whole, axis=-1, prepend=np.int8(0)).astype("i1").tobytes())
+            parts.append(np.diff(whole, axis=-1, prepend=np.int8(0)).astype("i1"))
             results[name] = {
                 "step": [float(f"{s:.4g}") for s in step],
                 "border": [[float(f"{v:.4g}") for v in row] for row in border_and_interior(maps)],
@@ -161,19 +158,14 @@ def _arm(run: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[bytes]]:
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, list]:
     """Decode the result of :func:`packed`: the header, the ink, and the maps."""
-    head, _, rest = gzip.decompress(base64.b64decode(content)).partition(b"\n")
-    header = json.loads(head)
-    ink = np.frombuffer(rest, "u1", count=28 * 28).reshape(28, 28)
-    offset, points = ink.size, len(header["passes"])
-    arms = []
+    header, (ink, *parts) = base.unpack(content)
+    steps, arms = iter(parts), []
     for arm in header["arms"]:
         layers = []
         for layer in arm["layers"]:
-            maps, shape = {}, (points, layer["channels"], layer["side"], layer["side"])
+            maps = {}
             for name, statistic in layer["statistics"].items():
-                steps = np.frombuffer(rest, "i1", count=int(np.prod(shape)), offset=offset)
-                offset += steps.size
-                whole = np.cumsum(steps.reshape(shape), -1, dtype="i1")
+                whole = np.cumsum(next(steps), -1, dtype="i1")
                 maps[name] = whole * np.array(statistic["step"])[:, None, None, None]
             layers.append(maps)
         arms.append(layers)

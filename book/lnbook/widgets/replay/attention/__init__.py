@@ -179,12 +179,8 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     """Decode the result of :func:`packed`: the header, the probabilities, the attention."""
-    header, rest = base.unpack(content)
-    shape = len(header["arms"]), len(header["updates"]), len(header["questions"])
-    count = 2 * int(np.prod(shape)) * header["names"]
-    chances = np.frombuffer(rest[:count], "<u2").reshape(*shape, -1) / CHANCE
-    attention = np.frombuffer(rest[count:], "u1").reshape(*shape, -1)
-    return header, chances, (attention / 255.0) ** 2
+    header, (chances, attention) = base.unpack(content)
+    return header, chances / CHANCE, (attention / 255.0) ** 2
 
 
 WEB = AttentionReplay.WEB

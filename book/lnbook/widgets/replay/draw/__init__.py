@@ -136,12 +136,7 @@ def _header(runs: Sequence[Mapping[str, Any]], updates: list[int], chosen: list[
 
 def unpacked(painted: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     """Decode the result of :func:`packed`: the header, the shades and the windows (pixels)."""
-    header, content = base.unpack(painted)
-    shape = len(header["arms"]), len(header["updates"])
-    each = header["images"], header["glimpses"]
-    count = 2 * SIDE**2 * int(np.prod(shape + each))
-    shades = np.frombuffer(content[:count], np.uint8).reshape(*shape, 2, *each, SIDE, SIDE)
-    windows = np.frombuffer(content[count:], "<i2").reshape(*shape, 3, *each, 4)
+    header, (shades, windows) = base.unpack(painted)
     return header, np.cumsum(shades, -3) % 16, windows / header["steps"]
 
 

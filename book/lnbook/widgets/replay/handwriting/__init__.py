@@ -182,15 +182,8 @@ def _pack(
 
 def unpacked(written: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray]:
     """Decode the data: the header, the strokes, the windows (characters) and the lifts."""
-    header, content = base.unpack(written)
-    shape = len(header["arms"]), len(header["updates"]), header["points"]
-    count = int(np.prod(shape))
-    numbers = np.frombuffer(content[: 6 * count], "<i2")
-    lifts = np.frombuffer(content[6 * count :], "u1").reshape(shape)
-    return (
-        header, numbers[: 2 * count].reshape(*shape, 2), numbers[2 * count :].reshape(shape) / PER,
-        lifts,
-    )  # fmt: skip
+    header, (strokes, windows, lifts) = base.unpack(written)
+    return header, strokes, windows / PER, lifts
 
 
 WEB = HandwritingReplay.WEB

@@ -200,11 +200,8 @@ def _map_positions(maps: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     """Decode the result of :func:`packed`: the header, the positions and the neighbors."""
-    header, rest = base.unpack(content)
-    shape = len(header["arms"]), len(header["updates"]), len(header["texts"])
-    count = 2 * int(np.prod(shape))
-    positions = np.frombuffer(rest[:count], "i1").reshape(*shape, 2)
-    return header, positions, np.frombuffer(rest[count:], "<u2").reshape(*shape, header["count"])
+    header, (positions, nearest) = base.unpack(content)
+    return header, positions, nearest
 
 
 WEB = SentenceNeighbors.WEB

@@ -142,7 +142,7 @@ def _misses(runs: NoiseRuns, point: int, norm: str, number: int) -> go.Figure:
             "epoch %{x:.3g}: %{y:.2f}",
         )
     figure.update_layout(
-        title="Error, in standard deviations",
+        title="Error or change, in std",
         height=340,
         xaxis={"title": "epoch", "range": [-0.03 * runs.epochs()[-1], 1.03 * runs.epochs()[-1]]},
         yaxis={"range": [-0.03, 1], "zeroline": False},
@@ -159,9 +159,9 @@ def describe_statistics(runs: NoiseRuns, point: int, place: tuple[str, int]) -> 
     if norm == "layer":
         x, y = runs.cloud(norm, number, point).T
         return (
-            f"{when}: over examples, the means have standard deviation {x.std():.2f} and the "
-            f"standard deviations {y.std():.2f}. The normalized values of an example change by "
-            f"{moves:.2f} in another batch."
+            f"{when}: over the examples, the means have a standard deviation of {x.std():.2f}, and "
+            f"the standard deviations one of {y.std():.2f}. The normalized values of an example "
+            f"change by {moves:.2f} in another batch."
         )
     miss, mean = (
         runs.curves(norm, f"{name}_{number}")[:, point].mean() for name in ("miss", "kept_miss")

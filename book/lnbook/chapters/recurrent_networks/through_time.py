@@ -107,7 +107,7 @@ def describe_backward(scale: float, nonlinearity: str, inputs: str, gain: float)
 BACKWARD = Picture(
     draw_backward,
     describe_backward,
-    alt="One logarithmic line plot over the steps back from the last state: the norm of its "
+    alt="One logarithmic line plot over the steps back from the last state: the norm of the "
     "gradient with no norm, with layer norm of the sum and of the parts, and with batch norm.",
 )
 

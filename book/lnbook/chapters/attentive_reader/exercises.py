@@ -143,7 +143,8 @@ EXERCISES = {
             "words above `names` are not names.": _count_words,
             "names are numbered from 1.": lambda *given: _most_frequent(*given) - 1,
         },
-        on_success="Early in training, this rule has a lower error than a model that reads.",
+        on_success="Early in training, all models on this page have a higher error than this "
+        "rule.",
     ),
     "statistics-per-time-step": Function(
         _normalize,

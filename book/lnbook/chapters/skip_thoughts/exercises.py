@@ -99,7 +99,7 @@ EXERCISES = {
                 _unsorted
             ),
         },
-        on_success="With this number for each of two networks, their ratio is the speedup.",
+        on_success="The ratio of these numbers for two networks is the speedup.",
     ),
     "nearest-neighbors": Function(
         _nearest,

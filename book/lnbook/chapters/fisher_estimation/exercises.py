@@ -60,7 +60,7 @@ EXERCISES = {
                 moves=False
             ),
         },
-        on_success="The derivative along v, times the variance, and back: the matrix is never "
-        "formed.",
+        on_success="A derivative along v, a multiplication by the variance, and a backward pass: "
+        "the matrix is never formed.",
     ),
 }

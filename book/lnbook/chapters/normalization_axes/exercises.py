@@ -137,7 +137,7 @@ EXERCISES = {
             2: "0.1**2 is 1%, but each batch multiplies the old value by 0.9, not by 0.1.",
         },
         on_success="0.9**44 is 0.0097, the first power below 0.01. "
-        "Before that, outputs at inference still depend on the arbitrary initial values.",
+        "After fewer batches, outputs at inference depend more on the arbitrary initial values.",
         hint="each batch multiplies the weight of the initial value by 0.9; "
         "find the first power below 0.01.",
     ),

@@ -13,7 +13,7 @@ from lnbook.figures.plots import log_axis
 #: Names of ablations by group, with the label of each.
 ABLATION_GROUPS = {
     "remove norms": {
-        "removed": "all",
+        "removed": "all removed",
         "gain_and_bias": "all but gain and bias",
         "but_last": "all but the final one",
         "last": "only the final one",

@@ -117,7 +117,7 @@ def draw_by_year(question: str, data: str) -> go.Figure:
 def describe_by_year(question: str, data: str) -> str:
     """Describe the counts before 2023 and since then."""
     parts = []
-    for when, years in (("Before 2023", (0, 2022)), ("since", (2023, 9999))):
+    for when, years in (("Before 2023", (0, 2022)), ("since then", (2023, 9999))):
         result = counted(question, data, *years)
         text = ", ".join(
             f"{result[answer]} {label}"

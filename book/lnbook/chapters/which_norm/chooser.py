@@ -138,7 +138,7 @@ LINES = (
           "The channels of one token, so padding and later tokens cannot affect its output.",
           "normalization_axes#padding-changes-the-output", data=TRANSFORMER),
     _line("Axes",
-          "The units at one time step, computed anew at every step.",
+          "The units at one time step, with new statistics at every step.",
           "recurrent_networks#padding-and-packed-sequences", data="rnn"),
     _line("Axes",
           "The features of one row; for batch norm, one feature over the batch.",
@@ -152,7 +152,7 @@ LINES = (
           "include the padding unless it is masked.",
           "normalization_axes#padding-changes-the-output", data="conv", sequence="padded"),
     _line("Axes",
-          "The channels at each position, because a mean over time would need the future.",
+          "The channels at each position, because a mean over time would include future steps.",
           "normalization_axes#axes-of-sequences-and-images", data="conv", sequence="streamed"),
 
     _line("Placement",
@@ -234,7 +234,7 @@ LINES = (
 
     _line("Devices",
           "Nothing to communicate. Use a fused kernel: a norm written by hand is slower and "
-          "keeps two to four times as much memory.",
+          "keeps two to four times as much memory for the backward pass.",
           "memory_kernels#is-the-fused-kernel-used", devices="one"),
     _line("Devices",
           "No statistics to communicate. If the tokens of a sequence are split over devices, sum "

@@ -116,7 +116,7 @@ EXERCISES = {
             "this is the mean square plus `eps`; subtract the mean square of `x`.": _unlike,
         },
         tolerance=1e-5,
-        on_success="One saved activation is enough to find eps. Compare eps before you suspect "
-        "the weights.",
+        on_success="One saved input and output are enough to find eps. Compare eps before you "
+        "suspect the weights.",
     ),
 }

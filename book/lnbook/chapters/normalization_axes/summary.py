@@ -29,7 +29,7 @@ def summary() -> Table:
     return Table(
         ["module", "one mean per", "means", "running statistics", "learns"],
         [[name, per, MEANS[name], *rest] for name, (per, *rest) in rows.items()],
-        "PyTorch's modules with their default arguments, for N examples of C channels and T "
-        "positions, with G groups. RMSNorm computes root mean squares instead of means. Only "
-        "BatchNorm depends on the rest of the batch, in training.",
+        "PyTorch's modules with default arguments, for N examples of C channels and T positions, "
+        "with G groups. RMSNorm computes root mean squares instead of means. Only BatchNorm "
+        "depends on the rest of the batch, in training.",
     )

@@ -88,8 +88,8 @@ def describe(runs: ResidualSchemeRuns) -> str:
               for key, name in LABELS.items()}  # fmt: skip
     texts = [f"{name} in {count}" for name, count in failed.items() if count]
     return (
-        f"Lowest mean loss over learning rates and warm-ups, in nats: {lowest}. Runs that end no "
-        f"better than the unigram entropy: {', '.join(texts) or 'none'}."
+        f"Mean loss of the seeds at the best learning rate and warm-up, in nats: {lowest}. Runs "
+        f"that end no better than the unigram entropy: {', '.join(texts) or 'none'}."
     )
 
 

@@ -192,6 +192,6 @@ GRADIENTS = Picture(
     describe,
     alt="Lines over the first updates, on a logarithmic axis with a band for exact zeros: the norm "
     "of the gradient of the rows of gate, scale, and shift, of the shared layer, and of the MLP "
-    "weights. With adaLN-Zero all but the gate's line begin in the band and leave it after one "
-    "update.",
+    "weights. With adaLN-Zero, all lines but that of the gate begin in the band and leave it after "
+    "one update.",
 )

@@ -22,7 +22,7 @@ BITS = 4
 
 ALT = (
     "Left: bars of the 64 features of one character in the residual stream. At spaces two of them "
-    "are about twenty times as large as the others; after a rotation all have similar magnitudes. "
+    "are about twenty times as large as the median; after a rotation all have similar magnitudes. "
     "Right: the error of rounding to 4 bits over the characters of the line, with peaks at the "
     "spaces that disappear after the rotation."
 )

@@ -25,6 +25,14 @@ _ARM_SETTINGS = {
 _OUTPUT_SETTINGS = {"keep", "pictures"}  # further outputs of a run, in its record
 # What is measured, and when.
 MEASURING_SETTINGS = {"first_epoch_points", "judge_every", "lines", "maps", "updates_an_epoch"}
+#: How changed settings are described, if not by name and value.
+_PHRASES = {
+    "epochs": "{} epochs",
+    "glimpses": "{} glimpses",
+    "length": "sequences of at most {}",
+    "longest": "passages of at most {} words",
+    "passages": "{} passages per question",
+}
 NO_NORM, TUNED_INIT, LAYER = "none", "none, tuned initialization", "layer"
 #: Arms of most experiments: no norm, with PyTorch's or a tuned initialization, and layer norm.
 STARTS: Mapping[str, Mapping[str, Any]] = {
@@ -50,8 +58,8 @@ def describe_non_default_config(changed: Mapping[str, Any]) -> str:
     Example:
         >>> describe_non_default_config({"batch_size": 4, "constant": False, "judge_every": None})
         'batch size 4, without constant'
-        >>> describe_non_default_config({"epochs": 32, "updates_an_epoch": 250})
-        '8,000 updates, measured every 250'
+        >>> describe_non_default_config({"epochs": 32, "updates_an_epoch": 250, "glimpses": 16})
+        '8,000 updates, measured every 250, 16 glimpses'
     """
     texts = []
     if changed.keys() >= {"epochs", "updates_an_epoch"}:
@@ -63,7 +71,8 @@ def describe_non_default_config(changed: Mapping[str, Any]) -> str:
         if value is None or value is False:
             texts.append(f"without {label}")
         else:
-            texts.append(label if value is True else f"{label} {value}")
+            phrase = _PHRASES.get(name, f"{label} {{}}")
+            texts.append(label if value is True else phrase.format(value))
     return ", ".join(texts)
 
 

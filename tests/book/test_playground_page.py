@@ -332,6 +332,7 @@ def test_every_setting_changes_the_run(play):
             "rate": "0.1", "seed": "4",
         }.items():  # fmt: skip
             choose(page, key, value)
+            page.wait_for_function(AT, arg=0)  # what is shown is no longer that of the run before
             for _ in range(2):  # the second one while the first is pending
                 button(page, "Step").click()
             page.wait_for_function(AT, arg=2)

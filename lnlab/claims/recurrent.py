@@ -327,7 +327,7 @@ def reader_error(*others: str) -> Evaluator:
                 results += secondary([_reader_end(group, "error", TUNED_INIT)])
             missing = [plain for plain in missing if plain not in baselines]
         if groups:
-            results += [_not_recorded(plain) for plain in missing]
+            results += [_not_recorded(_END.format("error", trained.arm_name(x))) for x in missing]
         if NO_NORM in others:
             results += [_reader_end(group, "error", NO_NORM) for group in _public_code(records)]
         return results
@@ -336,33 +336,40 @@ def reader_error(*others: str) -> Evaluator:
 
 
 _READER_ENDS = {"error": ("val_error", "points", 100), "NLL": ("val_nll", "nats", 1)}
-_READER_END = "validation {} at the end, versus {}"
+_END = "validation {} at the end, versus {}"
+_GAIN_CHANGE = "change of the validation error by the initial gain, versus {}"
 
 
 def _reader_end(group: RunGroup, what: str, plain: str) -> Finding:
     name, unit, factor = _READER_ENDS[what]
-    text = _READER_END.format(what, trained.arm_name(plain))
+    text = _END.format(what, trained.arm_name(plain))
     return final_metric_difference(group, name, unit, text, plain=plain, factor=factor,
                                    plateau_score=lambda run: curve(run, name))  # fmt: skip
 
 
-def _not_recorded(plain: str) -> Finding:
-    text = _READER_END.format("error", trained.arm_name(plain))
+def _not_recorded(text: str) -> Finding:
     return Finding(text, np.array([np.nan]), "points", untestable=comparison.NOT_RECORDED)
 
 
 def initial_gain(records: Records) -> list[Finding]:
-    """Compare how much the initial gain, 1 or 0.1, changes the final error of two norms."""
+    """Compare how much the initial gain, 1 or 0.1, changes the final error of layer and batch norm.
+
+    Each placement of batch norm is compared in the first group that has both gains of it; one that
+    no group has counts as not recorded.
+    """
     task, results = TASKS["attentive_reader"], []
+    missing = {"batch": "batch norm in the LSTM", "batch_everywhere": "batch norm everywhere"}
     for changed, runs in task.run_groups(records.select("attentive_reader")):
         group = RunGroup("attentive_reader", changed, arms(runs, _GAINS, task.score))
-        findings = [
-            _gain_change(group, norm, description)
-            for norm, description in (("batch", "batch norm in the LSTM"),
-                                ("batch_everywhere", "batch norm everywhere"))
+        findings = {
+            norm: _gain_change(group, norm, name)
+            for norm, name in missing.items()
             if group.has(*((n, gain) for n in ("layer", norm) for gain in (1.0, 0.1)))
-        ]  # fmt: skip
-        results += secondary(findings) if results else findings
+        }
+        results += findings.values()
+        missing = {norm: name for norm, name in missing.items() if norm not in findings}
+    if results:
+        results += [_not_recorded(_GAIN_CHANGE.format(name)) for name in missing.values()]
     return results
 
 
@@ -371,9 +378,9 @@ def _gain_change(group: RunGroup, norm: str, description: str) -> Finding:
     seeds = shared_seeds(*used)
     ends = np.array([[end("val_error")(arm.runs[seed]) for seed in seeds] for arm in used])
     layer, batch = np.abs(ends[::2] - ends[1::2])
-    text = f"change of the validation error by the initial gain, versus {description}"
+    text = trained.describe(group, _GAIN_CHANGE.format(description))
     return Finding(
-        trained.describe(group, text), 100 * (layer - batch), "points", None,
+        text, 100 * (layer - batch), "points", None,
         tuple(arm.runs[seed] for arm in used for seed in seeds),
         untestable=TASKS["attentive_reader"].no_plateau(*used),
     )  # fmt: skip

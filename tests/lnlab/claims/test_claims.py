@@ -90,6 +90,9 @@ def test_sensitivity_to_the_initial_gain_needs_both_gains_of_both_norms():
     layer = [run for run in runs if run["settings"]["norm"] == "layer"]
     for some in ([], layer, [r for r in runs if r in layer or r["settings"]["gain"] == 0.1]):
         assert str(verdict("reader-scale", some).label) == NOT_YET
+    without = [run for run in runs if run["settings"]["norm"] != "batch_everywhere"]
+    label = verdict("reader-scale", without).label
+    assert label.reason == f"1 of 2 measures: {comparison.NOT_RECORDED}"
     one = verdict("reader-scale", runs)
     np.testing.assert_allclose([f.differences for f in one.findings], [[-20] * 3, [5] * 3])
     assert str(one.label) == "0 to 3 of 3 seeds"

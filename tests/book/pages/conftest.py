@@ -1,10 +1,14 @@
 """An open page of the built book, with helpers for its explorers."""
 
 import json
+from contextlib import contextmanager
 
 import pytest
+from playwright.sync_api import TimeoutError
 
-from tests.book.conftest import PHONE
+from tests.book.conftest import PATIENCE, PHONE
+
+ATTEMPTS = 3  # to open a page
 
 # A page does not react to its reader's first moves for 1.5 s; tests do not need this delay.
 HURRY = """const wait = window.setTimeout;
@@ -32,14 +36,42 @@ TO_THE_END = """async () => {
 INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # color of texts in figures
 
 
+@contextmanager
+def prepared(prepare, visit, *place, **options):
+    """Open a page and prepare it; open it again if the browser stops drawing it, as it rarely does.
+
+    Args:
+        prepare: Called with the visit. A wait in it that times out is such a stop.
+        visit: The fixture.
+        *place: Its site and the name of the page.
+        **options: Its options.
+    """
+    for attempt in range(ATTEMPTS):
+        last = attempt == ATTEMPTS - 1
+        with visit(*place, **options) as v:
+            v.page.set_default_timeout(PATIENCE if last else PATIENCE / 3)
+            try:
+                prepare(v)
+            except TimeoutError:
+                if last:
+                    raise
+                continue
+            v.page.set_default_timeout(PATIENCE)
+            yield v
+            return
+
+
 @pytest.fixture(scope="session")
 def opened_once(visit, built_book, chapter):
     def observe(page):
         page.add_init_script(SHIFTS)
 
-    with visit(built_book.as_uri(), chapter, before=observe, reduced_motion="reduce") as v:
+    def prepare(v):
         v.explorers()
         v.shift = shift_of_a_scroll(v.page)
+
+    options = {"before": observe, "reduced_motion": "reduce"}
+    with prepared(prepare, visit, built_book.as_uri(), chapter, **options) as v:
         yield v
 
 
@@ -65,12 +97,15 @@ def phone_once(visit, http, chapter):
     def hurry(page):
         page.add_init_script(SHIFTS + HURRY)
 
-    with visit(http, chapter, before=hurry, viewport=PHONE, reduced_motion="reduce") as v:
+    def prepare(v):
         v.page.wait_for_function(
             "() => [...document.querySelectorAll('.ln-explorer')]"
             ".every(e => e.dataset.ready === 'yes')"
         )
         v.shift = shift_of_a_scroll(v.page)
+
+    options = {"before": hurry, "viewport": PHONE, "reduced_motion": "reduce"}
+    with prepared(prepare, visit, http, chapter, **options) as v:
         yield v
 
 

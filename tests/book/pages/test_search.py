@@ -18,7 +18,7 @@ ANSWERS = {
     "epsilon": "eps", "weight decay": "Should weight decay apply to norm weights?",
     "layer norm padding": "Padding, layer norm", "BatchNorm": "batch normalization",
     "eval mode": "inference, eval mode", "residual connection": "residual connection",
-    "vanishing gradients": "vanishing gradient", "NaN": "NaN or zeros in float16",
+    "vanishing gradients": "vanishing gradient", "NaN": "Which layer returns NaN first?",
     "LSTM": "Replacing nn.LSTM", "learning rate": "effective learning rate",
     "kaiming": "He initialization", "LayerScale": "LayerScale",
     "covariate shift": "internal covariate shift", "RoPE": "RoPE", "gradient penalty": "WGAN-GP",

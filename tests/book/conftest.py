@@ -127,6 +127,16 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("chapter", pages(), scope="session")
 
 
+def pytest_collection_modifyitems(items):
+    """Run a test of pages again after a timeout: rarely, Chromium stops drawing a page.
+
+    A page that does not work times out twice, and the summary counts tests that ran again.
+    """
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun="^TimeoutError"))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """Show where a test hangs before pytest ends it: pytest sees only Playwright's event loop."""

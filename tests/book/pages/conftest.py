@@ -1,14 +1,12 @@
 """An open page of the built book, with helpers for its explorers."""
 
 import json
-from contextlib import contextmanager
+from contextlib import ExitStack, closing
 
 import pytest
 from playwright.sync_api import TimeoutError
 
 from tests.book.conftest import PATIENCE, PHONE
-
-ATTEMPTS = 3  # to open a page
 
 # A page does not react to its reader's first moves for 1.5 s; tests do not need this delay.
 HURRY = """const wait = window.setTimeout;
@@ -33,53 +31,94 @@ TO_THE_END = """async () => {
   await frame(), await frame();
   return { shift: lnShift };
 }"""
+TWO_FRAMES = """() => new Promise((done) => {
+  requestAnimationFrame(() => requestAnimationFrame(() => done(true)));
+})"""
 INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # color of texts in figures
 
 
-@contextmanager
-def prepared(prepare, visit, *place, **options):
-    """Open a page and prepare it; open it again if the browser stops drawing it, as it rarely does.
+def draws(page):
+    """Whether the browser draws this page; rarely, it stops."""
+    try:
+        page.wait_for_function(TWO_FRAMES, timeout=PATIENCE / 6)
+    except TimeoutError:
+        return False
+    return True
+
+
+class SharedVisit:
+    """A visit shared by several tests. The page is opened again if the browser no longer draws it.
 
     Args:
-        prepare: Called with the visit. A wait in it that times out is such a stop.
         visit: The fixture.
-        *place: Its site and the name of the page.
-        **options: Its options.
+        *place: The site and the name of the page.
+        **options: Other options of the fixture.
     """
-    for attempt in range(ATTEMPTS):
-        last = attempt == ATTEMPTS - 1
-        with visit(*place, **options) as v:
-            v.page.set_default_timeout(PATIENCE if last else PATIENCE / 3)
-            try:
-                prepare(v)
-            except TimeoutError:
-                if last:
-                    raise
-                continue
-            v.page.set_default_timeout(PATIENCE)
-            yield v
-            return
+
+    def __init__(self, visit, *place, **options):
+        self._open = lambda: visit(*place, **options)
+        self._opened = ExitStack()
+        self._visit = None
+
+    def get(self, prepare):
+        """The visit, after ``prepare(visit)`` if it was opened by this call."""
+        if self._visit is None or not draws(self._visit.page):
+            self.close()
+            opened = self._opened.enter_context(self._open())
+            prepare(opened)
+            self._visit = opened
+        self._visit.page.bring_to_front()  # Firefox needs this for keys
+        return self._visit
+
+    def close(self):
+        self._visit = None
+        self._opened.close()
 
 
 @pytest.fixture(scope="session")
-def opened_once(visit, built_book, chapter):
-    def observe(page):
-        page.add_init_script(SHIFTS)
+def on_a_desk(visit, built_book, chapter):
+    options = {"before": lambda page: page.add_init_script(SHIFTS), "reduced_motion": "reduce"}
+    with closing(SharedVisit(visit, built_book.as_uri(), chapter, **options)) as shared:
+        yield shared
+
+
+@pytest.fixture
+def opened(on_a_desk):
+    """A page that was scrolled through, shared by several tests."""
 
     def prepare(v):
         v.explorers()
         v.shift = shift_of_a_scroll(v.page)
 
-    options = {"before": observe, "reduced_motion": "reduce"}
-    with prepared(prepare, visit, built_book.as_uri(), chapter, **options) as v:
-        yield v
+    return on_a_desk.get(prepare)
+
+
+@pytest.fixture(scope="session")
+def on_a_phone(visit, http, chapter):
+    options = {
+        "before": lambda page: page.add_init_script(SHIFTS + HURRY),
+        "viewport": PHONE,
+        "reduced_motion": "reduce",
+    }
+    with closing(SharedVisit(visit, http, chapter, **options)) as shared:
+        yield shared
 
 
 @pytest.fixture
-def opened(opened_once):
-    """A visit shared by several tests; in front, because Firefox needs this for keys."""
-    opened_once.page.bring_to_front()
-    return opened_once
+def phone(on_a_phone):
+    """The same page on a phone, from a server, without scrolling before it was drawn."""
+
+    def prepare(v):
+        v.page.wait_for_function(
+            "() => [...document.querySelectorAll('.ln-explorer')]"
+            ".every(e => e.dataset.ready === 'yes')"
+        )
+        v.shift = shift_of_a_scroll(v.page)
+
+    return on_a_phone.get(prepare)
+
+
+# Helpers.
 
 
 def cell_value(cell):
@@ -90,33 +129,6 @@ def cell_value(cell):
         return float(cell)
     except ValueError:
         return str(cell)
-
-
-@pytest.fixture(scope="session")
-def phone_once(visit, http, chapter):
-    def hurry(page):
-        page.add_init_script(SHIFTS + HURRY)
-
-    def prepare(v):
-        v.page.wait_for_function(
-            "() => [...document.querySelectorAll('.ln-explorer')]"
-            ".every(e => e.dataset.ready === 'yes')"
-        )
-        v.shift = shift_of_a_scroll(v.page)
-
-    options = {"before": hurry, "viewport": PHONE, "reduced_motion": "reduce"}
-    with prepared(prepare, visit, http, chapter, **options) as v:
-        yield v
-
-
-@pytest.fixture
-def phone(phone_once):
-    """The same page on a phone, from a server, without scrolling before it was drawn."""
-    phone_once.page.bring_to_front()
-    return phone_once
-
-
-# Helpers.
 
 
 def shift_of_a_scroll(page):

@@ -174,6 +174,14 @@ def test_statements_about_results_are_true(scripts, name):
     assert [tuple(e < 0.2 for e in pair) for pair in errors] == [learned] * 2, errors
 
 
+def test_before_activation_learns_sooner_and_ends_with_the_same_error(scripts):
+    settings, _, _ = SEEN["place"]
+    for updates, least, most in ((30, 0.05, 0.5), (500, -0.03, 0.03)):
+        run = {"settings": settings, "updates": updates}
+        errors = scripts.evaluate(OUTCOMES, [run, playground.digits(), START, [1, 2]])
+        assert all(least < after - before < most for before, after in errors), errors
+
+
 # In the pages of the book.
 
 SMALL, FULL = "introduction", "playground"

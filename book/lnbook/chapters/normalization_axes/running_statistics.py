@@ -103,7 +103,7 @@ def describe_running(momentum: float, batch_size: int, seen: int) -> str:
     return (
         f"{after}, the running mean is {number(run.running_mean[seen])} (all data: "
         f"{number(POPULATION[0][FEATURE])}), and at inference {FOLLOWED} becomes "
-        f"{number(run.test[seen])}. In training its output lies between {number(low)} and "
+        f"{number(run.test[seen])}. In training, the output lies between {number(low)} and "
         f"{number(high)} in nine out of ten batches."
     )
 

@@ -58,16 +58,16 @@ const LN_CHALLENGES = [
     },
     updates: 1000,
     why: "Each layer now adds to its input instead of replacing it, so the differences between "
-      + "examples reach the last layer along the skip connections. Today’s deep networks have "
-      + "both: normalization and residual connections.",
+      + "examples reach the last layer along the skip connections. Most deep networks today "
+      + "have both: normalization and residual connections.",
   },
   {
     name: "Scale invariance",
     settings: { data: "spiral", depth: 3, activation: "relu", size: 1, rate: 0.1, a: "batch" },
     updates: 1500,
     why: "Without a bias before it, layer norm divides out a point’s distance from the origin. "
-      + "The first layer receives only the direction, so the decision regions are wedges. Table 1 of "
-      + "the paper calls this invariance to re-scaling a single training case.",
+      + "The output of the first layer depends only on the direction, so the decision regions are "
+      + "wedges. Table 1 of the paper calls this invariance to re-scaling a single training case.",
   },
   {
     name: "Bias before the norm",

@@ -46,8 +46,8 @@ EXERCISES = {
             "with pre-norm the tokens are still nearly equal, as after the first updates. Train "
             "for 20 updates.": material.is_trained_too_little,
         },
-        on_success="In the post-norm model every token has the same vector after the last block, "
-        "so the output layer can learn only how frequent each character is.",
+        on_success="In the post-norm model, all tokens have nearly the same vector after the last "
+        "block, so the output layer can learn only how frequent each character is.",
     ),
     "variance-adds": Value(
         DEVIATION,
@@ -79,8 +79,8 @@ EXERCISES = {
             ),
             "there is no warm-up in this rate.": lambda update, highest, warm_up: highest,
         },
-        on_success="Four lines of a training loop. From Xavier initialization at 1e-3 they decide "
-        "whether post-norm trains.",
+        on_success="From Xavier initialization at 1e-3, these few lines decide whether post-norm "
+        "trains.",
     ),
     "switch-the-norm-off": Value(
         1e6,

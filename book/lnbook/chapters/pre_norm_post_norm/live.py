@@ -67,7 +67,7 @@ def draw_live(results: Sequence[Point], place: str, warm_up: int) -> list[go.Fig
 def describe_live(results: Sequence[Point], place: str, warm_up: int) -> str:
     """Describe the current state of the run."""
     if not results:
-        return "Press Start to train twelve blocks; Stop keeps what was reached."
+        return "Press Start to train twelve blocks; Stop keeps the results so far."
     last = results[-1]
     text = TEXTS[last["text"]]
     return (

@@ -66,5 +66,5 @@ def state(runs: TransformerRuns, placement: str, initialization: str) -> State:
         for mark, (label, value) in zip(("first-loss", "second-loss"), marks.items(), strict=True)
         if value is not None
     ]
-    text += f"After training, the loss in nats is {', '.join(ends)}."
+    text += f"After training, the loss in nats is {' and '.join(ends)}."
     return State(text, widths, bars, marks)

@@ -41,7 +41,7 @@ def table(records: Sequence[Mapping[str, Any]]) -> Table:
     return Table(
         ["Norms", *(f"seed {record['seed']}" for record in records)],
         rows,
-        "Loss on validation text, in nats per character, after changing the norms of the trained "
+        "Loss on validation text, in nats per character, after changing the norms of each trained "
         "model. Nothing is retrained.",
     )
 
@@ -95,8 +95,8 @@ def outlier_table(models: Mapping[int, Any], sentence: str) -> Table:
             ", ".join(f"{g:.2f}" for g in gain[result]), f"{np.median(gain):.2f}",
         ])  # fmt: skip
     return Table(
-        ["Model", "Outlier features", "Share of the sum of squares at spaces", "Their gains",
-         "Median gain"],
+        ["Model", "Outlier features", "Share of the sum of squares at spaces",
+         "Gains of the outliers", "Median gain"],
         rows,
         f"Outlier features before norm {NORM + 1}, and absolute values of the gains of this norm.",
     )  # fmt: skip

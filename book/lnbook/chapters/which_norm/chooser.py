@@ -127,11 +127,11 @@ LINES = (
           "lstm_gru#training-results-digits-row-by-row-and-pixel-by-pixel",
           weights="new", data="rnn"),
     _line("Norm",
-          "Layer norm. Batch norm has a much higher error at batch size 4.",
+          "Layer norm. On MNIST, batch norm has a much higher error at batch size 4.",
           "mnist#effect-of-the-batch-size", weights="new", data="table", batch="small"),
     _line("Norm",
-          "Batch norm or layer norm. With batches of 128 both have a lower error than a network "
-          "without normalization, and the two are too close to rank.",
+          "Batch norm or layer norm. On MNIST with batches of 128, both have a lower error than a "
+          "network without normalization, and the two are too close to rank.",
           "mnist#results-robustness-and-speed", weights="new", data="table", batch="large"),
 
     _line("Axes",

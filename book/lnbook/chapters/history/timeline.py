@@ -42,7 +42,7 @@ def month(number: str) -> tuple[int, int]:
 
 
 PAPER = "1607.06450"
-BA = ("Ba2016", "this paper", PAPER)
+BA = ("Ba2016", "Ba et al.", PAPER)
 
 #: Maps an idea to its papers, in chronological order.
 LANES = {

@@ -57,7 +57,7 @@ EXERCISES = {
             ),
             "mean and standard deviation are computed over the batch. Use `axis=1`, one per "
             "sequence.": (_other_step(norm=lambda a: _normalize(a, axis=0))),
-            "the variance is divided by H - 1; eq. 4 divides by H.": _other_step(
+            "this divides the sum of squares by H - 1; eq. 4 divides it by H.": _other_step(
                 norm=lambda a: _normalize(a, ddof=1)
             ),
             "eps is missing, which matters if the summed inputs are small.": _other_step(

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import lnlib
+from tools import faults
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -258,3 +259,8 @@ def test_packages_of_a_larger_extra_are_not_installed_again(commands, first, the
     )
     fetched = [line for line in lines if "plotly_bundle" in line]
     assert len(fetched) == (installs and then != "live")  # what pages load, for what builds them
+
+
+def test_every_fault_of_the_list_can_be_planted():
+    for fault in faults.faults(ROOT / "tools" / "faults.toml"):
+        assert (ROOT / fault.file).read_text("utf-8").count(fault.old) == 1, str(fault)

@@ -31,9 +31,10 @@ def shown(text, **more):
         notebook(),
         notebook(printed("2\n")),
         notebook(printed("1\n", "stderr")),
+        notebook(printed("1"), printed("\n", "stderr")),
         notebook(printed("1\n"), source="print(2)"),
     ],
-    ids=["nothing", "another number", "a warning", "other code"],
+    ids=["nothing", "another number", "a warning", "a warning after it", "other code"],
 )
 def test_different_outputs_are_reported(ran):
     assert len(notebooks.differences(notebook(printed("1\n")), ran)) == 1

@@ -66,6 +66,8 @@ def test_the_figures_of_a_deck_are_interactive_when_opened_from_a_folder(visit, 
         page.keyboard.press("PageDown")  # keys of a presenter never go to a control
         page.wait_for_function(f"{texts} === 'Answer'")
         page.wait_for_selector("section.present mjx-container")
+        page.evaluate("Reveal.slide(...Object.values(Reveal.getIndices(Reveal.getSlides()[8])))")
+        figure.locator('.ln-explorer[data-ready="yes"]').wait_for()  # no slide before it loaded it
         assert (v.complaints, v.outside) == ([], [])
 
 

@@ -76,7 +76,7 @@ FIGURE_6 = Picture(
 def _standing(runs: MNISTRuns, cell: RunKey, epoch: float) -> str:
     last_epoch = min(epoch, runs.end(cell))
     nll, error = (runs.at(last_epoch, cell, name).mean() for name in ("train_nll", "test_error"))
-    ended = f" after {last_epoch:g}" if last_epoch < epoch else ""
+    ended = f" after {epoch_text(last_epoch)}" if last_epoch < epoch else ""
     return f"{NORMS[cell.norm][0]} {nats(nll)} nats and {error:.2f}%{ended}"
 
 

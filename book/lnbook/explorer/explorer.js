@@ -323,18 +323,20 @@
         continue;
       }
       const positions = t[along] ?? values.map((_, i) => i), name = t.name ?? label(t, across);
+      const shown = t.meta?.values ?? values; // where the points are not drawn at their values
       const isPoint = (_, i) => positions[i] !== null; // a missing position breaks the line
-      const present = positions.filter(isPoint), heights = values.filter(isPoint);
+      const present = positions.filter(isPoint), heights = shown.filter(isPoint);
       const key = JSON.stringify(present), same = tables.find((table) => table.key === key);
       if (same) {
         same.columns.push(name);
         same.rows.forEach((row, i) => row.push(heights[i]));
       } else {
-        tables.push({ key, caption: title, columns: [label(t, along), name],
+        const first = label(t, along), isText = typeof present[0] === "string";
+        tables.push({ key, caption: title, columns: [first === along && isText ? "item" : first, name],
           rows: heights.map((v, i) => [present[i], v]) });
       }
     }
-    const oneLine = (name) => (typeof name === "string" ? name.replaceAll("<br>", " ") : name);
+    const oneLine = (name) => (typeof name === "string" ? name.replaceAll("<br>", " ").replace(/<\/?b>/g, "") : name);
     return tables.map((table) => ({ ...table, columns: table.columns.map(oneLine),
       rows: table.rows.map(([first, ...rest]) => [oneLine(first), ...rest]) }));
   }

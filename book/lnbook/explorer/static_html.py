@@ -11,6 +11,7 @@ import html
 import itertools
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,8 @@ def data_tables(panels: list[dict]) -> list[dict]:
     """Return the numbers of the panels as tables.
 
     A heat map is a table. Lines and bars with the same positions are columns of one table. A trace
-    without a name and without hover labels is decoration and is left out.
+    without a name and without hover labels is decoration and is left out. A trace whose points are
+    not drawn at their values, such as 0 on a logarithmic axis, has these values in ``meta``.
 
     Args:
         panels: See :func:`panel_spec`.
@@ -85,7 +87,7 @@ def data_tables(panels: list[dict]) -> list[dict]:
     Example:
         >>> bars = [{"x": ["a", "b"], "y": [1, 2], "name": "n"}]
         >>> data_tables([{"title": "T", "data": bars, "layout": {}}])
-        [{'caption': 'T', 'columns': ['x', 'n'], 'rows': [['a', 1], ['b', 2]]}]
+        [{'caption': 'T', 'columns': ['item', 'n'], 'rows': [['a', 1], ['b', 2]]}]
     """
     tables: list[dict] = []
     for panel in to_json_value(panels):
@@ -107,6 +109,7 @@ def data_tables(panels: list[dict]) -> list[dict]:
                 tables.append({"caption": caption, "columns": [corner, *x], "rows": rows})
                 keys.append(None)
                 continue
+            values = (trace.get("meta") or {}).get("values", values)
             positions = trace.get(position_axis, list(range(len(values))))
             # A missing position breaks the line and is not a point.
             values = [
@@ -121,7 +124,10 @@ def data_tables(panels: list[dict]) -> list[dict]:
                     row.append(value)
             else:
                 rows = [list(pair) for pair in zip(positions, values, strict=True)]
-                columns = [_axis_title(panel, trace, position_axis), name]
+                title = _axis_title(panel, trace, position_axis)
+                if title == position_axis and isinstance(positions[0], str):
+                    title = "item"
+                columns = [title, name]
                 tables.append({"caption": panel["title"], "columns": columns, "rows": rows})
                 keys.append(positions)
     for table in tables:
@@ -131,7 +137,7 @@ def data_tables(panels: list[dict]) -> list[dict]:
 
 
 def _one_line(name: Any) -> Any:
-    return name.replace("<br>", " ") if isinstance(name, str) else name
+    return re.sub("</?b>", "", name.replace("<br>", " ")) if isinstance(name, str) else name
 
 
 def _axis_title(panel: dict, trace: dict, letter: str) -> str:

@@ -140,6 +140,7 @@ def draw(zero: str, gate: bool, offset: float) -> go.Figure:
             "update %{x}: %{customdata}",
             size=7,
             customdata=["exactly 0" if v == 0 else f"{v:.1e}" for v in norms],
+            meta={"values": [float(f"{v:.3g}") for v in norms]},
         )
     powers = range(round(LOW) + 1, 1)
     figure.update_layout(

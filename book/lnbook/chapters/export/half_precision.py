@@ -142,6 +142,7 @@ def draw(eps: float, outlier: float, scale: str) -> go.Figure:
         opacity=0.5,
     )
     finite = np.isfinite(result.half)
+    outputs = [f"{v:.3f}" if ok else "∞ or NaN" for v, ok in zip(result.half, finite, strict=True)]
     add_line(
         figure,
         _short(STDS),
@@ -149,9 +150,8 @@ def draw(eps: float, outlier: float, scale: str) -> go.Figure:
         ("float16 everywhere", COLORS["ink"], "dot"),
         "std %{x:.2g}: %{customdata}",
         width=2,
-        customdata=[
-            f"{v:.3f}" if ok else "∞ or NaN" for v, ok in zip(result.half, finite, strict=True)
-        ],
+        customdata=outputs,
+        meta={"values": outputs},
         size=5,
     )
     figure.update_layout(

@@ -28,7 +28,7 @@ class BatchNorm(nn.Module):
         features: H.
         eps: Inside the root, in squared units of ``x``.
         momentum: Weight of the newest batch in the running averages.
-        unbiased: Divide the variance by B - 1 instead of B in training.
+        unbiased: Divide the sum of squared deviations by B - 1 instead of B in training.
 
     Shape:
         ``(B, H)`` to ``(B, H)``; in training B must be at least 2.

@@ -42,7 +42,7 @@ def batch_norm(
         gain: Shape ``(H,)``. ``None`` means ones.
         bias: Shape ``(H,)``. ``None`` means zeros.
         eps: In squared units of ``x``.
-        ddof: The batch's variance is divided by n - ddof, for n cases. 1 is the unbiased
+        ddof: The sum of squared deviations is divided by n - ddof, for n cases. 1 is the unbiased
             variance that section 6.6 takes at batch size 4. A given ``var`` is taken as is.
         mean: Shape ``(H,)``; given together with ``var``, or ``None``.
         var: Shape ``(H,)``; given together with ``mean``, or ``None``.
@@ -113,7 +113,7 @@ def batch_statistics(x: np.ndarray, *, ddof: int = 0) -> tuple[np.ndarray, np.nd
 
     Args:
         x: Summed inputs, shape ``(B, H)`` or ``(B, H, ...)``.
-        ddof: The variance is divided by n - ddof, for n cases.
+        ddof: The sum of squared deviations is divided by n - ddof, for n cases.
 
     Returns:
         ``mean`` and ``var``, shape ``(H,)``, in at least float32.

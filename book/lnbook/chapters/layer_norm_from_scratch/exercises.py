@@ -104,7 +104,7 @@ EXERCISES = {
             "one mean for all numbers mixes the examples. Compute one per row, `axis=-1`.": (
                 lambda x, gain, bias: _normalize(x, gain, bias, axis=None)
             ),
-            "this divides the sum of squares by H - 1; eq. 16 divides by H.": (
+            "this divides the sum of squares by H - 1; eq. 16 divides it by H.": (
                 lambda x, gain, bias: _normalize(x, gain, bias, ddof=1)
             ),
             "eps is added outside the square root; PyTorch adds it to the variance, inside the "

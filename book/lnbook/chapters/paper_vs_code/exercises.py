@@ -69,7 +69,7 @@ EXERCISES = {
             "this divides by the variance; the standard deviation is its square root.": (
                 lambda x: _outside(x, root=False)
             ),
-            "this divides the variance by H - 1; eq. 16 divides by H.": lambda x: _outside(
+            "this divides the sum of squares by H - 1; eq. 16 divides it by H.": lambda x: _outside(
                 x, ddof=1
             ),
             "mean and standard deviation are computed per column; that is batch norm.": (

@@ -65,6 +65,7 @@ class SharedVisit:
         if self._visit is None or not draws(self._visit.page):
             self.close()
             opened = self._opened.enter_context(self._open())
+            opened.page.set_default_timeout(PATIENCE / 3)  # after which the test runs again
             prepare(opened)
             self._visit = opened
         self._visit.page.bring_to_front()  # Firefox needs this for keys

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import lnlib
+from lnbook.widgets.quiz.notebook import read_questions
 from tools import faults
 
 ROOT = Path(__file__).parent.parent
@@ -264,3 +265,12 @@ def test_packages_of_a_larger_extra_are_not_installed_again(commands, first, the
 def test_every_fault_of_the_list_can_be_planted():
     for fault in faults.faults(ROOT / "tools" / "faults.toml"):
         assert (ROOT / fault.file).read_text("utf-8").count(fault.old) == 1, str(fault)
+
+
+def test_the_teaching_page_names_words_of_the_questions_that_it_asks():
+    source = (ROOT / "book" / "teaching.md").read_text("utf-8")
+    asked = re.findall(r"^```\{ask\} (\w+) (\d+)\n:says: (.+)$", source, re.MULTILINE)
+    assert len(asked) > 10
+    for chapter, number, word in asked:
+        question = read_questions(ROOT / "book" / f"{chapter}.ipynb")[int(number) - 1]
+        assert word in question.text, (chapter, number)

@@ -185,7 +185,7 @@ class DynamicTanh(nn.Module):
 
     def extra_repr(self) -> str:
         """Return the number of features and the initial alpha."""
-        return f"{self.normalized_shape}, alpha={self.start}"
+        return f"{self.normalized_shape}, alpha={self.initial_alpha}"
 
 
 def _normalized(input: Tensor, normalized_shape: tuple[int, ...], eps: float) -> Tensor:

@@ -127,6 +127,7 @@ def test_dynamic_tanh_as_a_module():
     np.testing.assert_allclose(module(torch.tensor(x)).detach(), right, rtol=1e-12, atol=1e-12)
     assert list(module.state_dict()) == ["alpha", "weight", "bias"]
     assert copy.deepcopy(module).alpha == 0.7
+    assert repr(module) == f"DynamicTanh(({H},), alpha=0.7)"
 
 
 X, CONDITION, W = drawn((4, H), (4, C), (2 * H, C))

@@ -50,23 +50,25 @@ class SharedVisit:
     """A visit shared by several tests. The page is opened again if the browser no longer draws it.
 
     Args:
+        prepare: Called with each visit after it was opened.
         visit: The fixture.
         *place: The site and the name of the page.
         **options: Other options of the fixture.
     """
 
-    def __init__(self, visit, *place, **options):
+    def __init__(self, prepare, visit, *place, **options):
+        self._prepare = prepare
         self._open = lambda: visit(*place, **options)
         self._opened = ExitStack()
         self._visit = None
 
-    def get(self, prepare):
-        """The visit, after ``prepare(visit)`` if it was opened by this call."""
+    def get(self):
+        """The visit, opened and prepared by this call if necessary."""
         if self._visit is None or not draws(self._visit.page):
             self.close()
             opened = self._opened.enter_context(self._open())
             opened.page.set_default_timeout(PATIENCE / 3)  # after which the test runs again
-            prepare(opened)
+            self._prepare(opened)
             self._visit = opened
         self._visit.page.bring_to_front()  # Firefox needs this for keys
         return self._visit
@@ -78,37 +80,23 @@ class SharedVisit:
 
 @pytest.fixture(scope="session")
 def on_a_desk(visit, built_book, chapter):
+    def prepare(v):
+        v.explorers()
+        v.shift = shift_of_a_scroll(v.page)
+
     options = {"before": lambda page: page.add_init_script(SHIFTS), "reduced_motion": "reduce"}
-    with closing(SharedVisit(visit, built_book.as_uri(), chapter, **options)) as shared:
+    with closing(SharedVisit(prepare, visit, built_book.as_uri(), chapter, **options)) as shared:
         yield shared
 
 
 @pytest.fixture
 def opened(on_a_desk):
     """A page that was scrolled through, shared by several tests."""
-
-    def prepare(v):
-        v.explorers()
-        v.shift = shift_of_a_scroll(v.page)
-
-    return on_a_desk.get(prepare)
+    return on_a_desk.get()
 
 
 @pytest.fixture(scope="session")
 def on_a_phone(visit, http, chapter):
-    options = {
-        "before": lambda page: page.add_init_script(SHIFTS + HURRY),
-        "viewport": PHONE,
-        "reduced_motion": "reduce",
-    }
-    with closing(SharedVisit(visit, http, chapter, **options)) as shared:
-        yield shared
-
-
-@pytest.fixture
-def phone(on_a_phone):
-    """The same page on a phone, from a server, without scrolling before it was drawn."""
-
     def prepare(v):
         v.page.wait_for_function(
             "() => [...document.querySelectorAll('.ln-explorer')]"
@@ -116,7 +104,19 @@ def phone(on_a_phone):
         )
         v.shift = shift_of_a_scroll(v.page)
 
-    return on_a_phone.get(prepare)
+    options = {
+        "before": lambda page: page.add_init_script(SHIFTS + HURRY),
+        "viewport": PHONE,
+        "reduced_motion": "reduce",
+    }
+    with closing(SharedVisit(prepare, visit, http, chapter, **options)) as shared:
+        yield shared
+
+
+@pytest.fixture
+def phone(on_a_phone):
+    """The same page on a phone, from a server, without scrolling before it was drawn."""
+    return on_a_phone.get()
 
 
 # Helpers.

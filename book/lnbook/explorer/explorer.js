@@ -336,7 +336,8 @@
           rows: heights.map((v, i) => [present[i], v]) });
       }
     }
-    const oneLine = (name) => (typeof name === "string" ? name.replaceAll("<br>", " ").replace(/<\/?b>/g, "") : name);
+    const oneLine = (name) =>
+      typeof name === "string" ? name.replaceAll("<br>", " ").replace(/<\/?b>/g, "") : name;
     return tables.map((table) => ({ ...table, columns: table.columns.map(oneLine),
       rows: table.rows.map(([first, ...rest]) => [oneLine(first), ...rest]) }));
   }

@@ -142,16 +142,18 @@ def draw(eps: float, outlier: float, scale: str) -> go.Figure:
         opacity=0.5,
     )
     finite = np.isfinite(result.half)
-    outputs = [f"{v:.3f}" if ok else "∞ or NaN" for v, ok in zip(result.half, finite, strict=True)]
+    heights = _short(np.where(finite, result.half, sum(BAND) / 2))
     add_line(
         figure,
         _short(STDS),
-        _short(np.where(finite, result.half, sum(BAND) / 2)),
+        heights,
         ("float16 everywhere", COLORS["ink"], "dot"),
         "std %{x:.2g}: %{customdata}",
         width=2,
-        customdata=outputs,
-        meta={"values": outputs},
+        customdata=[
+            f"{v:.3f}" if ok else "∞ or NaN" for v, ok in zip(result.half, finite, strict=True)
+        ],
+        meta={"values": [h if ok else "∞ or NaN" for h, ok in zip(heights, finite, strict=True)]},
         size=5,
     )
     figure.update_layout(

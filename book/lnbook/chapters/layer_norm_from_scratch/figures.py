@@ -227,7 +227,7 @@ def draw_floats(exponent: float, dtype: str, width: int) -> list[go.Figure]:
             f"{name}, offset %{{x:.3g}}: %{{y:.2g}}<extra></extra>",
             width=2,
             size=5,
-            meta={"values": ["∞ or NaN" if np.isinf(v) else float(f"{v:.2g}") for v in values]},
+            meta={"values": ["∞ or NaN" if np.isinf(v) else v for v in values.tolist()]},
         )
     limit = numerics.breaking_offset(DTYPES[dtype])
     errors.layout = dict(

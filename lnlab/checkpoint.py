@@ -10,11 +10,9 @@ import dataclasses
 import errno
 import hashlib
 import io
-import itertools
-import math
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +143,7 @@ def load(path: Path, run: Run, epochs: int) -> Progress:
             raise BadCheckpoint(
                 f"the checkpoint {path} belongs to other settings: {part} {saved}, not {expected}"
             )
-    if problem := _describe_incompatibility(state, run) or _describe_contradiction(state, run):
+    if problem := _describe_incompatibility(state, run):
         raise BadCheckpoint(f"the checkpoint {path} cannot be used: {problem}")
     done, updates = state["done"], state["updates"]
     if run.measures_at_end and (done, updates) > (epochs, 0):
@@ -172,105 +170,19 @@ def load(path: Path, run: Run, epochs: int) -> Progress:
 
 
 def _describe_incompatibility(state: dict[str, Any], run: Run) -> str:
-    """Return in words which parts are missing or do not fit the run; empty if there are none."""
-    points = state.get("points")
-    point = dict.fromkeys(("epoch", run.experiment.loss[0], "wall_s"), 0.0)
-    expected = {
-        "model": run.model.state_dict(),
-        "optimizer": _expected_optimizer_state(run.optimizer, state.get("optimizer")),
-        "points": [point | _like(points[0], p) for p in points] if _are_points(points) else [point],
-        "done": 1,
-        "updates": 1,
-        "loss_sum": 0.0,
-        "loss_count": 1,
-        "wall_s": 0.0,
-    }
-    wrong = [k for k, value in expected.items() if _shapes(state.get(k)) != _shapes(value)]
-    if not isinstance(state["segments"], list) or not all(
-        isinstance(segment, dict) and isinstance(segment.get("epochs"), float | int)
-        for segment in state["segments"]
-    ):
-        wrong.append("segments")
-    tensors = state["state"].values() if isinstance(state["state"], dict) else [None]
-    if not all(isinstance(value, torch.Tensor) for value in tensors):
-        wrong.append("state")
-    return ", ".join(
-        f"its part {name!r} {'does not fit' if name in state else 'is missing'}" for name in wrong
-    )
+    """Return in words which parts are missing or do not fit the run; empty if there are none.
 
-
-def _describe_contradiction(state: dict[str, Any], run: Run) -> str:
-    """Return in words why no run can have this progress; empty if one can."""
-    done, updates, count = state["done"], state["updates"], state["loss_count"]
-    per_epoch = run.updates_per_epoch
-    epochs = [point["epoch"] for point in state["points"]]
-    first = [e for e in epochs if 0 <= e <= 1]
-    later = [e for e in epochs if not 0 <= e <= 1]
-    now = done + updates / per_epoch
-    since = updates if done or not first else updates - round(first[-1] * per_epoch)
-    times = [*(point["wall_s"] for point in state["points"]), state["wall_s"]]
-    if (
-        done < 0
-        or not 0 <= updates < per_epoch
-        or not first
-        or first[0] != 0
-        or first != sorted(set(first))
-        or (first[-1] == 1) != (done > 0)
-        or later != list(range(2, done + 1))
-        or not epochs[-1] <= now
-        or count != (since if updates else 0)
-    ):
-        return (
-            f"with {per_epoch} updates per epoch, a run cannot be at epoch {done}, update "
-            f"{updates}, when it was measured {len(epochs)} times, last at epoch {epochs[-1]:.6g}"
-        )
-    ordered = all(before <= after for before, after in itertools.pairwise([0, *times]))
-    if not (ordered and math.isfinite(times[-1])):
-        return f"a run cannot have taken {times[-1]} s when its points took {times[:-1][-3:]}"
-    if not (math.isfinite(state["loss_sum"]) or run.allow_divergence):
-        return f"its loss is {state['loss_sum']}"
-    return ""
-
-
-def _expected_optimizer_state(
-    optimizer: torch.optim.Optimizer, saved: Any
-) -> dict[int, dict[str, Any]]:
-    """Return a state with the shapes that the optimizer's must have.
-
-    For optimizers other than Adam, every tensor of the saved state must be a scalar or have the
-    shape of its parameter.
+    The checksum is right, so the file is as a run has written it, perhaps by another version.
     """
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    if isinstance(optimizer, torch.optim.Adam):
-        step = torch.zeros((), dtype=torch.float32)
-        return {k: {"step": step, "exp_avg": p, "exp_avg_sq": p} for k, p in enumerate(parameters)}
-    saved = saved if isinstance(saved, dict) else {}
-    return {
-        k: {
-            name: value if not isinstance(value, torch.Tensor) or value.dim() == 0 else p
-            for name, value in saved[k].items()
-        }
-        for k, p in enumerate(parameters)
-        if isinstance(saved.get(k), dict)  # SGD without momentum has no state
-    }
+    parts = ("model", "optimizer", "points", "done", "wall_s")
+    problems = [f"its part {name!r} is missing" for name in parts if name not in state]
+    if not problems and _shapes(state["model"]) != _shapes(run.model.state_dict()):
+        problems.append("its part 'model' does not fit")
+    return ", ".join(problems)
 
 
-def _like(first: dict[str, Any], point: dict[str, Any]) -> dict[str, Any]:
-    # The shape of an array must be the same at all points.
-    return {k: v if isinstance(v := first.get(k), torch.Tensor) else 0.0 for k in point}
-
-
-def _shapes(value: Any) -> Any:
-    """Return the names, types and shapes of a nested state, for comparison."""
-    if isinstance(value, dict):
-        return {key: _shapes(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_shapes(part) for part in value]
-    return (value.shape, value.dtype) if isinstance(value, torch.Tensor) else type(value)
-
-
-def _are_points(value: Any) -> bool:
-    return isinstance(value, list) and len(value) > 0 and all(isinstance(p, dict) for p in value)
+def _shapes(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
 
 
 def _identity(run: Run) -> dict[str, Any]:
@@ -330,9 +242,7 @@ def _is_contained(state: dict[str, Any], record: dict[str, Any]) -> bool:
     settings = {k: v for k, v in record["settings"].items() if k != "epochs"}
     if (state.get("settings"), state.get("seed")) != (settings, record["seed"]):
         return False
-    if not _are_points(points):
-        return False
-    if (state.get("done"), state["updates"]) > (record["settings"]["epochs"], 0):
+    if not points or (state.get("done"), state["updates"]) > (record["settings"]["epochs"], 0):
         return False
     curves = records.curves(points, record["curves"]["x"])  # includes wall_s, unique to a run
     return all(record["curves"].get(k, [])[: len(v)] == v for k, v in curves.items())

@@ -32,12 +32,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
 import itertools
 import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import stdtr, stdtrit
 
 NUM_RESAMPLES = 20_000
 MAX_ENUMERATED = 6  # up to this many differences, all n^n resamples are enumerated: 46,656 for 6
@@ -225,49 +225,18 @@ def p_value(differences: np.ndarray) -> float:
         below, above = int((d < 0).sum()), int((d > 0).sum())
         tail = sum(math.comb(below + above, k) for k in range(min(below, above) + 1))
         return min(1.0, 2 * tail / 2 ** (below + above))
-    mean, error = d.mean(), d.std(ddof=1) / math.sqrt(len(d)) if len(d) > 1 else math.inf
+    if len(d) < 2:
+        return 1.0
+    mean, error = d.mean(), d.std(ddof=1) / math.sqrt(len(d))
     if error == 0:
         return 1.0 if mean == 0 else 0.0
-    return t_tails(mean / error, len(d) - 1)
-
-
-@functools.cache
-def _quadrature() -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes and weights of Gauss-Legendre quadrature, computed once."""
-    return np.polynomial.legendre.leggauss(80)
-
-
-@functools.cache
-def _t_quantile(df: int) -> float:
-    """Return the t statistic whose two-sided p value is ``SIGNIFICANCE_LEVEL``, by bisection."""
-    low, high = 0.0, 1e3
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if t_tails(middle, df) > SIGNIFICANCE_LEVEL else (low, middle)
-    return high
-
-
-def t_tails(t: float, df: int) -> float:
-    """Return the two-sided p value of a t statistic with ``df`` degrees of freedom.
-
-    With ``t = sqrt(df) tan(a)`` the density becomes cos(a)^(df - 1), which is integrated by
-    Gauss-Legendre quadrature. Tested against SciPy.
-    """
-    if df < 1:
-        return 1.0
-    nodes, weights = _quadrature()
-
-    def area(low: float) -> float:
-        half = (math.pi / 2 - low) / 2
-        return float(half * (weights @ np.cos(low + half * (nodes + 1)) ** (df - 1)))
-
-    return area(math.atan(abs(t) / math.sqrt(df))) / area(0.0)
+    return float(2 * stdtr(len(d) - 1, -abs(mean / error)))
 
 
 def t_interval(differences: np.ndarray) -> tuple[float, float]:
     """Return the 95% confidence interval of a mean by Student's t distribution."""
     d = _check_differences("t_interval", differences)
-    high = _t_quantile(len(d) - 1)
+    high = stdtrit(len(d) - 1, 1 - SIGNIFICANCE_LEVEL / 2)
     scale = max(np.abs(d).max(), 1e-300)  # so that squares do not overflow
     half = high * (d / scale).std(ddof=1) / math.sqrt(len(d))
     return float(scale * ((d / scale).mean() - half)), float(scale * ((d / scale).mean() + half))

@@ -8,7 +8,6 @@ which had no arrays and no units, can still be read.
 
 from __future__ import annotations
 
-import base64
 import datetime
 import io
 import json
@@ -214,21 +213,6 @@ def _zipped(arrays: dict[str, np.ndarray]) -> bytes:
             with archive.open(f"{name}.npy", "w") as file:
                 np.lib.format.write_array(file, value, allow_pickle=False)
     return content.getvalue()
-
-
-def pack(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record as JSON values, with its arrays in base64, to send it to another process."""
-    if not record.get("arrays"):
-        return record
-    return record | {"arrays": base64.b64encode(_zipped(record["arrays"])).decode()}
-
-
-def unpack(packed: dict[str, Any]) -> dict[str, Any]:
-    """Return the record that :func:`pack` was given."""
-    if not isinstance(packed.get("arrays"), str):
-        return packed
-    with np.load(io.BytesIO(base64.b64decode(packed["arrays"])), allow_pickle=False) as file:
-        return packed | {"arrays": dict(file)}
 
 
 def check_writable(path: Path) -> None:

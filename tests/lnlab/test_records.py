@@ -168,7 +168,7 @@ def same(actual, expected):
     return True
 
 
-def test_arrays_survive_writing_reading_and_sending(tmp_path):
+def test_arrays_survive_writing_and_reading(tmp_path):
     path = tmp_path / "run-0.5.json"
     records.write(with_arrays(), path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run-0.5.json", "run-0.5.npz"]
@@ -178,9 +178,6 @@ def test_arrays_survive_writing_reading_and_sending(tmp_path):
         "shape": [2, 3, 2], "dtype": "int16",
         "sha256": hashlib.sha256(KEPT["strokes"].astype("<i2").tobytes()).hexdigest(),
     }  # fmt: skip
-    sent = json.loads(json.dumps(records.pack(with_arrays()), allow_nan=False))
-    assert same(records.unpack(sent), with_arrays())
-    assert records.unpack(records.pack(GOOD)) == GOOD
 
 
 def test_equal_arrays_give_identical_files(tmp_path, monkeypatch):

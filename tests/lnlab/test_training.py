@@ -166,20 +166,8 @@ def put(value, *path):
     [
         (put(GONE, "model"), "its part 'model' is missing"),
         (put(GONE, "settings"), "other settings: settings None"),
-        (put("low", "points", 1, "test_nll"), "its part 'points' does not fit"),
         (put(GONE, "model", "0.weight"), "its part 'model' does not fit"),
-        (put(torch.zeros(3), "optimizer", 0, "exp_avg"), "its part 'optimizer' does not fit"),
         (lambda _: [1, 2], "it holds a list, not the parts of a run"),
-        (put([], "state"), "its part 'state' does not fit"),
-        (put(1.0, "updates"), "its part 'updates' does not fit"),
-        # Valid types with impossible values: an epoch has 11 updates.
-        (put(99, "done"), "cannot be at epoch 99, update 0, when it was measured 5 times, last"),
-        (put(11, "updates"), "cannot be at epoch 1, update 11"),
-        (put(3, "loss_count"), "cannot be at epoch 1, update 0"),
-        (put(math.nan, "loss_sum"), "its loss is nan"),
-        (put(0.9, "points", 4, "epoch"), "was measured 5 times, last at epoch 0.9"),
-        (put(math.nan, "points", 1, "epoch"), "cannot be at epoch 1"),
-        (put(0.0, "wall_s"), "cannot have taken 0.0 s"),
     ],
 )
 def test_incomplete_checkpoints_raise_an_error(digits, tmp_path, saved, change, says):

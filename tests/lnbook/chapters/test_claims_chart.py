@@ -94,16 +94,32 @@ def test_the_chart_draws_the_shares_on_the_side_where_they_lie(case, weighed, ch
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_charts_label_and_lines_say_what_its_findings_say(case, weighed, charts):
+def test_each_line_has_the_claim_its_label_and_its_findings(case, weighed, charts):
+    assert charts[case].keys() == weighed[case].keys()
     for name, (_, label, _, body) in charts[case].items():
         one = weighed[case][name]
+        head, _, behind = html.unescape(body).partition("</summary>")
+        text = plain(behind)
+        assert f"{one.claim.statement}<small>{one.evidence}</small>" in head
+        assert f">{one.label.reason or badge(one.label)}</span>" in head
+        assert [part for part in (one.claim.quote, *one.claim.commands) if part not in text] == []
         listed = re.findall(r"<li>(.*?)</li>", body, re.S)
-        assert len(listed) == len(one.findings)
-        for line, finding in zip(listed, one.findings, strict=True):
-            plain = html.unescape(re.sub("<[^>]+>", "", line))
-            assert f": {claims.interval(finding)}; " in plain
+        for line, finding in zip(map(plain, listed), one.findings, strict=True):
+            assert f": {claims.interval(finding)}; " in line
             label_of = badge(finding.label) if finding.counts else claims.label_text(finding)
-            assert plain.endswith(f"; {label_of}")
+            assert line.endswith(f"; {label_of}")
         if label:
             counted = [f for f in one.findings if f.counts and f.shares is not None]
             assert label == "; ".join(claims.interval(f) for f in counted[:3])
+
+
+def plain(source):
+    return html.unescape(re.sub("<[^>]+>", "", source))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_sentence_counts_the_claims_and_what_was_tested(case, weighed):
+    every = [*weighed[case].values()]
+    total, *counts, tested = map(int, re.findall(r"\d+", ClaimChart(every, "All").sentence()))
+    assert total == len(every) == sum(counts)
+    assert tested == len(claims.comparisons(every))

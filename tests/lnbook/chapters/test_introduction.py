@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.introduction import figures
-from lnbook.show import Table
 
 
 def by_formula(x, axis):
@@ -18,7 +17,3 @@ def test_the_drawn_numbers_follow_the_formula(batch_size):
     drawn = [figure.data[0].z for figure in figures.draw(batch_size, 10.0)]
     for result, expected in zip(drawn, (x, by_formula(x, 0), by_formula(x, 1)), strict=True):
         np.testing.assert_allclose(np.array(result, dtype=float), expected, rtol=0, atol=1e-12)
-
-
-def test_tables_escape_their_content():
-    assert "<b>" not in Table(["a"], [["<b>"]], "<b>").to_html()

@@ -1,11 +1,11 @@
-"""Curves and sentences of the page on invariances, compared with a second computation."""
+"""Invariances of norms and of classifiers of digits, compared with PyTorch."""
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
-from lnbook.chapters.invariances import eps, one_layer
+from lnbook.chapters.invariances import contrast, eps, one_layer
 from lnlib.invariance import TABLE_1
 
 A, B = np.random.default_rng(8).normal(size=(2, 12))
@@ -43,3 +43,21 @@ def test_points_are_on_the_dotted_line_if_the_table_says_invariant(norm, name, s
     assert (off < 1e-9) == TABLE_1[norm][name]
     text = one_layer.describe_change(norm, name, strength)
     assert ("no output changes" in text) == TABLE_1[norm][name]
+
+
+@pytest.mark.parametrize("kind", contrast.KINDS)
+def test_features_of_digits_equal_those_of_pytorch(kind):
+    rng = np.random.default_rng(3)
+    training, x, W = (torch.tensor(rng.normal(size=(n, 9))) for n in (50, 8, 20))
+    centered = W - W.mean(1, keepdim=True) if kind == "equal" else W
+    a, b = x @ centered.T, training @ W.T
+    normed = {
+        "none": lambda: a,
+        "batch": lambda: (a - a.mean(0)) / a.std(0, correction=0),
+        "running": lambda: F.batch_norm(a, b.mean(0), b.var(0, correction=0), eps=0),
+        "layer": lambda: F.layer_norm(a, (20,), eps=0),
+        "equal": lambda: F.layer_norm(a, (20,), eps=0),
+    }[kind]()
+    result = contrast.features(kind, *(part.numpy() for part in (x, W, training)))
+    np.testing.assert_allclose(result[:, :-1], normed.relu(), atol=1e-10)
+    assert np.all(result[:, -1] == 1)

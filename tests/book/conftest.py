@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 import traceback
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -228,6 +228,28 @@ class Visit:
         return roots
 
 
+@contextmanager
+def new_visit(browser, site="file://", **options):
+    """An empty page, which records its errors and its requests to other places than the site."""
+    context = browser.new_context(**({"viewport": DESK} | options))
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    v = Visit(page)
+    page.on("request", lambda r: is_inside(r.url, site) or v.outside.append(r.url))
+    page.on("requestfailed", lambda r: v.complaints.append(f"failed: {r.url}"))
+    page.on("response", lambda r: r.status < 400 or v.complaints.append(f"{r.status}: {r.url}"))
+    page.on("websocket", lambda w: v.outside.append(w.url))
+    page.on("pageerror", lambda e: v.complaints.append(f"error: {e}"))
+    page.on(
+        "console",
+        lambda m: m.type in ("error", "warning") and v.complaints.append(f"{m.type}: {m.text}"),
+    )
+    try:
+        yield v
+    finally:
+        context.close()
+
+
 @pytest.fixture(scope="session")
 def visit(browser):
     """``with visit(site, name, …) as v``: open a page and record its requests and errors.
@@ -238,54 +260,90 @@ def visit(browser):
 
     @contextmanager
     def open_page(site, name, query="", before=None, until="load", **options):
-        context = browser.new_context(**({"viewport": DESK} | options))
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        v = Visit(page)
-        page.on("request", lambda r: is_inside(r.url, site) or v.outside.append(r.url))
-        page.on("requestfailed", lambda r: v.complaints.append(f"failed: {r.url}"))
-        page.on("response", lambda r: r.status < 400 or v.complaints.append(f"{r.status}: {r.url}"))
-        page.on("websocket", lambda w: v.outside.append(w.url))
-        page.on("pageerror", lambda e: v.complaints.append(f"error: {e}"))
-        page.on(
-            "console",
-            lambda m: m.type in ("error", "warning") and v.complaints.append(f"{m.type}: {m.text}"),
-        )
-        context.route(
-            lambda url: url.startswith("http") and not is_inside(url, site),
-            lambda route: route.abort(),
-        )
-        page.add_init_script(UNFOLD)
-        try:
+        with new_visit(browser, site, **options) as v:
+            v.page.context.route(
+                lambda url: url.startswith("http") and not is_inside(url, site),
+                lambda route: route.abort(),
+            )
+            v.page.add_init_script(UNFOLD)
             if before:
-                before(page)
-            page.goto(f"{site}/{name}.html{query}", wait_until=until)
+                before(v.page)
+            v.page.goto(f"{site}/{name}.html{query}", wait_until=until)
             yield v
-        finally:
-            context.close()
 
     return open_page
 
 
+class Widget:
+    """A widget of an open page, once it is drawn."""
+
+    def __init__(self, page, name):
+        self.page, self.root = page, page.locator(f".ln-{name}").first
+        page.wait_for_function(
+            "name => document.querySelector(`.ln-${name}`)?.dataset.ready === 'yes'", arg=name
+        )
+
+    def part(self, name):
+        return self.root.locator(f"[data-part='{name}']")
+
+    def text(self, name):
+        return self.part(name).first.inner_text()
+
+    def texts(self, name):
+        return self.part(name).all_inner_texts()
+
+    def press(self, name, *keys):
+        """Press keys in a part."""
+        self.part(name).first.focus()
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def play(self, name, part):
+        """Press a button that moves a slider to its end, and wait until it has."""
+        last = self.part(part).first.get_attribute("max")
+        self.root.get_by_role("button", name=name).first.click()
+        self.root.get_by_role("button", name="Stop", pressed=True).first.wait_for()
+        self.root.get_by_role("button", name=name, pressed=False).first.wait_for()
+        assert self.part(part).first.input_value() == last
+
+    def announces(self, text):
+        """Wait until a text is in the status for screen readers."""
+        self.root.get_by_role("status").filter(has_text=text).first.wait_for(state="attached")
+
+
+@pytest.fixture(scope="session")
+def use(visit, built_book):
+    """``with use(chapter, widget, query, …) as w``: the widget of a chapter, without any error."""
+
+    @contextmanager
+    def opened(chapter, name, query="", **options):
+        options = {"reduced_motion": "reduce"} | options
+        with visit(built_book.as_uri(), chapter, query, **options) as v:
+            yield Widget(v.page, name)
+            assert (v.complaints, v.outside) == ([], [])
+
+    return opened
+
+
 @pytest.fixture(scope="module")
 def browse(browser, tmp_path_factory):
-    """``browse(source, **options)``: open a page with this source and record its ``complaints``."""
-    contexts = []
+    """``browse(source, web, **options)``: open a page with this source, next to files of a widget.
 
-    def open_page(source, **options):
-        path = tmp_path_factory.mktemp("page") / "page.html"
-        path.write_text(source, "utf-8")
-        contexts.append(browser.new_context(**({"viewport": DESK} | options)))
-        page = contexts[-1].new_page()
-        page.complaints = []
-        page.on("pageerror", lambda e: page.complaints.append(str(e)))
-        page.on("console", lambda m: page.complaints.append(m.text))
-        page.goto(path.as_uri())
-        return page
+    The errors of the page are its ``complaints``.
+    """
+    with ExitStack() as visits:
 
-    yield open_page
-    for context in contexts:
-        context.close()
+        def open_page(source, web=None, **options):
+            path = tmp_path_factory.mktemp("page") / "page.html"
+            path.write_text(source, "utf-8")
+            if web:
+                web.write(path.parent)
+            v = visits.enter_context(new_visit(browser, **options))
+            v.page.complaints = v.complaints
+            v.page.goto(path.as_uri())
+            return v.page
+
+        yield open_page
 
 
 @pytest.fixture(scope="module")

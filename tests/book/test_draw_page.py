@@ -8,6 +8,7 @@ import pytest
 from lnbook.widgets.replay import base
 from lnbook.widgets.replay.draw import WEB, packed, unpacked
 from lnlab import records
+from tests.book.conftest import Widget
 from tests.cases.canvas_log import calls, drawn, logs
 from tests.cases.readouts import check_says
 
@@ -26,12 +27,8 @@ def painted(content):
     return header, shades, windows, np.array(bits)
 
 
-def part(page, name):
-    return page.locator(f".ln-draw [data-part='{name}']")
-
-
 @pytest.mark.every_browser
-def test_controls_change_update_glimpse_digit_and_mode_and_play(visit, built_book, painted):
+def test_controls_change_update_glimpse_digit_and_mode_and_play(use, painted):
     header, shades, windows, bits = painted
     T, last = header["glimpses"], len(header["updates"]) - 1
     arms = range(len(header["arms"]))
@@ -47,72 +44,50 @@ def test_controls_change_update_glimpse_digit_and_mode_and_play(visit, built_boo
         return [str(n) for n in (drawn != bits[image]).sum(1)]
 
     def shows(point, image, glimpse, dreams=False):
-        """Compare every readout and label with the records."""
+        """Compare every readout with the records."""
         after, result = f"{header['updates'][point]:,}", facts(point, image, glimpse, dreams)
         bounds = [f"{arm['bounds'][point]:.1f}" for arm in header["arms"]]
         names = [arm["name"].lower() for arm in header["arms"]]
         digit = str(header["digits"][image])
-        assert part(page, "count").all_inner_texts() == result
-        assert part(page, "bound").all_inner_texts() == [f"{bound} nats" for bound in bounds]
-        assert part(page, "glimpse-told").inner_text() == f"{glimpse} of {T}"
-        assert part(page, "point-told").inner_text() == f"{after} updates"
+        assert w.texts("count") == result
+        assert w.texts("bound") == [f"{bound} nats" for bound in bounds]
+        assert w.text("glimpse-told") == f"{glimpse} of {T}"
+        assert w.text("point-told") == f"{after} updates"
         numbers = [[] if fact == "–" else [fact] for fact in result]
         each = [word for name, of in zip(names, numbers, strict=True) for word in (name, *of)]
         last = [word for pair in zip(bounds, names, strict=True) for word in pair]
         check_says(
-            part(page, "says").inner_text(),
-            after, glimpse, T, image + 1 if dreams else digit, *each, *last,
+            w.text("says"), after, glimpse, T, image + 1 if dreams else digit, *each, *last
         )  # fmt: skip
 
-    with visit(built_book.as_uri(), "draw", reduced_motion="reduce") as v:
-        page = v.page
-        page.wait_for_function("document.querySelector('.ln-draw')?.dataset.ready === 'yes'")
-        assert page.locator(".ln-draw-arm").count() == len(arms)
-
-        # By keyboard: the end of training, three glimpses back, the first digit.
-        part(page, "point").focus()
-        page.keyboard.press("End")
+    with use("draw", "draw") as w:
+        w.press("point", "End")
         shows(last, 4, T)
-        part(page, "glimpse").focus()
-        for _ in range(3):
-            page.keyboard.press("ArrowLeft")
-        page.locator(".ln-draw-image input").nth(4).focus()
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowRight")
-        assert page.get_by_label("a 0", exact=True).is_checked()
+        w.press("glimpse", *["ArrowLeft"] * 3)
+        w.root.locator(".ln-draw-image input").nth(4).focus()
+        for _ in range(2):
+            w.page.keyboard.press("ArrowRight")
+        assert w.page.get_by_label("a 0", exact=True).is_checked()
         shows(last, 0, T - 3)
 
         # The strip below a canvas also selects a glimpse.
-        strip = page.locator(".ln-draw-strip").nth(1)
+        strip = w.root.locator(".ln-draw-strip").nth(1)
         wide = strip.bounding_box()["width"] / T
         for glimpse in (1, T, T - 3):
             strip.click(position={"x": (glimpse - 0.5) * wide, "y": 5})
             shows(last, 0, glimpse)
 
         # Samples: there is no digit, and the windows are described.
-        page.locator(".ln-draw-mode input").nth(1).check(force=True)
+        w.root.locator(".ln-draw-mode input").nth(1).check(force=True)
         shows(last, 0, T - 3, dreams=True)
-        page.locator(".ln-draw-mode input").nth(0).check(force=True)
+        w.root.locator(".ln-draw-mode input").nth(0).check(force=True)
 
-        # Before the first glimpse, no pixels are counted.
-        part(page, "glimpse").focus()
-        page.keyboard.press("Home")
+        w.press("glimpse", "Home")  # before the first glimpse, no pixels are counted
         shows(last, 0, 0)
-
-        # Play continues from the current point and stops at the end.
-        for _ in range(T - 1):
-            page.keyboard.press("ArrowRight")
-        page.get_by_role("button", name="Draw").click()
-        assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
-        page.wait_for_function(
-            "document.querySelector('[data-play=glimpse]').getAttribute('aria-pressed') === 'false'"
-        )
+        w.press("glimpse", *["ArrowRight"] * (T - 1))
+        w.play("Draw", "glimpse")
         shows(last, 0, T)
-        page.wait_for_function(
-            "document.querySelector('.ln-draw [role=status]').textContent.includes('8 of 8')"
-        )
-        assert not v.complaints
-        assert not v.outside
+        w.announces("8 of 8")
 
 
 READS, PAINTS = "#0000fe", "#00fe00"
@@ -154,7 +129,8 @@ def test_canvases_and_windows_match_network_digit_and_glimpse(browser, painted, 
     look = {"card": "#ffffff", "ink": "#000000", "first": READS, "second": PAINTS}
     data = base.pack(header, *base.unpack(content)[1])
     with drawn(browser, WEB, data, **look) as page:
-        part(page, "point").fill(str(last))
-        part(page, "glimpse").fill("3")
+        w = Widget(page, "draw")
+        w.part("point").fill(str(last))
+        w.part("glimpse").fill("3")
         page.locator(".ln-draw-image input").nth(1).check(force=True)
         holds(page, last, 1, 3)

@@ -5,6 +5,7 @@ import pytest
 
 from lnbook.figures import colors
 from lnbook.widgets.replay.handwriting import WEB, HandwritingReplay, unpacked
+from tests.book.conftest import Widget
 from tests.cases.canvas_log import calls, drawn, logs
 from tests.cases.readouts import check_says, labels
 
@@ -15,25 +16,17 @@ def written():
     return unpacked(HandwritingReplay().packed)
 
 
-def part(page, name):
-    return page.locator(".ln-handwriting").first.locator(f"[data-part='{name}']")
-
-
-def ready(page):
-    page.wait_for_function("document.querySelector('.ln-handwriting')?.dataset.ready === 'yes'")
-
-
 @pytest.mark.every_browser
-def test_controls_change_pen_and_update_and_play(visit, built_book, written):
+def test_controls_change_pen_and_update_and_play(use, written):
     header, _, windows, _ = written
     N, last, text = header["points"], len(header["updates"]) - 1, header["text"]
 
     def shows(point, pen):
         """Compare every readout and label with the records."""
         after = f"{header['updates'][point]:,}"
-        assert part(page, "pen-told").inner_text() == f"point {pen} of {N}"
-        assert part(page, "point-told").inner_text() == f"{after} updates"
-        texts, heard = [after, pen, N], (labels(page, f"#handwriting-1 .ln-handwriting-{of}")
+        assert w.text("pen-told") == f"point {pen} of {N}"
+        assert w.text("point-told") == f"{after} updates"
+        texts, heard = [after, pen, N], (labels(w.page, f"#handwriting-1 .ln-handwriting-{of}")
                                         for of in ("text", "ink"))  # fmt: skip
         for k, (arm, of_text, of_ink) in enumerate(zip(header["arms"], *heard, strict=True)):
             place = []
@@ -41,44 +34,22 @@ def test_controls_change_pen_and_update_and_play(visit, built_book, written):
                 u = int(windows[k, point, pen - 1] + 0.5)
                 place = ["a space" if text[u] == " " else f"“{text[u]}”", u + 1, len(text)]
             loss = f"{arm['losses'][point]:.2f}".replace("-", "−")
-            assert part(page, "loss").nth(k).inner_text() == f"{loss} nats per point"
+            assert w.texts("loss")[k] == f"{loss} nats per point"
             texts += [arm["name"].lower(), loss, *place]
             check_says(of_text, arm["name"], *place)
             check_says(of_ink, arm["name"], pen, N)
-        check_says(part(page, "says").inner_text(), *texts)
+        check_says(w.text("says"), *texts)
 
-    with visit(built_book.as_uri(), "handwriting", reduced_motion="reduce") as v:
-        page = v.page
-        ready(page)
-        assert page.locator("#handwriting-1 .ln-handwriting-arm").count() == len(header["arms"])
+    with use("handwriting", "handwriting") as w:
         shows(last, N)
-
-        # By keyboard: an earlier update, the first points of the pen.
-        part(page, "point").focus()
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("ArrowLeft")
-        part(page, "pen").focus()
-        page.keyboard.press("Home")
+        w.press("point", "ArrowLeft", "ArrowLeft")
+        w.press("pen", "Home")
         shows(last - 2, 0)
-        for _ in range(9):
-            page.keyboard.press("ArrowRight")
+        w.press("pen", *["ArrowRight"] * 9)
         shows(last - 2, 9)
-
-        # Play continues from the current point and stops at the end; with reduced motion in few
-        # steps.
-        part(page, "pen").fill(str(N - 40))
-        page.get_by_role("button", name="Write").first.click()
-        assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
-        page.wait_for_function(
-            "document.querySelector('[data-play=pen]').getAttribute('aria-pressed') === 'false'"
-        )
-        assert part(page, "pen").input_value() == str(N)
-        page.wait_for_function(
-            "document.querySelector('.ln-handwriting [role=status]').textContent"
-            f".includes('{N} of {N}')"
-        )
-        assert not v.complaints
-        assert not v.outside
+        w.part("pen").fill(str(N - 40))
+        w.play("Write", "pen")
+        w.announces(f"{N} of {N}")
 
 
 def test_text_and_ink_match_network_update_and_point(browser, written):
@@ -86,9 +57,10 @@ def test_text_and_ink_match_network_update_and_point(browser, written):
     header, strokes, windows, lifts = written
     N, text, ink = header["points"], header["text"], colors.COLORS["ink"]
     with drawn(browser, WEB, HandwritingReplay().packed) as page:
+        w = Widget(page, "handwriting")
         for point, pen in ((len(header["updates"]) - 2, N - 150), (1, N)):
-            part(page, "point").fill(str(point))
-            part(page, "pen").fill(str(pen))
+            w.part("point").fill(str(point))
+            w.part("pen").fill(str(pen))
             of_text, of_ink = (logs(page, f".ln-handwriting-{name}") for name in ("text", "ink"))
             sizes = page.locator(".ln-handwriting-ink").evaluate_all(
                 "all => all.map((e) => [e.clientWidth, e.clientHeight])"

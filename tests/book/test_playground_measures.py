@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from lnbook.widgets import playground
-from tests.book.test_playground_page import BASE, CASES, parts, program, tensor
+from tests.book.test_playground_page import BASE, CASES, parts, tensor, torch_network
 
 SCRIPTS = playground.WEB, "lnEngine", "lnProgram", "lnWorker", "lnPlayground"
 PROBE, FOLLOWED = 64, 3  # how many held-out examples are measured, from the followed one on
@@ -37,17 +37,6 @@ WORKER = """([settings, digits, messages]) => {
 }"""
 
 
-def torch_network(page, settings, start):
-    """The network of the program that the page shows, with the given weights."""
-    namespace = {}
-    exec(program(page, settings, 1).partition("for update in")[0], namespace)
-    with torch.no_grad():
-        for layer, values in zip(namespace["net"], start, strict=True):
-            for name, p in parts(layer).items():
-                p.copy_(tensor(values[name]).view_as(p))
-    return namespace["net"]
-
-
 def gradient_norms(net, x, y):
     """The norm of the gradient of each layer's weight matrix."""
     F.cross_entropy(net(x), y).backward()
@@ -60,14 +49,14 @@ def test_activations_gradients_and_outputs_equal_those_of_pytorch(scripts, case)
     settings = BASE | case
     result = scripts.evaluate(WORKER, [[settings] * 2, playground.digits(), []])
     (answer,) = result["answers"]
-    net = torch_network(scripts, settings, result["starts"][0])
+    net, _ = torch_network(scripts, settings, result["starts"][0])
     x, y = (tensor(result["batches"][0][0]), torch.tensor(result["batches"][0][1]))
     shown = answer["nets"][0]
     np.testing.assert_allclose(
         shown["slopes"], gradient_norms(net, x.view(len(y), -1), y), rtol=CLOSE
     )
 
-    torch_net = torch_network(scripts, settings, result["starts"][0]).eval()
+    torch_net = torch_network(scripts, settings, result["starts"][0])[0].eval()
     held_out = tensor(result["test"][0]).view(-1, result["inputs"])
     labels = torch.tensor(result["test"][1])
     with torch.no_grad():
@@ -107,7 +96,7 @@ def test_dead_and_saturated_units_equal_those_of_pytorch(scripts, norm, residual
         "residual": residual,
     }  # fmt: skip
     result = scripts.evaluate(WORKER, [[settings] * 2, playground.digits(), []])
-    net = torch_network(scripts, settings, result["starts"][0]).eval()
+    net = torch_network(scripts, settings, result["starts"][0])[0].eval()
     h = tensor(result["test"][0]).view(-1, result["inputs"])[FOLLOWED : FOLLOWED + PROBE]
     shares = []
     with torch.no_grad():
@@ -126,7 +115,7 @@ def test_the_map_shows_the_class_that_pytorch_predicts(scripts):
     middle = REACH * ((np.arange(MAP) + 0.5) * 2 / MAP - 1)
     points = np.stack([*np.meshgrid(middle, -middle)], axis=-1).reshape(-1, 2)  # top row first
     for k, shown in enumerate(result["answers"][0]["nets"]):
-        net = torch_network(scripts, settings[k], result["starts"][k]).eval()
+        net = torch_network(scripts, settings[k], result["starts"][k])[0].eval()
         with torch.no_grad():
             classes = net(tensor(points.tolist())).argmax(1)
         assert shown["map"] == classes.tolist()

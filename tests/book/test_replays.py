@@ -12,37 +12,31 @@ SLIDERS = {
 
 
 @pytest.mark.parametrize("name", SLIDERS)
-def test_sliders_announce_their_text_and_canvases_follow_the_theme(visit, built_book, name):
+def test_sliders_announce_their_text_and_canvases_follow_the_theme(use, name):
     chapter, parts = SLIDERS[name]
-    with visit(built_book.as_uri(), chapter) as v:
-        widget = v.page.locator(f".ln-{name}").first
-        v.page.wait_for_function(f"document.querySelector('.ln-{name}')?.dataset.ready === 'yes'")
+    with use(chapter, name, reduced_motion="no-preference") as w:
         for part, wanted in parts.items():
-            slider = widget.locator(f"input[data-part='{part}']")
+            slider = w.part(part)
             low, high = (int(slider.get_attribute(end)) for end in ("min", "max"))
             texts = []
             for k in (low, (low + high) // 2, high):
                 slider.fill(str(k))
-                readout = widget.locator(f"[data-part='{part}-told']").text_content()
+                readout = w.text(f"{part}-told")
                 texts.append(slider.get_attribute("aria-valuetext"))
                 assert texts[-1].endswith(readout)
                 assert wanted is None or readout == wanted(k)
             assert len(set(texts)) == 3, "places that are told apart"
         pictures = []
         for theme in ("light", "dark"):
-            v.page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-            v.page.wait_for_timeout(100)
-            canvases = widget.locator("canvas:visible")
+            w.page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            w.page.wait_for_timeout(100)
+            canvases = w.root.locator("canvas:visible")
             pictures.append(canvases.evaluate_all("all => all.map((e) => e.toDataURL())"))
         assert all(light != dark for light, dark in zip(*pictures, strict=True))
-        assert not v.complaints
 
 
-FILES = {
-    "draw": ("draw", "packed.js"),
-    "handwriting": ("handwriting", "packed.js"),
-    "attention": ("attentive_reader", "packed.js"),
-    "sentence-neighbors": ("skip_thoughts", "packed.js"),
+FILES = {name: (chapter, "packed.js") for name, (chapter, _) in SLIDERS.items()} | {
+    "activation-maps": ("convnet", "mnist-0.js"),
     "caption-ranking": ("order_embeddings", "networks-8.js"),
     "transformer": ("transformer_ablation", "weights.js"),
 }

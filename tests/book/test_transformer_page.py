@@ -1,7 +1,7 @@
-"""The transformer widget in a browser: logits compared with PyTorch, controls, state."""
+"""The transformer widget in a browser: logits and texts compared with PyTorch, controls, state."""
 
+import functools
 import itertools
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,24 +11,16 @@ from lnbook.widgets import transformer
 from lnlab import records
 from lnlab.experiments.transformer import ablation
 from lnlab.experiments.transformer.trained_transformer import TrainedTransformer
+from tests.cases.readouts import check_says, percent
 
 WORDS = {"l": "on", "r": "rms", "f": "frozen", "o": "off"}
 EVERY = ["".join(norms) for norms in itertools.product(WORDS, repeat=5)]
-# Every pair of norms has each pair of letters once: an orthogonal array over the field of order 4.
-TIMES = [[0, 0, 0, 0], [0, 1, 2, 3], [0, 2, 3, 1], [0, 3, 1, 2]]
-PAIRS = [
-    "".join([*WORDS][k] for k in (a, b, *(a ^ TIMES[c][b] for c in (1, 2, 3))))
-    for a in range(4)
-    for b in range(4)
-]
 CLOSE = 1e-8  # measured: 7e-11, with all norms off, where logits are several hundred
 LONG = "ROMEO:\nWhat light through yonder window breaks? It is the east, "
 START = "To be, or not to be: that is the "
 SENTENCES = [START, "My cat sat on the mat and slept", "What is your name? My name is"]
-
-
 SCRIPTS = (
-    transformer.WEB, "lnTransformerEngine", "LN_TRANSFORMER_CHALLENGES",
+    transformer.WEB, "lnTransformer", "lnTransformerEngine", "LN_TRANSFORMER_CHALLENGES",
 )  # fmt: skip
 MORE = """
 window.lnEngine = lnTransformerEngine();
@@ -72,7 +64,7 @@ LAST = """([tokens, all]) => all.map((norms) =>
 
 
 @pytest.mark.parametrize(
-    ("text", "all_norms"), [("Is it?", EVERY), (LONG, PAIRS), ("\n", ["lllll", "ooooo"])]
+    ("text", "all_norms"), [("Is it?", EVERY), (LONG, ["lrfol", "ooooo"]), ("\n", ["lllll"])]
 )
 def test_logits_equal_those_of_pytorch_for_all_switches(scripts, reader, text, all_norms):
     result = scripts.evaluate(LAST, [reader.tokens(text).tolist(), all_norms])
@@ -136,24 +128,36 @@ def test_challenges_end_as_described(scripts, reader):
             assert result.all(), c["name"]
 
 
-# On its page.
+# What the page shows.
+
+SHOW = """async ([weights, settings]) => {
+  const { setTimeout } = window;
+  const rest = (ms) => new Promise((done) => setTimeout(done, ms));
+  window.setTimeout = (act, ms) => setTimeout(act, Math.min(ms, 5)); // nothing waits for readers
+  const root = document.createElement("div");
+  document.body.append(root);
+  const close = lnTransformer(root, { weights, settings, live: true });
+  const written = (k) => root.querySelector(`[data-part="wrote-${k}"]`).textContent;
+  while (written(0).length < 80) await rest(10);
+  await rest(50);
+  const texts = Object.fromEntries([...root.querySelectorAll("[data-part]")].map(
+    (e) => [e.dataset.part, e.textContent.replace(/\\s+/g, " ").trim()]));
+  const next = [...root.querySelectorAll("[data-part=next] li")].map((li) =>
+    [li.querySelector("b").textContent, li.lastChild.textContent]);
+  const result = { texts, next, written: written(0).replaceAll("↵", "\\n") };
+  close();
+  root.remove();
+  window.setTimeout = setTimeout;
+  return result;
+}"""
+RECORDED = {
+    "lllll": "val_nll", "rrrrr": "nll_rms", "fffff": "nll_frozen", "ooooo": "nll_removed",
+    "ffffl": "nll_frozen_but_last", "ooool": "nll_but_last", "llllo": "nll_last",
+}  # fmt: skip
 
 
-@pytest.fixture
-def run(visit, built_book):
-    """``with run(query) as page``: the page once the model has answered."""
-
-    @contextmanager
-    def opened(query="", **options):
-        with visit(built_book.as_uri(), "transformer_ablation", query, **options) as v:
-            v.page.wait_for_function(
-                "document.querySelector('.ln-transformer')?.dataset.ready === 'yes'"
-            )
-            yield v.page
-            assert not v.complaints
-            assert not v.outside
-
-    return opened
+def as_percent(p):
+    return "> 99%" if 0.995 <= p < 1 else "< 1%" if p < 0.005 else percent(p)
 
 
 def nats(reader, text):
@@ -165,91 +169,106 @@ def as_nats(loss):
     return f"{loss:.2f}" if loss < 9.995 else f"{loss:.1f}" if loss < 99.95 else f"{loss:.0f}"
 
 
-def part(page, name):
-    return page.locator(f".ln-transformer [data-part='{name}']")
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("norms", [*RECORDED, "rflll"])
+def test_losses_and_next_characters_equal_those_of_pytorch_for_the_set_norms(
+    scripts, reader, norms
+):
+    text = "What is your name? My"
+    settings = {"text": text, "norms": norms, "heat": "0", "at": "5"}
+    result = scripts.evaluate(SHOW, [transformer.weights(), settings])
+    changed, texts = switched(reader, norms), result["texts"]
+    with_all_on = [] if norms == "lllll" else [nats(reader, text)]
+    assert texts["loss"] == nats(changed, text)
+    check_says(texts["loss-says"], *with_all_on)
+    span = []
+    if norms in RECORDED:
+        runs = records.read_all("transformer", ablate=True)
+        seeds = [run["curves"][RECORDED[norms]][-1] for run in runs]
+        span = [len(seeds), *(as_nats(end) for end in (min(seeds), max(seeds)))]
+    check_says(texts["recorded"], *span, f"{np.log(65):.2f}")
+    following = changed.next_characters(text, 65)
+    shown = {"space": " ", "line": "\n"}
+    assert [(shown.get(name, name), p) for name, p in result["next"]] == [
+        (name, as_percent(p)) for name, p in itertools.islice(following.items(), 8)
+    ]
+    assert result["written"] == changed.write(text, 80, temperature=0, seed=1)
 
 
-def until(page, name, text):
-    page.wait_for_function(
-        """([name, text]) => document.querySelector(`.ln-transformer [data-part="${name}"]`)
-        .textContent.includes(text)""",
-        arg=[name, text],
-    )
+# On its page.
 
 
-def written(page, which=0):
+@pytest.fixture
+def run(use):
+    """``with run(query) as w``: the widget once the model has answered."""
+    return functools.partial(use, "transformer_ablation", "transformer")
+
+
+def until(w, name, text):
+    w.part(name).filter(has_text=text).wait_for()
+
+
+def written(w, which=0):
     """What the model has written, once it has written all."""
-    name = f"wrote-{which}"
-    page.wait_for_function(
-        """(name) => document.querySelector(`[data-part="${name}"]`).textContent.length === 80""",
-        arg=name,
+    w.page.wait_for_function(
+        "name => document.querySelector(`[data-part=${name}]`).textContent.length === 80",
+        arg=f"wrote-{which}",
     )
-    return part(page, name).text_content().replace("↵", "\n")
+    return w.part(f"wrote-{which}").text_content().replace("↵", "\n")
 
 
 @pytest.mark.every_browser
 def test_typing_switching_predicting_and_sharing_work(run, reader):
-    with run() as page:
+    with run() as w:
         off = switched(reader, "ooooo")
-        assert part(page, "loss").inner_text() == nats(off, START)
-        assert written(page) == off.write(START, 80, temperature=0.8, seed=1)
-        assert written(page, 1) == reader.write(START, 80, temperature=0.8, seed=1)
-        page.locator("[data-all='l']").click()
-        until(page, "loss", nats(reader, START))
-        val = [one["curves"]["val_nll"][-1] for one in records.read_all("transformer", ablate=True)]
-        assert f"{min(val):.2f} to {max(val):.2f}" in part(page, "recorded").inner_text()
+        assert w.text("loss") == nats(off, START)
+        assert written(w) == off.write(START, 80, temperature=0.8, seed=1)
+        assert written(w, 1) == reader.write(START, 80, temperature=0.8, seed=1)
+        w.root.locator("[data-all='l']").click()
+        until(w, "loss", nats(reader, START))
 
         # A switch, by keyboard: its norm is shown, the loss and the next character change.
-        page.locator("[data-norm='4'][value='l']").focus()
+        w.root.locator("[data-norm='4'][value='l']").focus()
         for _ in range(3):
-            page.keyboard.press("ArrowRight")
+            w.page.keyboard.press("ArrowRight")
         off = switched(reader, "llllo")
-        until(page, "loss", nats(off, START))
-        assert part(page, "look").input_value() == "4"
-        assert written(page, 1) == reader.write(START, 80, temperature=0.8, seed=1)
-        assert written(page) == off.write(START, 80, temperature=0.8, seed=1)
-        page.wait_for_function(
-            f"document.querySelector('.ln-transformer [role=status].ln-hush').textContent.includes("
-            f"'{as_nats(off.loss(START) / np.log(2))} with norm 5 off')"
-        )
+        until(w, "loss", nats(off, START))
+        assert w.part("look").input_value() == "4"
+        assert written(w) == off.write(START, 80, temperature=0.8, seed=1)
+        w.announces(f"{as_nats(off.loss(START) / np.log(2))} with norm 5 off")
 
         # Typing; what the model does not know is said.
-        part(page, "text").fill("It’s 7 o’clock, é")
-        until(page, "left-out", "“7” and “é”")
-        assert "“’” is read as “'”" in part(page, "left-out").inner_text()
-        read = "It's  o'clock, "
-        until(page, "loss", nats(off, read))
-        part(page, "text").fill("")
-        until(page, "left-out", "starts after a")
-        assert part(page, "loss").inner_text() == "–"
+        w.part("text").fill("It’s 7 o’clock, é")
+        until(w, "left-out", "“7” and “é”")
+        assert "“’” is read as “'”" in w.text("left-out")
+        until(w, "loss", nats(off, "It's  o'clock, "))
+        w.part("text").fill("")
+        until(w, "left-out", "starts after a")
+        assert w.text("loss") == "–"
 
         # The character that is looked at, by keyboard.
-        part(page, "text").fill("Who is it?")
-        until(page, "count", "10 of 64")
-        part(page, "look").select_option("3")
-        part(page, "at").focus()
-        page.keyboard.press("Home")
-        text = part(page, "says").inner_text()
+        w.part("text").fill("Who & it=c+d#é'?")
+        until(w, "count", "12 of 64")
+        w.part("look").select_option("3")
+        w.press("at", "Home")
+        text = w.text("says")
         assert "Character 1, “W”: mean " in text
 
         # The address brings it all back.
-        address, wrote = page.url, written(page)
-    with run("#" + address.partition("#")[2]) as page:
-        assert part(page, "text").input_value() == "Who is it?"
-        assert written(page) == wrote
-        assert part(page, "says").inner_text() == text
+        address, wrote = w.page.url, written(w)
+    with run("#" + address.partition("#")[2]) as w:
+        assert w.part("text").input_value() == "Who & it=c+d#é'?"
+        assert (written(w), w.text("says")) == (wrote, text)
 
 
 def test_a_challenge_shows_the_result_and_whether_it_was_predicted(run, reader):
     """On the sentence that the page starts with; loss and entropy are PyTorch's."""
-    with run() as page:
-        challenge = page.locator(".ln-transformer [data-challenge]").last
+    with run() as w:
         right = "[data-outcome='more']"
         for predicted, begins in ((right, "As you"), (f":not({right})", "Not as you")):
-            challenge.click()
-            page.locator(f".ln-transformer [data-outcome]{predicted}").first.click()
-            page.wait_for_selector(".ln-transformer-why")
-            shown_text = page.locator(".ln-transformer-why").inner_text()
+            w.root.locator("[data-challenge]").last.click()
+            w.root.locator(f"[data-outcome]{predicted}").first.click()
+            shown_text = w.root.locator(".ln-transformer-why").inner_text()
             assert shown_text.startswith(f"{begins} predicted: ")
         changed = switched(reader, "llllo")
         assert f"from {nats(reader, START)} to {nats(changed, START)}" in shown_text
@@ -259,20 +278,20 @@ def test_a_challenge_shows_the_result_and_whether_it_was_predicted(run, reader):
 
 def test_the_slider_of_characters_announces_its_position(run):
     text = "Who is it?"
-    with run(f"#run&text={text.replace(' ', '+')}") as page:
-        until(page, "count", f"{len(text)} of")
-        slider = part(page, "at")
+    with run(f"#run&text={text.replace(' ', '+')}") as w:
+        until(w, "count", f"{len(text)} of")
+        slider = w.part("at")
         for k in (0, 3, len(text) - 1):
             slider.fill(str(k))
             character = "space" if text[k] == " " else f"“{text[k]}”"
             spoken = slider.get_attribute("aria-valuetext")
             assert spoken == f"{k + 1} of {len(text)}: {character}"
-            assert f"Character {k + 1}, {character}: mean" in part(page, "says").inner_text()
+            assert f"Character {k + 1}, {character}: mean" in w.text("says")
 
 
 def test_the_model_also_runs_without_a_worker(run, reader):
     def forbid(page):
         page.add_init_script("delete window.Worker;")
 
-    with run("#run&norms=rrrrr", before=forbid) as page:
-        assert part(page, "loss").inner_text() == nats(switched(reader, "rrrrr"), START)
+    with run("#run&norms=rrrrr", before=forbid) as w:
+        assert w.text("loss") == nats(switched(reader, "rrrrr"), START)

@@ -67,12 +67,7 @@ class Layouts:
 def load(folder: str | os.PathLike | None = None) -> Layouts:
     """Load the images' layouts and captions.
 
-    Args:
-        folder: As for :func:`lnlab.datasets.fetch.folders`.
-
-    Raises:
-        OSError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
-        ValueError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
+    Folder and errors are as for :func:`lnlab.datasets.fetch.get_or_derive`.
     """
 
     def derive() -> bytes:

@@ -20,15 +20,10 @@ CLASSES = (
 def load(folder: str | os.PathLike | None = None) -> Dataset:
     """Load Fashion-MNIST.
 
-    Args:
-        folder: As for :func:`lnlab.datasets.fetch.folders`.
+    Folder and errors are as for :func:`lnlab.datasets.fetch.get`.
 
     Returns:
         As :func:`lnlab.datasets.mnist.load`; the classes are :data:`CLASSES`.
-
-    Raises:
-        OSError: As for :func:`lnlab.datasets.fetch.get`.
-        ValueError: As for :func:`lnlab.datasets.fetch.get`.
     """
     files = (fetch.get(f"fashion_mnist/{file}.gz", folder) for file in mnist.FILES)
     return mnist.from_idx("fashion_mnist", [gzip.decompress(file) for file in files])

@@ -29,15 +29,13 @@ _SHA256 = "2bdc3ff4cd041a80b030a8e7bed939f25c6b8e06d30721a17fea87954b0106a1"
 def load(folder: str | os.PathLike | None = None) -> Dataset:
     """Load the images.
 
-    Args:
-        folder: As for :func:`lnlab.datasets.fetch.folders`.
+    Folder and errors are as for :func:`lnlab.datasets.fetch.get`.
 
     Returns:
         As for :func:`lnlab.datasets.mnist.load`. ``sha256`` is that of the concatenation of
         training images, training labels, test images and test labels, one byte per value.
 
     Raises:
-        OSError: As for :func:`lnlab.datasets.fetch.get`.
         ValueError: As for :func:`lnlab.datasets.fetch.get`, or if Fashion-MNIST lacks a listed
             image.
     """

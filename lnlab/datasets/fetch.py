@@ -11,26 +11,19 @@ from __future__ import annotations
 import functools
 import gzip
 import hashlib
-import io
 import lzma
 import os
-import queue
-import threading
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lnlab import messages
 from lnlab.atomic_write import cannot_write, check_regular, printable, write
 
-if TYPE_CHECKING:
-    import requests
-
 TIMEOUT = (10.0, 30.0)  # seconds: to connect, and between bytes of a response (see requests)
 CHUNK = 1 << 16  # bytes
-CHUNK_TIMEOUT_S = 60.0  # seconds without a complete chunk; then the next URL is tried
 _OPEN = {"": open, ".gz": gzip.open, ".xz": lzma.open}
 
 
@@ -224,110 +217,28 @@ def _download(name: str, folder: str | os.PathLike | None) -> bytes:
 
 
 def _download_url(file: str, url: str, output_file: str, _: object) -> None:
-    """Download to ``output_file``; decompress if the URL ends in ``.gz`` and ``file`` does not.
+    """Download to ``output_file``, and extract ``file`` from what was downloaded if necessary.
+
+    Of a URL ``ARCHIVE.zip#MEMBER``, the member of the archive is extracted. If the URL ends in
+    ``.gz`` and ``file`` does not, it is decompressed.
 
     Raises:
-        ValueError: If the server is too slow: fewer than ``CHUNK`` bytes in ``CHUNK_TIMEOUT_S``.
+        ValueError: If the file cannot be extracted.
     """
+    from pooch import HTTPDownloader
     from tqdm import tqdm
 
-    chunks, stop = queue.SimpleQueue(), threading.Event()
-    # In a separate thread, because no timeout of requests ends a read from a server that keeps
-    # sending single bytes.
-    threading.Thread(target=_put_chunks, args=(url, chunks, stop), daemon=True).start()
-    bar = tqdm(desc=file, unit="B", unit_scale=True, disable=None, file=messages.stderr())
-    try:
-        with bar, open(output_file, "wb") as output:
-            while (item := chunks.get(timeout=CHUNK_TIMEOUT_S)) is not None:
-                if isinstance(item, Exception):
-                    raise item
-                if isinstance(item, int):
-                    bar.total = item or None
-                else:
-                    output.write(item)
-                    bar.update(len(item))
-    except queue.Empty:
-        raise ValueError(
-            f"fewer than {CHUNK:,} bytes were received in {CHUNK_TIMEOUT_S:g} s"
-        ) from None
-    finally:
-        stop.set()
+    address, _, member = url.partition("#")
+    shown = {"desc": file, "unit": "B", "unit_scale": True, "file": messages.stderr()}
+    with tqdm(total=1, disable=None, **shown) as bar:  # pooch sets the total
+        HTTPDownloader(bar, CHUNK, timeout=TIMEOUT)(address, output_file, None)
     path = Path(output_file)
-    if url.endswith(".gz") and not file.endswith(".gz"):
-        path.write_bytes(_read(path, ".gz"))
-
-
-def _put_chunks(url: str, chunks: queue.SimpleQueue, stop: threading.Event) -> None:
-    """Put the size of a file, its chunks and ``None`` into a queue; or the exception, if any."""
-    try:
-        address, _, member = url.partition("#")
-        for item in _iter_chunks(address, member):
-            if stop.is_set():
-                return
-            chunks.put(item)
-        chunks.put(None)
-    except Exception as error:  # raised in the thread that waits
-        chunks.put(error)
-
-
-def _iter_chunks(url: str, member: str) -> Iterator[int | bytes]:
-    """Yield the size of a file in bytes, 0 if unknown, and then its chunks.
-
-    Args:
-        url: The file, or a ZIP archive that contains it.
-        member: The name of the file in the archive, of which only that part is downloaded.
-    """
-    import requests
-
     if member:
         try:
-            with zipfile.ZipFile(io.BufferedReader(_RemoteFile(url), 4 * CHUNK)) as archive:
-                yield archive.getinfo(member).file_size
-                with archive.open(member) as file:
-                    yield from iter(lambda: file.read(CHUNK), b"")
+            with zipfile.ZipFile(path) as archive:
+                content = archive.read(member)
         except (zipfile.BadZipFile, KeyError) as error:
             raise ValueError(f"{member} cannot be extracted: {error}") from error
-        return
-    with requests.get(url, stream=True, timeout=TIMEOUT) as response:
-        response.raise_for_status()
-        yield int(response.headers.get("content-length", 0))
-        yield from response.iter_content(CHUNK)
-
-
-class _RemoteFile(io.RawIOBase):
-    """A seekable file on a server; only the byte ranges that are read are downloaded."""
-
-    def __init__(self, url: str) -> None:
-        self._url, self._position = url, 0
-        self._size = int(self._get_range(0, 1).headers["content-range"].rpartition("/")[2])
-
-    def _get_range(self, first: int, count: int) -> requests.Response:
-        import requests
-
-        headers = {"Range": f"bytes={first}-{first + count - 1}", "Accept-Encoding": "identity"}
-        with requests.get(self._url, headers=headers, stream=True, timeout=TIMEOUT) as response:
-            response.raise_for_status()
-            if response.status_code != requests.codes.partial_content:
-                raise ValueError("the server does not send parts of a file")
-            _ = response.content  # read before the connection is closed
-            return response
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = start + offset
-        return self._position
-
-    def readinto(self, buffer: bytearray) -> int:
-        count = min(len(buffer), self._size - self._position)
-        if count <= 0:
-            return 0
-        content = self._get_range(self._position, count).content
-        buffer[: len(content)] = content
-        self._position += len(content)
-        return len(content)
+        path.write_bytes(content)
+    elif url.endswith(".gz") and not file.endswith(".gz"):
+        path.write_bytes(_read(path, ".gz"))

@@ -94,12 +94,7 @@ class Prose:
 def load(folder: str | os.PathLike | None = None) -> Prose:
     """Load the books, from ``prose.txt`` if it is supplied.
 
-    Args:
-        folder: As for :func:`lnlab.datasets.fetch.folders`.
-
-    Raises:
-        OSError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
-        ValueError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
+    Folder and errors are as for :func:`lnlab.datasets.fetch.get_or_derive`.
     """
 
     def derive() -> bytes:

@@ -22,17 +22,12 @@ FILES = (
 def load(folder: str | os.PathLike | None = None) -> Dataset:
     """Load MNIST.
 
-    Args:
-        folder: As for :func:`lnlab.datasets.fetch.folders`.
+    Folder and errors are as for :func:`lnlab.datasets.fetch.get`.
 
     Returns:
         The data set. An image has 784 features: its pixels row by row, divided by 255. ``sha256``
         is that of the concatenation of the four uncompressed files, in the order of
         :data:`FILES` (``zcat`` them into ``sha256sum``).
-
-    Raises:
-        OSError: As for :func:`lnlab.datasets.fetch.get`.
-        ValueError: As for :func:`lnlab.datasets.fetch.get`.
     """
     return from_idx("mnist", [fetch.get(f"mnist/{file}", folder) for file in FILES])
 

@@ -49,12 +49,7 @@ class Binarized:
 def load(folder: str | os.PathLike | None = None) -> Binarized:
     """Load the images.
 
-    Args:
-        folder: As for :func:`lnlab.datasets.fetch.folders`.
-
-    Raises:
-        OSError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
-        ValueError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
+    Folder and errors are as for :func:`lnlab.datasets.fetch.get_or_derive`.
     """
 
     def derive() -> bytes:

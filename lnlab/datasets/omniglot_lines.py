@@ -43,12 +43,7 @@ COUNTS = {"train": 2000, "val_seen": 160, "val_new": 160, "test_new": 160}
 def load(folder: str | os.PathLike | None = None) -> Lines:
     """Load the lines, from ``lines.npz`` if it is supplied.
 
-    Args:
-        folder: As for :func:`lnlab.datasets.fetch.folders`.
-
-    Raises:
-        OSError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
-        ValueError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
+    Folder and errors are as for :func:`lnlab.datasets.fetch.get_or_derive`.
     """
 
     def derive() -> bytes:

@@ -67,12 +67,7 @@ class Tasks:
 def load(folder: str | os.PathLike | None = None) -> Tasks:
     """Load the tasks, with ``caption_pairs.tsv`` if it is supplied.
 
-    Args:
-        folder: As for :func:`lnlab.datasets.fetch.folders`.
-
-    Raises:
-        OSError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
-        ValueError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
+    Folder and errors are as for :func:`lnlab.datasets.fetch.get_or_derive`.
     """
 
     @functools.cache

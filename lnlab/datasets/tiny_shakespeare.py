@@ -13,15 +13,10 @@ from lnlab.datasets import Text, fetch
 def load(folder: str | os.PathLike | None = None) -> Text:
     """Load the text.
 
-    Args:
-        folder: As for :func:`lnlab.datasets.fetch.folders`.
+    Folder and errors are as for :func:`lnlab.datasets.fetch.get`.
 
     Returns:
         The first 90% for training and the last 10% for validation.
-
-    Raises:
-        OSError: As for :func:`lnlab.datasets.fetch.get`.
-        ValueError: As for :func:`lnlab.datasets.fetch.get`.
     """
     content = fetch.get("tiny_shakespeare/input.txt", folder)
     return Text.split("tiny_shakespeare", content.decode())

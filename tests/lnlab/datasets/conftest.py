@@ -15,14 +15,12 @@ class Mirror:
     """A file server that records the requested paths.
 
     ``behavior`` is ``well``, ``not_found``, ``breaking_off`` (after the first half), ``stalling``
-    (after the first half, until ``resume`` is set), ``parts`` (which sends those that are asked
-    for) or ``wrong_content``.
+    (after the first half, until ``resume`` is set) or ``wrong_content``.
     """
 
     def __init__(self, files: dict[str, bytes], behavior: str):
         self.files, self.behavior = files, behavior
         self.requested: list[str] = []
-        self.sent = 0  # bytes, by ``parts``
         self.resume = threading.Event()
         mirror = self
 
@@ -46,14 +44,7 @@ class Mirror:
             handler.send_error(404)
             return
         body = b"other" if self.behavior == "wrong_content" else self.files[name]
-        if self.behavior == "parts":
-            first, last = map(int, handler.headers["Range"].removeprefix("bytes=").split("-"))
-            handler.send_response(206)
-            handler.send_header("Content-Range", f"bytes {first}-{last}/{len(body)}")
-            body = body[first : last + 1]
-            self.sent += len(body)
-        else:
-            handler.send_response(200)
+        handler.send_response(200)
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         half = len(body) // 2

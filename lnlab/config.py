@@ -194,13 +194,20 @@ class Settings:
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """Names of the settings that have no effect in this run."""
-        return ()
+        """Names of the settings that have no effect in this run: those of norms that it lacks."""
+        norm = getattr(self, "norm", "")
+        idle = {"eps": norm == "none", "momentum": "batch" not in norm}
+        return tuple(name for name, is_idle in idle.items() if is_idle and hasattr(self, name))
 
     def _must(self, name: str, description: str, is_valid: bool, hint: str = "") -> None:
         if not is_valid:
             got = repr(getattr(self, name))
             raise ValueError(f"Settings: {name} must be {description}, got {got}{hint}")
+
+    def _must_be_omitted(self, name: str, reason: str) -> None:
+        """Check that a setting that would have no effect has its default value."""
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        self._must(name, f"omitted {reason}", getattr(self, name) == defaults[name])
 
     def _default(self, name: str, value: Any) -> None:
         """Set a field that is ``None`` to a default that depends on the other settings."""

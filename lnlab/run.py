@@ -41,9 +41,7 @@ class Run:
     step = "plain"  # how an update is computed
     # Measures that can be NaN, for "not measured", after the first update.
     optional_measures: tuple[str, ...] = ()
-    measures_at_end = (
-        False  # whether some measures are taken only at the end, when ``at_end`` is set
-    )
+    measures_at_end = False  # whether some measures are taken only when ``at_end`` is set
     at_end = False  # whether the last update of the run is done
     allow_divergence = False  # whether a non-finite loss is recorded instead of raising an error
     _position: tuple[int, int] | None = None  # epoch and update of the next batch
@@ -86,6 +84,15 @@ class Run:
         """
         raise NotImplementedError(f"{cls.__name__} must define updates()")
 
+    @staticmethod
+    def check_enough(settings: Any, name: str, available: int, what: str, data: Any) -> None:
+        """Raise ``ValueError`` if a setting needs more examples than are available."""
+        if (needed := getattr(settings, name) or 0) > available:
+            raise ValueError(
+                f"Run: {name} {needed} needs as many {what}, {data.name} has {available}; choose a "
+                f"smaller {name}"
+            )
+
     @property
     def cases(self) -> Mapping[str, int]:
         """Number of examples of each split, for the record."""
@@ -113,8 +120,19 @@ class Run:
         # Zeroed in place: gradients can be views of one flat tensor.
         self.optimizer.zero_grad(set_to_none=False)
         loss.backward()
+        self.clip(batch)
         self.optimizer.step()
         return loss.detach()
+
+    def clip(self, batch: Any) -> None:
+        """Clip the gradient of a batch before its update, to the setting ``clip`` if it is there.
+
+        It is the maximum Euclidean norm over all parameters; ``None`` disables clipping.
+        """
+        from torch.nn.utils import clip_grad_norm_
+
+        if getattr(self.settings, "clip", None) is not None:
+            clip_grad_norm_(self.model.parameters(), self.settings.clip)
 
     def advance(self, epoch: int, first: int, last: int) -> Iterator[tuple[int, torch.Tensor]]:
         """Take updates ``first + 1`` to ``last`` of an epoch.

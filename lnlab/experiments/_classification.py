@@ -59,11 +59,7 @@ class ClassificationRun(Run):
         """
         n = settings.train_cases
         cases = len(data.x_train[:n])
-        if cases < settings.batch_size:
-            raise ValueError(
-                f"Run: batch_size {settings.batch_size} needs as many training examples, "
-                f"{data.name} has {cases}; choose a smaller batch_size"
-            )
+        Run.check_enough(settings, "batch_size", cases, "training examples", data)
         return dataclasses.replace(data, x_train=data.x_train[:n], y_train=data.y_train[:n])
 
     def batches(self, epoch: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:

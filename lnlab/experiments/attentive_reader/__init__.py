@@ -177,11 +177,11 @@ class Settings(config.Settings):
             what = "omitted where norm is none, which has no gains"
             self._must("gain", what, self.gain == 1)
         if self.start != "chosen":
-            what = f"omitted where start is {self.start}, it applies to chosen"
-            self._must("input_scale", what, self.input_scale == 10)
+            reason = f"where start is {self.start}, it applies to chosen"
+            self._must_be_omitted("input_scale", reason)
         if self.start == "orthogonal_tied":
-            what = "omitted where start is orthogonal_tied, which defines its own scale"
-            self._must("word_scale", what, self.word_scale == 0.1)
+            reason = "where start is orthogonal_tied, which defines its own scale"
+            self._must_be_omitted("word_scale", reason)
         self._must("dropout", "below 1", self.dropout < 1)
         if "batch" in self.norm:
             what = "at least 2 for batch norm, whose variance is 0 at 1"
@@ -197,11 +197,6 @@ class Settings(config.Settings):
         records do not change.
         """
         return {k: v for k, v in super().as_dict().items() if v or k not in RELEASED}
-
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """Names of the settings that have no effect in this run."""
-        return {"none": ("eps", "momentum"), "layer": ("momentum",)}.get(self.norm, ())
 
 
 # First protocol: each norm at its two best rates of the sweep.

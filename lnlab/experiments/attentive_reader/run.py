@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from lnlab import run
 from lnlab.datasets.bible_cloze import BLANK, ENTITIES, Cloze, Question
@@ -181,11 +181,7 @@ class AttentiveReaderRun(run.Run):
     The order of the questions and the names of their entities depend only on the seed and the
     epoch.
 
-    Args:
-        settings: The settings.
-        data: The questions.
-        seed: A whole number from 0.
-        device: Device of the model.
+    Args: as :class:`lnlab.run.Run`.
 
     Raises:
         ValueError: If there are fewer questions for training than ``batch_size``, or ``seed`` is
@@ -216,21 +212,12 @@ class AttentiveReaderRun(run.Run):
         sizes = 1 + len(self.numbers), len(ENTITIES), steps
         self.model = model(settings, *sizes, generator=self.generator()).to(self.device)
         self.optimizer = self.adam()
-        if settings.clip is not None:
-            self.optimizer.register_step_pre_hook(self._clip)
-
-    def _clip(self, *_: Any) -> None:
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
 
     @classmethod
     def updates(cls, settings: Settings, data: Cloze) -> int:
         """Return the number of updates per epoch; a last, smaller batch is dropped."""
         count = len(_training_questions(settings, data))
-        if count < settings.batch_size:
-            raise ValueError(
-                f"Run: batch_size {settings.batch_size} needs as many training questions, "
-                f"{data.name} gives {count}; choose a smaller batch_size"
-            )
+        cls.check_enough(settings, "batch_size", count, "training questions", data)
         return count // settings.batch_size
 
     @property

@@ -96,12 +96,6 @@ class Settings(config.Settings):
             quarters = all(width % 4 == 0 for width in self.channels)
             self._must("channels", "multiples of 4 where norm is group", quarters)
 
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """Names of the settings that have no effect in this run."""
-        no_eps = ("eps",) if self.norm == "none" else ()
-        return no_eps + (() if self.norm == "batch" else ("momentum",))
-
 
 def _with_he(**overrides: Any) -> tuple[Grid, Grid]:
     """Return runs with each norm, and runs without a norm from He initialization."""

@@ -129,11 +129,7 @@ class ConvnetRun(ClassificationRun):
     The seed determines the initial weights and the order of the examples, which do not depend on
     the norm.
 
-    Args:
-        settings: The settings.
-        data: Training and test examples.
-        seed: A whole number from 0.
-        device: Device of the model and the data.
+    Args: as :class:`lnlab.experiments._classification.ClassificationRun`.
 
     Raises:
         ValueError: If there are fewer examples than ``train_cases`` and ``val_cases``, or than

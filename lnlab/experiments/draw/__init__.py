@@ -93,14 +93,12 @@ class Settings(config.Settings):
         rates = TUNED | {("layer", "chosen"): TUNED["layer", "usual"]}
         self._default("learning_rate", rates[self.norm, self.start])
         if self.norm == "none":
-            what = "omitted where norm is none, it applies to layer norm"
-            self._must("gain", what, self.gain == 1)
+            self._must_be_omitted("gain", "where norm is none, it applies to layer norm")
 
     @property
     def unused(self) -> tuple[str, ...]:
         """Names of the settings that have no effect in this run."""
-        idle = {"eps": self.norm == "none", "input_scale": self.start == "usual"}
-        return tuple(name for name, is_idle in idle.items() if is_idle)
+        return (*super().unused, *(["input_scale"] if self.start == "usual" else []))
 
 
 # The paper states the glimpses, units, batch size, Adam with its defaults, and 200 passes over

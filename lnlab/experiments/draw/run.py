@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lnlab import run
 from lnlab.datasets.mnist_binarized import SIDE, Binarized
@@ -26,11 +26,7 @@ class DrawRun(run.Run):
     The seed determines the initial weights, the same for both norms, the order of the images and
     the noise of each epoch. The noise for the measurement of the bound is always the same.
 
-    Args:
-        settings: The settings.
-        data: The images.
-        seed: A whole number from 0.
-        device: Device of the model and the data.
+    Args: as :class:`lnlab.run.Run`.
 
     Raises:
         ValueError: If there are too few images for ``batch_size``, ``images`` or ``keep``, or
@@ -48,7 +44,6 @@ class DrawRun(run.Run):
             for split, images in data.images.items()
         }
         self.model = model(self.settings, generator=self.generator()).to(self.device)
-        self.trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = self.adam()
 
     @classmethod
@@ -59,12 +54,8 @@ class DrawRun(run.Run):
             ValueError: If there are too few images for ``batch_size``, ``images`` or ``keep``.
         """
         for name, splits in (("batch_size", ["train"]), ("images", SPLITS), ("keep", ["test"])):
-            available, value = min(len(data.images[s]) for s in splits), getattr(settings, name)
-            if value > available:
-                raise ValueError(
-                    f"Run: {name} {value} needs as many images of {' and '.join(splits)}, "
-                    f"{data.name} has {available}; choose a smaller {name}"
-                )
+            available = min(len(data.images[s]) for s in splits)
+            cls.check_enough(settings, name, available, f"images of {' and '.join(splits)}", data)
         return settings.updates_an_epoch
 
     @property
@@ -94,22 +85,12 @@ class DrawRun(run.Run):
 
     def floats(self, values: Tensor) -> Tensor:
         """Return values on the device of the model, in its dtype."""
-        return values.to(self.trainable[0])
+        return values.to(next(self.model.parameters()))
 
     def loss(self, batch: tuple[Tensor, Tensor]) -> Tensor:
         """Return the mean bound of a batch."""
         images, noise = batch
         return bound(self.model(images, noise), images).mean()
-
-    def update(self, batch: tuple[Tensor, Tensor]) -> Tensor:
-        """Take one step of Adam, with the norm of the gradient clipped to ``clip``."""
-        loss = self.loss(batch)
-        self.optimizer.zero_grad(set_to_none=False)
-        loss.backward()
-        if self.settings.clip is not None:
-            nn.utils.clip_grad_norm_(self.trainable, self.settings.clip)
-        self.optimizer.step()
-        return loss.detach()
 
     def measure(self) -> dict[str, Any]:
         """Measure the bound on validation and test images.

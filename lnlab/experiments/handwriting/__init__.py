@@ -132,16 +132,10 @@ class Settings(config.Settings):
         super().__post_init__()
         self._default("learning_rate", TUNED[self.norm, self.start])
         if self.norm == "none":
-            what = "omitted where norm is none, it applies to layer norm"
-            self._must("gain", what, self.gain == 1)
+            self._must_be_omitted("gain", "where norm is none, it applies to layer norm")
         if self.start == "usual":
-            what = "omitted where start is usual, it applies to the tuned initialization"
-            self._must("input_scale", what, self.input_scale == 5)
-
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """Names of the settings that have no effect in this run."""
-        return () if self.norm == "layer" else ("eps",)
+            reason = "where start is usual, it applies to the tuned initialization"
+            self._must_be_omitted("input_scale", reason)
 
 
 # The paper's sizes; its batch size of 8 is the default here, too. Its lines have about 700 points,

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils import clip_grad_norm_
 from torch.nn.utils.rnn import pad_sequence
 
 from lnlab import run
@@ -45,11 +44,7 @@ class HandwritingRun(run.Run):
     and uniform noise of the width of their resolution is added, because the density of discrete
     values would be unbounded.
 
-    Args:
-        settings: The settings.
-        data: Lines.
-        seed: A whole number from 0.
-        device: Device of the model and the data.
+    Args: as :class:`lnlab.run.Run`.
 
     Raises:
         ValueError: If there is no line to train on, or ``seed`` is negative.
@@ -139,15 +134,6 @@ class HandwritingRun(run.Run):
         text, _ = self.model(batch.points[:-1], batch.text)
         mask = batch.mask[1:]
         return nll(text[mask], batch.points[1:][mask]).mean()
-
-    def update(self, batch: Batch) -> Tensor:
-        """Take one step of Adam, with the norm of the gradient clipped to ``clip``."""
-        loss = self.loss(batch)
-        self.optimizer.zero_grad(set_to_none=False)
-        loss.backward()
-        clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        self.optimizer.step()
-        return loss.detach()
 
     def measure(self) -> dict[str, float | Tensor]:
         """Measure the loss per point of each split, and the error of the window's position.

@@ -52,12 +52,6 @@ class Settings(config.Settings):
     measured_cases: Count = 256
     first_epoch_points: Points = 3
 
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """Names of the settings that have no effect in this run."""
-        of_batch = () if self.norm == "batch" else ("momentum",)
-        return of_batch if self.norm != "none" else (*of_batch, "eps")
-
 
 EXPERIMENT = Experiment(
     name="landscape",

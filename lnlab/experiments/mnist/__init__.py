@@ -87,8 +87,8 @@ class Settings(config.Settings):
     @property
     def unused(self) -> tuple[str, ...]:
         """Names of the settings that have no effect in this run."""
-        of_batch = () if self.norm == "batch" else ("variance", "momentum")
-        return of_batch if self.norm in ("batch", "layer") else (*of_batch, "eps")
+        idle = {"variance": self.norm != "batch", "eps": self.norm == "weight"}
+        return (*super().unused, *(name for name, is_idle in idle.items() if is_idle))
 
     @property
     def unbiased(self) -> bool:

@@ -105,13 +105,7 @@ class Settings(config.Settings):
         super().__post_init__()
         self._default("learning_rate", TUNED[self.norm])
         if self.norm == "none":
-            what = "omitted where norm is none, it applies to layer norm"
-            self._must("gain", what, self.gain == 1)
-
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """Names of the settings that have no effect in this run."""
-        return () if self.norm == "layer" else ("eps",)
+            self._must_be_omitted("gain", "where norm is none, it applies to layer norm")
 
 
 def updates_per_epoch(images: int, batch_size: int) -> int:

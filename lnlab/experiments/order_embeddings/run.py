@@ -201,11 +201,7 @@ class OrderEmbeddingsRun(run.Run):
     An epoch has every caption once, in five rounds: in each, every image occurs with one of its
     captions, so that a batch has no image twice. The order depends only on the seed and the epoch.
 
-    Args:
-        settings: The settings.
-        data: Images with their captions.
-        seed: A whole number from 0.
-        device: Device of the model and the data.
+    Args: as :class:`lnlab.run.Run`.
 
     Raises:
         ValueError: If there are fewer images for training than ``batch_size`` or for testing than
@@ -241,17 +237,9 @@ class OrderEmbeddingsRun(run.Run):
             ValueError: If there are fewer images for training than ``batch_size``, or for testing
                 than ``keep``.
         """
-        if settings.keep and settings.keep > (available := len(data.images["test"])):
-            raise ValueError(
-                f"Run: keep {settings.keep} needs as many test images, {data.name} has "
-                f"{available}; choose a smaller keep"
-            )
         images = len(data.images["train"])
-        if images < settings.batch_size:
-            raise ValueError(
-                f"Run: batch_size {settings.batch_size} needs as many training images, "
-                f"{data.name} has {images}; choose a smaller batch_size"
-            )
+        cls.check_enough(settings, "keep", len(data.images["test"]), "test images", data)
+        cls.check_enough(settings, "batch_size", images, "training images", data)
         return updates_per_epoch(images, settings.batch_size)
 
     @property
@@ -285,21 +273,14 @@ class OrderEmbeddingsRun(run.Run):
         penalties = penalty(self.model.captions(captions), self.model.images(images))
         return ranking_loss(penalties, self.settings.margin)
 
-    def update(self, batch: tuple[list[Tensor], Tensor]) -> Tensor:
-        """Take one step of Adam, with gradient clipping as in the public code of Vendrov et al.
+    def clip(self, batch: tuple[list[Tensor], Tensor]) -> None:
+        """Clip the gradient of each parameter separately, as in the code of Vendrov et al.
 
-        They clip the gradient of each parameter separately, for a loss that is the sum over the
-        pairs of a batch. The loss here is the mean, so the threshold is divided by the batch size.
+        Their loss is the sum over the pairs of a batch. The loss here is the mean, so the threshold
+        is divided by the batch size.
         """
-        if self.settings.clip is None:
-            return super().update(batch)
-        loss = self.loss(batch)
-        self.optimizer.zero_grad(set_to_none=False)
-        loss.backward()
-        for parameter in self.model.parameters():
+        for parameter in self.model.parameters() if self.settings.clip is not None else ():
             nn.utils.clip_grad_norm_([parameter], self.settings.clip / len(batch[0]))
-        self.optimizer.step()
-        return loss.detach()
 
     def measure(self) -> dict[str, float | np.ndarray]:
         """Measure recalls and mean ranks of image and caption retrieval for both splits.

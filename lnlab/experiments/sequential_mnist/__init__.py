@@ -115,17 +115,8 @@ class Settings(config.Settings):
         known = FORMS[self.cell]
         self._must("form", f"one of {', '.join(known)} for {self.cell}", self.form in known)
         self._default("learning_rate", TUNED[self.cell, self.norm, self.step])
-        for name, default in (("gain", 1.0), ("form", "paper")) if self.norm == "none" else ():
-            self._must(
-                name,
-                "omitted where norm is none, it applies to layer norm",
-                getattr(self, name) == default,
-            )
-
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """Names of the settings that have no effect in this run."""
-        return () if self.norm == "layer" else ("eps",)
+        for name in ("gain", "form") if self.norm == "none" else ():
+            self._must_be_omitted(name, "where norm is none, it applies to layer norm")
 
 
 EXPERIMENT = Experiment(

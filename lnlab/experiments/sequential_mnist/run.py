@@ -152,7 +152,6 @@ class SequentialMNISTRun(ClassificationRun):
         self.model = network(self.settings, *sizes, generator=self.generator()).to(self.device)
         self.optimizer = self.adam()
         self._norms: list[torch.Tensor] = []
-        self.optimizer.register_step_pre_hook(self._clip)
 
     @staticmethod
     def split(settings: Settings, data: Dataset) -> Dataset:
@@ -168,7 +167,8 @@ class SequentialMNISTRun(ClassificationRun):
             )
         return ClassificationRun.split(settings, data)
 
-    def _clip(self, *_: Any) -> None:
+    def clip(self, batch: Any) -> None:
+        """Clip the gradient, and keep its norm before clipping."""
         longest = math.inf if self.settings.clip is None else self.settings.clip
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), longest)
         self._norms.append(norm)

@@ -129,13 +129,7 @@ class Settings(config.Settings):
         self._default("learning_rate", TUNED[self.norm, self.start])
         self._must("words", "at least 3: two are the end and the unknown word", self.words > 2)
         if self.norm == "none":
-            what = "omitted where norm is none, it applies to layer norm"
-            self._must("gain", what, self.gain == 1)
-
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """Names of the settings that have no effect in this run."""
-        return () if self.norm == "layer" else ("eps",)
+            self._must_be_omitted("gain", "where norm is none, it applies to layer norm")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

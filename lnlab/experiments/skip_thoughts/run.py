@@ -110,11 +110,7 @@ class SkipThoughtsRun(run.Run):
     The order of the sentences in each pass over the books depends only on the seed and the pass; a
     last, smaller batch of a pass is dropped.
 
-    Args:
-        settings: The settings.
-        data: Novels and tasks.
-        seed: A whole number from 0.
-        device: Device of the model and the novels.
+    Args: as :class:`lnlab.run.Run`.
 
     Raises:
         ValueError: If the novels have too few sentences for ``batch_size``, or for ``keep``, or
@@ -184,20 +180,16 @@ class SkipThoughtsRun(run.Run):
     def update(self, batch: Batch) -> Tensor:
         """Take one step of the optimizer and measure its time."""
         begin = time.perf_counter()
-        loss = super().update(batch) if self.settings.clip is None else self._clipped(batch)
+        loss = super().update(batch)
         self.done, self.timed = batch[0] + 1, self.timed + 1
         self.seconds += time.perf_counter() - begin
         return loss
 
-    def _clipped(self, batch: Batch) -> Tensor:
-        """Take one step of Adam, with clipping as in the public code, whose loss is a sum."""
-        loss = self.loss(batch)
-        self.optimizer.zero_grad(set_to_none=False)
-        loss.backward()
-        count = sum(len(sentence) for sentences in batch[2:] for sentence in sentences)
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip / count)
-        self.optimizer.step()
-        return loss.detach()
+    def clip(self, batch: Batch) -> None:
+        """Clip the gradient as in the public code, whose loss is a sum over words."""
+        if self.settings.clip is not None:
+            count = sum(len(sentence) for sentences in batch[2:] for sentence in sentences)
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip / count)
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the mean loss per word of the neighboring sentences, in nats."""

@@ -113,8 +113,9 @@ class Settings(config.Settings):
         """Check the settings."""
         super().__post_init__()
         self._must("heads", f"a divisor of width {self.width}", self.width % self.heads == 0)
-        what = "omitted where norm is not layer, because it removes layer norms"
-        self._must("ablate", what, self.norm == "layer" or not self.ablate)
+        if self.norm != "layer":
+            reason = "where norm is not layer, because it removes layer norms"
+            self._must_be_omitted("ablate", reason)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values; ``residual_scaling`` only if it is on.

@@ -30,11 +30,7 @@ class TransformerRun(run.Run):
     of each epoch, which otherwise depend only on ``batch_size``, ``length`` and
     ``updates_an_epoch``.
 
-    Args:
-        settings: The settings.
-        data: A text.
-        seed: A whole number from 0.
-        device: Device of the model and the data.
+    Args: as :class:`lnlab.run.Run`.
 
     Raises:
         ValueError: If the text is too short for ``length``, or ``seed`` is negative.

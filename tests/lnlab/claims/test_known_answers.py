@@ -45,23 +45,6 @@ def weighed(folder):
     return {case: {one.claim.name: one for one in of} for case, of in results.items()}
 
 
-def compare_with(findings, answers):
-    """Hold findings to the answers, number by number."""
-    assert len(findings) == len(answers)
-    for finding, answer in zip(findings, answers, strict=True):
-        np.testing.assert_allclose(finding.differences, answer.differences, rtol=1e-9, atol=1e-12)
-        assert finding.unit == answer.unit, finding.description
-        assert (finding.counts, finding.turned) == (answer.counts, answer.turned), (
-            finding.description
-        )
-        if answer.shares is None:
-            assert finding.shares is None, finding.description
-        else:
-            np.testing.assert_allclose(finding.shares, answer.shares, rtol=1e-9, atol=1e-12)
-        assert finding.exact == answer.exact
-        assert finding.untestable == answer.untestable, finding.description
-
-
 def test_every_claim_has_a_known_answer():
     assert set(CLAIMS) == {*truth.RECORDED, *COMPUTED, *OPEN}
     for name, claim in CLAIMS.items():
@@ -70,14 +53,19 @@ def test_every_claim_has_a_known_answer():
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", truth.RECORDED)
-def test_differences_and_shares_are_those_of_the_records(name, case, folder, weighed):
+def test_differences_and_shares_are_those_of_the_records(name, case, weighed):
     answers, result = truth.expected(name, case), weighed[case][name]
-    compare_with(result.findings, answers)
-    behind = {f"{run['experiment']}/{run['stem']}.json" for one in answers for run in one.runs}
-    used = {f"{r['experiment']}/{r['stem']}.json" for f in result.findings for r in f.runs} if (
-        case != "mixed") else set(result.files)  # fmt: skip
-    assert used == behind
-    assert case != "mixed" or all((folder / path).exists() for path in behind)
+    assert len(result.findings) == len(answers)
+    for finding, answer in zip(result.findings, answers, strict=True):
+        np.testing.assert_allclose(finding.differences, answer.differences, rtol=1e-6, atol=1e-9)
+        if answer.shares is None:
+            assert finding.shares is None, finding.description
+        else:
+            np.testing.assert_allclose(finding.shares, answer.shares, rtol=1e-6, atol=1e-9)
+        for field in ("unit", "counts", "turned", "exact", "untestable"):
+            assert getattr(finding, field) == getattr(answer, field), finding.description
+    used = result.files if case == "mixed" else truth.file_names(result.findings)
+    assert truth.checksum(used) == truth.files(name, case)
 
 
 def reported(answer):

@@ -7,8 +7,6 @@ With ``--keep``, the rows are also stored in ``book/runs/bench.json``, which the
 replace the rows of the same device; rows of other devices are kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -8,8 +8,6 @@ in float64, with halves of unequal size, all outputs and gradients must equal th
 with the whole batch.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -4,8 +4,6 @@ Settings are those of the experiments at laptop scale, on one thread. The transf
 with layer norm, all others with torch.nn layers without a norm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

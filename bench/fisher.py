@@ -7,8 +7,6 @@ and cross-entropy is the exact Fisher matrix. ``error`` is the error of a produc
 autodiff in float64.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any

@@ -8,8 +8,6 @@ a separate process, after 2,000 updates. The floor is the time to read and write
 the parameters and both moments have, as Adam must; it is that of the fastest of several ways.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import subprocess

@@ -12,8 +12,6 @@ shape that fits into memory or an outer cache, and for one that fits into an inn
 fast it multiplies matrices.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from functools import partial

@@ -13,8 +13,6 @@ norms or, as in DRAW, only that of the cell. Peak memory, for the LSTM at the fi
 of a forward and backward pass in addition to the module and its data, each in a new process.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import subprocess

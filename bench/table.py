@@ -4,8 +4,6 @@ A row has the time of one code path of this project, that of the path a user wou
 a floor, the time of the work that no path can avoid. All are measured in one run, in turn.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import time

@@ -1,7 +1,5 @@
 """Accessibility violations of an open page, found by axe."""
 
-from __future__ import annotations
-
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 

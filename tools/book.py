@@ -8,8 +8,6 @@ The last build stored this hash together with a hash of its output. If both are 
 is built.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

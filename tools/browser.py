@@ -7,8 +7,6 @@ its file is not sufficient: Ubuntu's ``chromium-browser`` can be a script that p
 one.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -13,8 +13,6 @@ this needs `make book` and is part of `make test`. Tests that have not started w
 are left out and counted.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

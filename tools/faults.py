@@ -11,8 +11,6 @@ while the file, the fault and the tests are unchanged, so an interrupted run can
 exit code is 1 if less than 95% of the faults are caught.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import hashlib

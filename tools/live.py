@@ -7,8 +7,6 @@ so; without a browser, JupyterLab only prints its URL. ``--write FOLDER`` writes
 overwriting existing ones, and does not start JupyterLab.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import webbrowser

@@ -12,8 +12,6 @@ run, and only the metadata is updated. With ``--check``, nothing is stored: the 
 compared with the stored text, and the exit code is 1 if it differs.
 """
 
-from __future__ import annotations
-
 import copy
 import itertools
 import os

@@ -7,8 +7,6 @@ playgrounds after training, and answers at the end of the page. pypdf joins the 
 of ``_toc.yml`` and turns links between pages into links within the PDF.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import sys

@@ -17,8 +17,6 @@ When a grid is complete: move its records to ``book/runs``, move it from ``plann
 and delete the grids that are marked ``replaced`` with their records, if none of their names is new.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -3,8 +3,6 @@
 Usage: python tools/screenshots.py [PAGE ...]     into _build/screenshots/
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -6,8 +6,6 @@ Usage: python book/_ext/plotly_bundle.py     downloads it into the Python enviro
 the book uses the full plotly.js of the Python package, which takes longer to load.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from pathlib import Path

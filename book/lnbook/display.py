@@ -1,11 +1,7 @@
 """How objects are displayed: as HTML in the built book, as widgets where there is a kernel."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, ClassVar
-
-__all__ = ["Displayed", "explained", "wrapped"]
 
 
 class Displayed:

@@ -13,8 +13,6 @@ the styles, with the colors of the book. ``diagrams.js`` handles pointer and key
 diagram shows everything at once, as in print.
 """
 
-from __future__ import annotations
-
 import functools
 import html
 import itertools
@@ -26,8 +24,6 @@ from lnbook.diagrams import boards, cells, cubes, residual_streams, residuals
 from lnbook.diagrams.svg import spoken
 from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles, anywidget_class, box
-
-__all__ = ["WEB", "Diagram", "board", "cube", "gru", "lstm", "residual", "residual_stream"]
 
 WEB = WidgetFiles(Path(__file__).parent, ("diagrams.js",), element="ln-diagram")
 _ids = itertools.count(1)

@@ -1,7 +1,5 @@
 """Sketches with few lines and few words, to be drawn by hand on a blackboard."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable
 

@@ -3,8 +3,6 @@
 A test evaluates each diagram box by box and compares the result with ``lnlib.cells``.
 """
 
-from __future__ import annotations
-
 from lnbook.diagrams.flow import Box, Flow, Wire
 
 

@@ -4,8 +4,6 @@ The cube is pulled apart along the batch axis, so that every cell is visible: fo
 slab of channels and positions.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Boxes and arrows on a grid, drawn from left to right, or from top to bottom on narrow screens."""
 
-from __future__ import annotations
-
 import html
 import itertools
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Each block reads from the band and adds to it. The caller passes the width of th
 of the bars and the positions of the marks; the placement determines where the norms are.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import html

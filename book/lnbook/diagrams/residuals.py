@@ -1,7 +1,5 @@
 """A residual block with the norm before it, after it, or both, and the residual path."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import re

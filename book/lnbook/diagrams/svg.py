@@ -1,7 +1,5 @@
 """Helpers of the diagrams: coordinates, lines with rounded corners, and simple mathematics."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import re

@@ -27,7 +27,6 @@ from lnbook.widgets.base import WidgetFiles
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["WEB", "Explorer", "show"]
 
 WEB = WidgetFiles(
     Path(__file__).parent, ("../widgets/address.js", "resize_handle.js", "explorer.js")

@@ -1,7 +1,5 @@
 """Ranges and ticks of the axes of a panel, as plotly would choose them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Sequence

@@ -1,13 +1,9 @@
 """Controls of explorers: a slider over a grid of numbers, and a choice among options."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-
-__all__ = ["Control", "choice", "round_numbers", "slider"]
 
 
 @dataclass(frozen=True)

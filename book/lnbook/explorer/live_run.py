@@ -19,7 +19,6 @@ from lnbook.explorer.figure_spec import Picture
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["LiveRun"]
 
 REDRAW_INTERVAL_S = 0.2
 

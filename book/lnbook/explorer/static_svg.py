@@ -6,8 +6,6 @@ Colors are CSS variables, so that they follow the theme, and positions are fract
 so that it fits every width.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 import math

@@ -3,8 +3,6 @@
 All findings and labels are those of :mod:`lnlab.claims`, as on the page about all claims.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -6,10 +6,6 @@ label. Figures are drawn with the light color (:data:`COLORS`); a dark page repl
 :data:`DARK` one (``--ln-swap``, read by the page's scripts).
 """
 
-from __future__ import annotations
-
-__all__ = ["CARD", "COLORS", "DARK", "css", "fade", "mix", "swap"]
-
 #: Maps a meaning to its color on a light card and on a dark one.
 _THINGS = {
     # norms

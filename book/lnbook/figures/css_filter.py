@@ -4,8 +4,6 @@ Each group is a set of radio buttons. A line lists the values of a group for whi
 group that it does not list has no effect on it.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass

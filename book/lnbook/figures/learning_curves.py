@@ -1,7 +1,5 @@
 """Learning curves of several networks, their differences, and the best value by learning rate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Building blocks of figures: styles of norms and gates, bands, and labels of lines."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The arms are the networks of the paper's recurrent experiments: without normaliz
 normalization from a tuned initialization, and with layer norm; a chapter may add others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

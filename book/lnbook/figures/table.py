@@ -1,7 +1,5 @@
 """A small table for text and HTML, and the style of claim labels in it."""
 
-from __future__ import annotations
-
 import datetime
 import html
 import re
@@ -10,8 +8,6 @@ from typing import Any
 
 from lnbook.display import Displayed
 from lnlab import comparison
-
-__all__ = ["Table", "badge", "day", "mark"]
 
 #: Maps a label to its symbol, so that color is never the only cue, and to its CSS class.
 _SIGNS = {

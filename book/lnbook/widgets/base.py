@@ -5,8 +5,6 @@ a ``WEB``. The build finds all of them, writes ``_static/NAME/NAME.js`` and ``NA
 these files on each page that contains the widget. A live notebook uses the same files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -5,12 +5,8 @@ have two readings. The quiz accepts either, the norm table asks. ``number_parsin
 in a page, and the tests compare the two.
 """
 
-from __future__ import annotations
-
 import math
 import re
-
-__all__ = ["forms", "readings", "value"]
 
 GAP = " \u00a0\u2009\u202f"  # thousands separators, in addition to the comma
 # Stripped from both ends of a number: everything that JavaScript's trim removes.

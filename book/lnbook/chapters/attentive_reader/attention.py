@@ -1,7 +1,5 @@
 """Attention on the names of a passage, and answers, as the runs recorded them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The validation error during training, next to the errors of rules that do not read."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Table of the errors of each network, and of rules that choose a name without reading."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exercises of the chapter ``attentive_reader``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.exercises import Function

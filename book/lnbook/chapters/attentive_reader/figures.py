@@ -22,28 +22,3 @@ from lnbook.chapters.attentive_reader.runs import (
     AttentiveReaderRuns,
 )
 from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
-
-__all__ = [
-    "BATCH_EVERYWHERE",
-    "BATCH_LSTM",
-    "ERRORS",
-    "LAYER",
-    "MAIN",
-    "NOT_IN_QUESTION",
-    "NO_NORM",
-    "RELEASED_CODE",
-    "SHORT_PASSAGES",
-    "SMALL_BATCHES",
-    "SMALL_GAIN",
-    "TUNED_INIT",
-    "TWO_PASSAGES",
-    "WITH_BATCH_NORM",
-    "AttentiveReaderRuns",
-    "errors",
-    "is_correct",
-    "network",
-    "on_answer",
-    "on_names",
-    "rule_errors",
-    "with_attention",
-]

@@ -1,7 +1,5 @@
 """Diagram of the attentive reader (section 6.2): two LSTMs, attention, and the answer."""
 
-from __future__ import annotations
-
 from lnbook.diagrams import Diagram
 from lnbook.diagrams.flow import Box, Flow, Wire
 

@@ -1,7 +1,5 @@
 """The recorded runs of section 6.2, grouped by the settings that all networks of a group share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -4,8 +4,6 @@ Each line unfolds to details. CSS alone filters squares and lines, as on the pag
 choose a norm, so that the chart works without scripts, in print and in a live notebook.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 from collections.abc import Sequence

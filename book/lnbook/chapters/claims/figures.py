@@ -2,5 +2,3 @@
 
 from lnbook.chapters.claims.chart import ClaimChart
 from lnbook.chapters.claims.landscape import LANDSCAPE, MEASURES, LandscapeRuns
-
-__all__ = ["LANDSCAPE", "MEASURES", "ClaimChart", "LandscapeRuns"]

@@ -1,7 +1,5 @@
 """Smoothness of the loss and covariate shift during training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -7,5 +7,3 @@ from lnbook.chapters.conditional_normalization.first_updates import (
     ZEROS,
     train,
 )
-
-__all__ = ["GATES", "GRADIENTS", "OFFSETS", "ZEROS", "train"]

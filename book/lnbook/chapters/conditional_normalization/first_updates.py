@@ -1,7 +1,5 @@
 """The gradient of each part of a conditioned network over its first updates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

@@ -7,8 +7,6 @@ come from a linear layer in each block, whose input comes from one layer shared 
     scale, shift, gate = the parts of  modulation hidden + modulation_bias
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Difference between border and interior units, with an interval over channels."""
 
-from __future__ import annotations
-
 import plotly.graph_objects as go
 
 from lnbook.chapters.convnet.runs import CROPS, DATASETS, LAYERS, NORMS, ConvnetRuns

@@ -1,7 +1,5 @@
 """Curves of the validation error of each network, at its best learning rate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

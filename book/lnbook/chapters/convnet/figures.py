@@ -4,17 +4,3 @@ from lnbook.chapters.convnet.border import BORDER, STATISTICS, border_difference
 from lnbook.chapters.convnet.curves import curves
 from lnbook.chapters.convnet.runs import ConvnetRuns, border_and_interior, border_ratio
 from lnbook.chapters.convnet.tables import border_claims, mnist_table, norm_table, speed_claims
-
-__all__ = [
-    "BORDER",
-    "STATISTICS",
-    "ConvnetRuns",
-    "border_and_interior",
-    "border_claims",
-    "border_difference",
-    "border_ratio",
-    "curves",
-    "mnist_table",
-    "norm_table",
-    "speed_claims",
-]

@@ -1,7 +1,5 @@
 """Recorded runs of section 6.7: those with activation maps, and those that compare norms."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables of the convolutional networks: training speed and test error of each norm, and claims."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table of measured times, with the machine and the network that it describes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Communication between devices: what batch norm sends, and how long it waits."""
 
-from __future__ import annotations
-
 import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench

@@ -1,7 +1,5 @@
 """The exercises of the chapter ``cost``."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -12,9 +12,3 @@ from lnbook.chapters.cost.recurrence import (
 )
 from lnbook.chapters.cost.roofline import CASES, ROOFLINE, WIDTHS, counts, norms
 from lnbook.chapters.cost.step_time import STEP_TIME, steps, stored_steps
-
-__all__ = [
-    "CALLED", "CASES", "CELLS", "DEVICES", "EXCHANGE_WIDTHS", "ON_DEVICES", "RECURRENCE",
-    "ROOFLINE", "STEP_TIME", "WIDTHS", "Bench", "called", "counts", "exchanges", "machines",
-    "networks", "norms", "same_loop", "steps", "stored_steps", "tasks",
-]  # fmt: skip

@@ -1,7 +1,5 @@
 """Formatting of times and ratios."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

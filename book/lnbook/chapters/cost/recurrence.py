@@ -1,7 +1,5 @@
 """Times of recurrent networks with and without layer norm, and of their loops."""
 
-from __future__ import annotations
-
 import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench

@@ -1,7 +1,5 @@
 """Arithmetic and memory traffic: counted operations, measured times, and the roofline model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The time of a training step for each implementation, next to a lower bound."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Errors of normalization layers whose input is split between devices without communication."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exercises of the chapter ``draw``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import lnlib

@@ -4,17 +4,3 @@ from lnbook.chapters.draw.curves import CURVES, RATES, controls
 from lnbook.chapters.draw.network import network
 from lnbook.chapters.draw.runs import MAIN, PAPER_RATE, TUNED_TOO, DrawRuns
 from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
-
-__all__ = [
-    "CURVES",
-    "LAYER",
-    "MAIN",
-    "NO_NORM",
-    "PAPER_RATE",
-    "RATES",
-    "TUNED_INIT",
-    "TUNED_TOO",
-    "DrawRuns",
-    "controls",
-    "network",
-]

@@ -1,7 +1,5 @@
 """Diagram of one glimpse of DRAW with the layer norm of eqs. 29-31."""
 
-from __future__ import annotations
-
 from lnbook.diagrams import Diagram
 from lnbook.diagrams.flow import Box, Flow, Wire
 

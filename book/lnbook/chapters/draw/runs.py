@@ -1,7 +1,5 @@
 """The recorded runs, grouped by the settings that the chapter compares."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Twelve steps orthogonal to the weights: their norm grows, and the angles shrink."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

@@ -1,7 +1,5 @@
 """The exercises of the chapter ``effective_learning_rate``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.exercises import Function, Value

@@ -1,7 +1,5 @@
 """The metric of the gains, eqs. 32-35."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scales of the weights: the grid, and an axis."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.figures.plots import log_axis

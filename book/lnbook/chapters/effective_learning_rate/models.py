@@ -1,7 +1,5 @@
 """The models of the chapter: four units, six inputs, 64 examples."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The effect of the same step from rescaled weights, on the outputs and the Fisher matrix."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Norm of the weights, and the angle of each update, in recorded runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

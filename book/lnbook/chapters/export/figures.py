@@ -1,5 +1,3 @@
 """The figure of the page on export and conversion."""
 
 from lnbook.chapters.export.half_precision import EPS, FLOAT16, OUTLIERS, SCALES
-
-__all__ = ["EPS", "FLOAT16", "OUTLIERS", "SCALES"]

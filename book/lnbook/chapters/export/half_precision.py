@@ -1,7 +1,5 @@
 """A norm computed operation by operation in float16, compared with float32 statistics."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

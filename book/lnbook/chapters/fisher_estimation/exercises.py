@@ -1,7 +1,5 @@
 """The exercises of the chapter ``fisher_estimation``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.exercises import Function, Value

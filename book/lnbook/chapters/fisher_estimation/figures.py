@@ -13,8 +13,3 @@ from lnbook.chapters.fisher_estimation.labels import (
     standard_error,
 )
 from lnbook.chapters.fisher_estimation.networks import SPECTRA, TRACE
-
-__all__ = [
-    "LABELS", "SAMPLES", "SPECTRA", "TRACE", "TRUTHS", "cases", "empirical", "error", "labels",
-    "model", "sampled", "standard_error",
-]  # fmt: skip

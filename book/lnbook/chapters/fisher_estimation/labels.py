@@ -1,7 +1,5 @@
 """Fisher matrices estimated from labels that are sampled from the model or given as data."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Properties of a network that need only matrix-vector products: trace, largest eigenvalues."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

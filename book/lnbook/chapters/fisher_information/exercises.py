@@ -1,7 +1,5 @@
 """The exercises of the chapter ``fisher_information``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.exercises import Function, Value

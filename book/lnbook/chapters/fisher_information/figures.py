@@ -4,23 +4,3 @@ from lnbook.chapters.fisher_information.line import DIRECTIONS, LINE, direction,
 from lnbook.chapters.fisher_information.matrix import MATRICES, MATRIX, matrix, num_zero_eigenvalues
 from lnbook.chapters.fisher_information.models import CHOICES, FAMILIES, cases, glm
 from lnbook.chapters.fisher_information.width import WIDER, WIDTHS, wide, width_shares
-
-__all__ = [
-    "CHOICES",
-    "DIRECTIONS",
-    "FAMILIES",
-    "LINE",
-    "MATRICES",
-    "MATRIX",
-    "WIDER",
-    "WIDTHS",
-    "cases",
-    "direction",
-    "flat",
-    "glm",
-    "matrix",
-    "num_zero_eigenvalues",
-    "remainder",
-    "wide",
-    "width_shares",
-]  # fmt: skip

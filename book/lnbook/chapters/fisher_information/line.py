@@ -1,7 +1,5 @@
 """The KL divergence and its quadratic approximation along a line in the parameters, eq. 8."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

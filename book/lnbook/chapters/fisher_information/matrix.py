@@ -1,7 +1,5 @@
 """The Fisher matrix in blocks: the exact one and that of eq. 13."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The models of the chapter: three units, four inputs, forty examples."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

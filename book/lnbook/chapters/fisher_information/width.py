@@ -1,7 +1,5 @@
 """The error of eq. 13 in wider layers."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -12,21 +12,3 @@ from lnbook.chapters.handwriting.speed import (
 )
 from lnbook.chapters.handwriting.splits import splits
 from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
-
-__all__ = [
-    "CURVES",
-    "EXTRA_INPUTS",
-    "LAYER",
-    "MAIN",
-    "NO_NORM",
-    "RATES",
-    "SPEED",
-    "TUNED_INIT",
-    "HandwritingRuns",
-    "controls",
-    "distance",
-    "explained_variance",
-    "moves",
-    "network",
-    "splits",
-]

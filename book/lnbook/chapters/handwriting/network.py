@@ -1,7 +1,5 @@
 """Diagram of the network: three LSTMs, a window over the text, and a mixture density."""
 
-from __future__ import annotations
-
 from lnbook.diagrams import Diagram
 from lnbook.diagrams.flow import Box, Flow, Wire
 

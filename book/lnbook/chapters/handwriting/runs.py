@@ -1,7 +1,5 @@
 """The recorded runs, grouped by the settings that the chapter compares."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from lnbook.figures import run_groups

@@ -1,7 +1,5 @@
 """Whether layer norm of W_x x preserves the speed of the pen, depending on the other inputs."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import Any

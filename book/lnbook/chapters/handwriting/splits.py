@@ -1,7 +1,5 @@
 """The comparison on each set of lines: new writers, known writers, and training data."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.chapters.handwriting.runs import MAIN, HandwritingRuns

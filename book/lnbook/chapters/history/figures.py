@@ -2,5 +2,3 @@
 
 from lnbook.chapters.history.ideas import ideas
 from lnbook.chapters.history.timeline import LANES, TIMELINE
-
-__all__ = ["LANES", "TIMELINE", "ideas"]

@@ -1,13 +1,9 @@
 """A table of the paper's ideas and their use in later models."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 
 from lnbook.figures.table import Table
-
-__all__ = ["ideas"]
 
 
 def ideas(counted: Callable[..., Counter], share: str) -> Table:

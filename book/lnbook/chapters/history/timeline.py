@@ -1,15 +1,11 @@
 """A timeline of seven ideas, each a row of dated papers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-
-__all__ = ["LANES", "PAPER", "TIMELINE", "Event", "month"]
 
 MONTHS = "January February March April May June July August September October November December"
 

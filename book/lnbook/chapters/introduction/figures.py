@@ -1,7 +1,5 @@
 """One small table of summed inputs under batch norm and under layer norm."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

@@ -5,8 +5,6 @@ by least squares. A change of the data to which the normalized units are invaria
 any prediction: Ba, Kiros & Hinton (2016), section 5.1, re-scaling and re-centering of data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Test errors of the networks as a function of the contrast or the brightness of the images."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

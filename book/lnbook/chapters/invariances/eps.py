@@ -1,7 +1,5 @@
 """The effect of eps, and of a bias before the norm, on the invariance to scale."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

@@ -1,7 +1,5 @@
 """The exercises of the chapter ``invariances``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.chapters.invariances.material import Box

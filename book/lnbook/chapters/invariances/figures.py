@@ -5,23 +5,3 @@ from lnbook.chapters.invariances.eps import SCALE, SCALES, scale_text, scaled
 from lnbook.chapters.invariances.names import LABELS, MENU, options
 from lnbook.chapters.invariances.one_layer import CHANGE, STRENGTHS, TRIED, change
 from lnbook.chapters.invariances.whole_table import sample, verdicts
-
-__all__ = [
-    "AMOUNTS",
-    "CHANGE",
-    "CONTRAST",
-    "LABELS",
-    "MENU",
-    "PLACES",
-    "SCALE",
-    "SCALES",
-    "STRENGTHS",
-    "TRIED",
-    "amount_text",
-    "change",
-    "options",
-    "sample",
-    "scale_text",
-    "scaled",
-    "verdicts",
-]

@@ -1,7 +1,5 @@
 """Labels of norms, transformations and changes."""
 
-from __future__ import annotations
-
 from lnlib.invariance import ROUNDING
 
 #: Maps the name of a transformation to its label.

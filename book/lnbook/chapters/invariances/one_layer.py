@@ -1,7 +1,5 @@
 """A small layer before and after a transformation of its weights or data."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

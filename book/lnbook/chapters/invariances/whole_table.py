@@ -1,7 +1,5 @@
 """Table 1 of the paper, measured."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exercises of the chapter ``layer_norm_from_scratch``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.chapters.layer_norm_from_scratch.material import Stream

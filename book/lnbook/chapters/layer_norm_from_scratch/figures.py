@@ -1,7 +1,5 @@
 """Figures on the steps of layer norm, its implementations, and floating-point errors."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gates and gradients of an LN-LSTM before the first update, by initial gain and bias."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

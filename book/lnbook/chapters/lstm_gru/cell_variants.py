@@ -1,7 +1,5 @@
 """Four cells that are called LN-LSTM, and how well tests detect mistakes."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The exercises of the chapter ``lstm_gru``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.exercises import Function, Text, Value

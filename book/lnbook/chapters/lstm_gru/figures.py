@@ -21,29 +21,3 @@ from lnbook.chapters.lstm_gru.learning_curves import (
     comparison,
 )
 from lnbook.chapters.lstm_gru.lstm import finish, parameters
-
-__all__ = [
-    "CELLS",
-    "INK",
-    "LEARNED",
-    "MISTAKES",
-    "SIDE_BY_SIDE",
-    "SPREAD",
-    "SPREADS",
-    "SQUASH",
-    "STEP_NAMES",
-    "WIDTHS",
-    "InitialStatistics",
-    "SequentialDigitRuns",
-    "comparison",
-    "finish",
-    "mistakes",
-    "output_difference",
-    "outputs",
-    "parameters",
-    "parts",
-    "saturated",
-    "seen",
-    "spreads",
-    "versions",
-]  # fmt: skip

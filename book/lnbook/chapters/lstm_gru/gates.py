@@ -1,7 +1,5 @@
 """Saturation of the gates under large weights, and the relative scale of the gates."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

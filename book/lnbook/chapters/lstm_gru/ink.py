@@ -1,7 +1,5 @@
 """Layer norm of ``Wₓx`` for a single input, the gray value of a pixel."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

@@ -1,7 +1,5 @@
 """Recorded runs on sequential digits, with and without layer norm, and two live runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

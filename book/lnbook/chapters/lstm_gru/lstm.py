@@ -1,7 +1,5 @@
 """One step of an LSTM: its parameters, summed inputs and outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -5,8 +5,6 @@ Compiling needs a C++ compiler and takes half a minute, so the page shows record
     python -m lnbook.chapters.memory_kernels.compiled
 """
 
-from __future__ import annotations
-
 import json
 import platform
 import re
@@ -18,8 +16,6 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
-
-__all__ = ["NORMS", "Operators", "layer_norm", "observe", "recorded", "rms_norm", "saved_bytes"]
 
 SOURCE = Path(__file__).with_name("compiled.json")
 TOKENS, FEATURES = 512, 1024

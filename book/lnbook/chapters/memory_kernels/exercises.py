@@ -1,7 +1,5 @@
 """The exercises of the chapter ``memory_kernels``."""
 
-from __future__ import annotations
-
 from lnbook.exercises import Function, Value
 
 

@@ -1,7 +1,5 @@
 """Figures and tables on the bytes that norms save for the backward pass, and on kernels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import plotly.graph_objects as go

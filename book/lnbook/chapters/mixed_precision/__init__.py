@@ -1,7 +1,5 @@
 """Input and output dtypes of PyTorch's normalization layers."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import warnings
@@ -9,8 +7,6 @@ from pathlib import Path
 
 import torch
 from torch import nn
-
-__all__ = ["LAYERS", "observe", "recorded"]
 
 SOURCE = Path(__file__).with_name("cuda.json")
 # 8 features and a batch of 4; batch norm with batch statistics and with running averages.

@@ -1,7 +1,5 @@
 """The error of a batch mean as an estimate of a unit's mean, as a function of the batch size."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Loss and error by batch size, from 1 to 256."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

@@ -1,7 +1,5 @@
 """Two norms at the end of training, compared seed by seed."""
 
-from __future__ import annotations
-
 from lnbook.chapters.mnist.formatting import NAMES
 from lnbook.chapters.mnist.runs import FIGURE_6_SIZES, MNISTRuns
 from lnbook.figures.plots import NORMS

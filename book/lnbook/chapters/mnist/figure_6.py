@@ -1,7 +1,5 @@
 """Figure 6 of the paper, replayed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

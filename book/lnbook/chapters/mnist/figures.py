@@ -8,17 +8,3 @@ from lnbook.chapters.mnist.figure_6 import FIGURE_6, stops
 from lnbook.chapters.mnist.learning_rates import rates
 from lnbook.chapters.mnist.provenance import provenance_table
 from lnbook.chapters.mnist.runs import RATE, MNISTRuns, RunKey
-
-__all__ = [
-    "BATCH_MEANS",
-    "BATCH_SIZES",
-    "FIGURE_6",
-    "RATE",
-    "SIZES_DRAWN",
-    "MNISTRuns",
-    "RunKey",
-    "at_the_end",
-    "provenance_table",
-    "rates",
-    "stops",
-]

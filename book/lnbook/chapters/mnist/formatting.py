@@ -1,7 +1,5 @@
 """Names, units and axes, and the formatting of numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Comparisons at other learning rates."""
 
-from __future__ import annotations
-
 from lnbook.chapters.mnist.formatting import (
     bounds_of,
     epoch_text,

@@ -1,7 +1,5 @@
 """Batch statistics in a trained network, and networks that train live."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Table of the recorded runs: settings, seeds, training time, devices and versions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

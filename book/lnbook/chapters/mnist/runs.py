@@ -1,7 +1,5 @@
 """The recorded runs, grouped by norm, batch size and learning rate."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -55,7 +53,7 @@ class MNISTRuns(RecordedRuns):
         return [c for c in self.groups if (c.norm, c.batch_size) == (norm, 4)]
 
     @property
-    def rate_sweep(self) -> MNISTRuns:
+    def rate_sweep(self) -> "MNISTRuns":
         """The runs of the sweep over learning rates with batches of 4, for the seeds they share.
 
         Raises:
@@ -69,7 +67,7 @@ class MNISTRuns(RecordedRuns):
         return self.among(RunKey(n, 4, r) for n in self.swept_norms for r in self.swept_rates)
 
     @property
-    def size_sweep(self) -> MNISTRuns:
+    def size_sweep(self) -> "MNISTRuns":
         """The runs of norms with more than two batch sizes, for the seeds they share.
 
         Raises:

@@ -1,7 +1,5 @@
 """The output of batch norm for one number in many random batches of several sizes."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -11,19 +11,3 @@ from lnbook.chapters.normalization_axes.followed import (
 from lnbook.chapters.normalization_axes.groups import CHANNELS, GROUPS
 from lnbook.chapters.normalization_axes.running_statistics import RUNNING, stream
 from lnbook.chapters.normalization_axes.summary import summary
-
-__all__ = [
-    "BATCH_SIZE",
-    "CHANNELS",
-    "FOLLOWED",
-    "GROUPS",
-    "POPULATION",
-    "RUNNING",
-    "TABLE",
-    "band",
-    "layer_norm_of_followed",
-    "outputs",
-    "stream",
-    "summary",
-    "whole_population",
-]

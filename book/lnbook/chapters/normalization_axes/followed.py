@@ -1,7 +1,5 @@
 """The table of the chapter, and the number in it that the figures follow."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

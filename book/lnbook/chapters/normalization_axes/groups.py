@@ -1,7 +1,5 @@
 """One example of twelve channels under group norm and RMS norm."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

@@ -1,7 +1,5 @@
 """Batch norm in training and at inference: running statistics."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

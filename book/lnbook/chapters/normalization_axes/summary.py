@@ -1,7 +1,5 @@
 """A table of the normalization modules of PyTorch."""
 
-from __future__ import annotations
-
 from lnbook.figures.table import Table
 
 #: Number of means for N examples, C channels, T positions and G groups, by the names in the

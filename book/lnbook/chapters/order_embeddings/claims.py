@@ -1,7 +1,5 @@
 """Table 2 of the paper next to the recorded runs, and the updates to the targets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

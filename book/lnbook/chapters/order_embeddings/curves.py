@@ -1,7 +1,5 @@
 """Validation recall during training, and by learning rate."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

@@ -10,19 +10,3 @@ from lnbook.chapters.order_embeddings.penalty import (
     vectors,
 )
 from lnbook.chapters.order_embeddings.runs import CUTS, OrderEmbeddingsRuns, RunKey
-
-__all__ = [
-    "CURVES",
-    "CUTS",
-    "PAPER",
-    "PENALTY",
-    "RATES",
-    "OrderEmbeddingsRuns",
-    "RunKey",
-    "captions",
-    "penalties",
-    "penalty_matrix",
-    "table_2",
-    "updates",
-    "vectors",
-]

@@ -1,7 +1,5 @@
 """The order-violation penalty of a caption and an image, in two coordinates and in all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The recorded runs, by norm and learning rate."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

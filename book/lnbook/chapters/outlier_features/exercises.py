@@ -1,7 +1,5 @@
 """The exercises of the chapter ``outlier_features``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The residual stream of a trained transformer before its second block, as trained and rotated."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

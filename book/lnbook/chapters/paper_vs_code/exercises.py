@@ -1,7 +1,5 @@
 """The exercises of the chapter ``paper_vs_code``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.exercises import Function, Value

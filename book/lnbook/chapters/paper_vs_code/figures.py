@@ -1,7 +1,5 @@
 """The list of puzzles, three positions of eps, and two positions of b."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

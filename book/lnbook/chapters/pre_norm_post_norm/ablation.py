@@ -1,7 +1,5 @@
 """The loss of a trained transformer after its norms are changed at test time."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

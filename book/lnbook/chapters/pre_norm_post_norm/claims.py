@@ -1,7 +1,5 @@
 """The claims of Xiong et al. (2020), evaluated with the recorded runs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.chapters.pre_norm_post_norm.first_gradients import last_gradients

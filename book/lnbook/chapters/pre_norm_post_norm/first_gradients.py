@@ -1,7 +1,5 @@
 """The gradient at initialization, by block and by depth."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

@@ -1,7 +1,5 @@
 """A short training run, live or as recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

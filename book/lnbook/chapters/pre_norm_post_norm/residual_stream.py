@@ -1,7 +1,5 @@
 """Diagram of the residual stream of twelve blocks, with recorded values."""
 
-from __future__ import annotations
-
 from lnbook import diagrams
 from lnbook.chapters.pre_norm_post_norm.runs import (
     BIGRAM,

@@ -1,7 +1,5 @@
 """The recorded runs: measurements at initialization and after training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

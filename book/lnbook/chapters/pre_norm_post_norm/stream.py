@@ -1,7 +1,5 @@
 """Standard deviation of the residual stream, and the share of the mean in its mean square."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

@@ -1,7 +1,5 @@
 """The final losses of the short runs, as a map and as curves."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

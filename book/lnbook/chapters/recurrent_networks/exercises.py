@@ -1,7 +1,5 @@
 """The exercises of the chapter ``recurrent_networks``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.exercises import Function, Value

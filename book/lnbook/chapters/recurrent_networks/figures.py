@@ -14,18 +14,3 @@ from lnbook.chapters.recurrent_networks.through_time import (
     carry,
     describe_forward,
 )
-
-__all__ = [
-    "BACKWARD",
-    "FORWARD",
-    "LENGTHS",
-    "LENGTHS_TRAINED",
-    "LONGER",
-    "PADDED",
-    "PADDING",
-    "carry",
-    "describe_forward",
-    "longer",
-    "padded_run",
-    "padding_change",
-]

@@ -1,7 +1,5 @@
 """Batch norm with statistics per step, on longer sequences than in training."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The network of the figures, colors of its variants, and formatting of numbers."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

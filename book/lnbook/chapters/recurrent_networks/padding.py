@@ -1,7 +1,5 @@
 """Sequences of unequal length, and how their padding affects the states."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

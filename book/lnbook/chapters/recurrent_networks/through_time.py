@@ -1,7 +1,5 @@
 """The RMS of the summed inputs and the norm of the gradient over many steps."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

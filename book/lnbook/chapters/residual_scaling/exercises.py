@@ -1,7 +1,5 @@
 """The exercises of the page on depth and residual scaling."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

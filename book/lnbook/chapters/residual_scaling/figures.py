@@ -10,17 +10,3 @@ from lnbook.chapters.residual_scaling.trained import (
     lowest_loss,
     stuck,
 )
-
-__all__ = [
-    "COUNTS",
-    "DEPTHS",
-    "ORDER",
-    "PROFILE",
-    "SCHEMES",
-    "TRAINED",
-    "ResidualSchemeRuns",
-    "lowest_loss",
-    "output_shares",
-    "profile",
-    "stuck",
-]

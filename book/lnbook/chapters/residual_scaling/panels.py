@@ -1,7 +1,5 @@
 """Variance of the residual stream, share and gradient of each block, over the blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

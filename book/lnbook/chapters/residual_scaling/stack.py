@@ -1,7 +1,5 @@
 """A stack of transformer blocks before the first update, for every scheme of the page."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The recorded runs of every scheme: 12 blocks from Xavier initialization, 600 updates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,5 +1,3 @@
 """The figure of the page on norms in reinforcement, federated and private training."""
 
 from lnbook.chapters.rl_federated_private.shifted import BATCHES, ERRORS, SHIFTS, errors
-
-__all__ = ["BATCHES", "ERRORS", "SHIFTS", "errors"]

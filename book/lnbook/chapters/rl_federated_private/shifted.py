@@ -1,7 +1,5 @@
 """Test errors of small networks on shifted digits, by norm and by composition of test batches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 

@@ -1,7 +1,5 @@
 """The exercises of the chapter ``rms_norm``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,5 +1,3 @@
 """The outputs of LayerNorm and RMSNorm as the mean of their input changes."""
 
 from lnbook.chapters.rms_norm.mean import MEAN, MEANS, outputs
-
-__all__ = ["MEAN", "MEANS", "outputs"]

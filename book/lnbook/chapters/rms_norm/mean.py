@@ -1,7 +1,5 @@
 """LayerNorm and RMSNorm of eight features, as their mean changes."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

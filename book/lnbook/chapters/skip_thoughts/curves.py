@@ -1,7 +1,5 @@
 """The loss on held-out chapters during training."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from lnbook.figures.learning_curves import LearningCurves

@@ -1,7 +1,5 @@
 """The exercises of the chapter ``skip_thoughts``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import lnlib

@@ -7,20 +7,3 @@ from lnbook.chapters.skip_thoughts.runs import MAIN, SkipThoughtsRuns
 from lnbook.chapters.skip_thoughts.tasks import TASKS, scores, table_3
 from lnbook.figures.run_groups import LAYER, NO_NORM, TUNED_INIT
 from lnbook.widgets.replay.sentence_neighbors import CATEGORIES, agreement, sentences
-
-__all__ = [
-    "CATEGORIES",
-    "LAYER",
-    "LOSSES",
-    "MAIN",
-    "NO_NORM",
-    "TASKS",
-    "TUNED_INIT",
-    "SkipThoughtsRuns",
-    "agreement",
-    "network",
-    "scores",
-    "sentences",
-    "table_3",
-    "with_neighbors",
-]

@@ -1,7 +1,5 @@
 """The runs that recorded the nearest neighbors of sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

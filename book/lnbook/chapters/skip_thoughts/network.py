@@ -1,7 +1,5 @@
 """Diagram of skip-thoughts: the encoder, both decoders, and the evaluation on a task."""
 
-from __future__ import annotations
-
 from lnbook.diagrams import Diagram
 from lnbook.diagrams.flow import Box, Flow, Wire
 

@@ -1,7 +1,5 @@
 """Scores of a classifier on the sentence vectors, for each task, during training."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exercises of the chapter ``transformer_ablation``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnbook.exercises import Function, Value

@@ -1,7 +1,5 @@
 """Losses after changing the norms of a trained transformer, and the std of each character."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

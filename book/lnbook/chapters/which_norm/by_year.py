@@ -1,7 +1,5 @@
 """Counts of what the models in the table use, by year."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import plotly.graph_objects as go
@@ -9,8 +7,6 @@ import plotly.graph_objects as go
 from lnbook.chapters.which_norm.models import MODELS, Model
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-
-__all__ = ["BY_YEAR", "QUESTIONS", "counted"]
 
 #: Maps a question to its answers: label, color, pattern.
 QUESTIONS = {

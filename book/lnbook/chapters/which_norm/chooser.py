@@ -1,7 +1,5 @@
 """Seven questions, eight answers with the page behind each, and code in PyTorch."""
 
-from __future__ import annotations
-
 import html
 import itertools
 from collections.abc import Iterator, Mapping
@@ -11,8 +9,6 @@ from typing import Any
 from lnbook.chapters.which_norm.snippets import SNIPPETS
 from lnbook.display import Displayed
 from lnbook.figures.css_filter import Group, attributes, card, live, shown
-
-__all__ = ["GROUPS", "LINES", "Chooser", "Line", "answers", "every_choice"]
 
 TITLE = "Which norm for your network?"
 GROUPS = {

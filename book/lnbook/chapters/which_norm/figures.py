@@ -3,14 +3,3 @@
 from lnbook.chapters.which_norm.by_year import BY_YEAR, QUESTIONS, counted
 from lnbook.chapters.which_norm.chooser import Chooser, answers, every_choice
 from lnbook.chapters.which_norm.models import MODELS, ModelTable
-
-__all__ = [
-    "BY_YEAR",
-    "MODELS",
-    "QUESTIONS",
-    "Chooser",
-    "ModelTable",
-    "answers",
-    "counted",
-    "every_choice",
-]

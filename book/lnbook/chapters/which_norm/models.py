@@ -4,8 +4,6 @@
 could not be verified, and the lines of code or of the paper that support it.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re
@@ -17,8 +15,6 @@ from typing import Any
 from lnbook.display import Displayed
 from lnbook.figures.css_filter import Group, attributes, card, live, shown
 from lnbook.figures.table import day
-
-__all__ = ["COLUMNS", "GROUPS", "MODELS", "Model", "ModelTable", "sources"]
 
 SOURCE = Path(__file__).with_suffix(".json")
 #: Maps a field to the heading of its column.

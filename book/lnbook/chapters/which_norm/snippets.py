@@ -1,13 +1,9 @@
 """PyTorch code for the answers of the chooser, to be copied."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lnbook.figures.css_filter import shown
-
-__all__ = ["SNIPPETS", "Snippet", "snippet"]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Scale of activations and gradients in a deep ReLU network, by scale of the initialization."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

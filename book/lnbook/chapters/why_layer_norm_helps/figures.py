@@ -11,19 +11,3 @@ from lnbook.chapters.why_layer_norm_helps.learning_rates import (
     WIDTH,
     Sweep,
 )
-
-__all__ = [
-    "BATCH",
-    "DEPTH",
-    "DEPTHS",
-    "LEARNING_RATES",
-    "RATES",
-    "SCALES",
-    "SCALE_BY_DEPTH",
-    "SEEDS",
-    "STYLES",
-    "UPDATES",
-    "WIDTH",
-    "Sweep",
-    "scales",
-]

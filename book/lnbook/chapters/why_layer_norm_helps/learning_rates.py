@@ -1,7 +1,5 @@
 """A small network trained at many learning rates, with and without layer norm."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

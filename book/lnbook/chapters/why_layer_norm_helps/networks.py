@@ -1,7 +1,5 @@
 """ReLU networks in NumPy, with and without layer norm: forward and backward pass."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 

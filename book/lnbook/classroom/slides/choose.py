@@ -6,8 +6,6 @@ in the lesson plans of the page for teachers. A chapter without a plan shows its
 the first question of its quiz. The speaker notes contain what a plan says about a figure.
 """
 
-from __future__ import annotations
-
 import copy
 import html
 import re

@@ -1,7 +1,5 @@
 """Write the slides: a deck for each track, a page for each figure, and their assets."""
 
-from __future__ import annotations
-
 import html
 import importlib.util
 import re

@@ -12,8 +12,6 @@ without a Python half. Their arithmetic is compared with :mod:`lnlib.norms` by t
 =================  ============================================================================
 """
 
-from __future__ import annotations
-
 import html
 from pathlib import Path
 from typing import Any
@@ -24,8 +22,6 @@ from lnbook.display import Displayed
 from lnbook.figures.table import Table
 from lnbook.widgets.base import WidgetFiles
 from lnlib.norms import layer_norm
-
-__all__ = ["WEB", "NormTable"]
 
 EXAMPLES, FEATURES = 16, 8  # the most of each
 SCRIPTS = (

@@ -14,8 +14,6 @@ the same files. :class:`Playground` is a widget without a Python part.
 ================  ==============================================================================
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from pathlib import Path
@@ -23,8 +21,6 @@ from typing import Any
 
 from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles
-
-__all__ = ["WEB", "Playground", "digits"]
 
 
 class Playground(Displayed):

@@ -7,8 +7,6 @@ be read without JavaScript, and ``quiz.js`` turns it into forms. As plain text, 
 followed by the answers.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping
 from pathlib import Path

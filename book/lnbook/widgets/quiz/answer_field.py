@@ -5,8 +5,6 @@ The right answer and the explanation of each known mistake come from the exercis
 does.
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import dataclasses

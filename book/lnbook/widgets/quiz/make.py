@@ -1,7 +1,5 @@
 """The functions that create questions: :func:`choose`, :func:`number` and :func:`order`."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Read the quiz questions of a chapter from its notebook, for slides, exports and homework."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

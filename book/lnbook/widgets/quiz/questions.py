@@ -1,7 +1,5 @@
 """The three kinds of questions: how each is displayed and checked."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import itertools

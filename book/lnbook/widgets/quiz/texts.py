@@ -1,7 +1,5 @@
 """Format the texts and numbers of a quiz, as HTML, plain text and wrapped lines."""
 
-from __future__ import annotations
-
 import html
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """Base of the widgets that compare recorded networks at a point of training."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -14,8 +14,6 @@ widget without a Python part.
 =============  =================================================================================
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 import json
@@ -24,8 +22,6 @@ from typing import Any
 
 from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles
-
-__all__ = ["WEB", "Sphere", "cloud"]
 
 WEB = WidgetFiles(Path(__file__).parent, ("../address.js", "space.js", "scene.js", "sphere.js"))
 ALT = (

@@ -16,8 +16,6 @@ Python; a test compares it with PyTorch. The built book and a live notebook use 
 ==================  ============================================================================
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import html
@@ -31,8 +29,6 @@ import numpy as np
 from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles
 from lnlab import records
-
-__all__ = ["WEB", "TransformerWidget", "recorded", "weights"]
 
 SEEDS = range(3)
 SENTENCE = "To be, or not to be: that is the "  # Hamlet is not in the training text

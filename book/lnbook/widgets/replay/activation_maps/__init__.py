@@ -6,8 +6,6 @@ points of training. The page loads one file per kind of image when it is needed.
 a live notebook use the same files. :class:`ActivationMaps` is a widget without a Python part.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,8 +19,6 @@ from lnbook.widgets.base import WidgetFiles
 from lnbook.widgets.replay import base
 from lnlab import comparison
 from lnlab import records as recorded
-
-__all__ = ["WEB", "ActivationMaps", "border_and_interior", "packed", "unpacked"]
 
 #: The name and color of each norm, in the order of the panels.
 NORMS = {

@@ -5,8 +5,6 @@ with ``pictures``, at every measured point of training. The page computes nothin
 and a live notebook use the same files. :class:`AttentionReplay` is a widget without a Python part.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,8 +14,6 @@ import numpy as np
 
 from lnbook.widgets.replay import base
 from lnlab import records as recorded
-
-__all__ = ["WEB", "AttentionReplay", "Question", "attends", "packed", "questions", "unpacked"]
 
 BY = ("norm", "start", "gain")
 #: Maps norm, initialization and gain to the name of the network, its color and its line style.

@@ -14,8 +14,6 @@ same files. :class:`CaptionRanking` is a widget without a Python part.
 ==================  ============================================================================
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import json
@@ -28,8 +26,6 @@ import numpy as np
 from lnbook.display import Displayed
 from lnbook.widgets.base import WidgetFiles
 from lnlab import records as record
-
-__all__ = ["WEB", "CaptionRanking", "networks", "pictures"]
 
 SOURCE = Path(__file__).with_name("pictures.json")
 NORMS = ("none", "layer")

@@ -9,8 +9,6 @@ only interpolates between them. The built book and a live notebook use the same 
 (after MNIST by Yann LeCun and Corinna Cortes, under CC BY-SA 3.0). A record does not contain them.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Mapping, Sequence
@@ -21,8 +19,6 @@ import numpy as np
 
 from lnbook.widgets.replay import base
 from lnlab import records as recorded
-
-__all__ = ["WEB", "DrawReplay", "digits", "packed"]
 
 SIDE = 28
 STEPS = 64  # per pixel, for the numbers of a window

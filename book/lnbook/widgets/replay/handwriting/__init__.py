@@ -6,8 +6,6 @@ files. In a live notebook, readers can also type their own text: a :class:`Handw
 ``text`` and ``write`` shows that text instead of the recorded one.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,8 +16,6 @@ import numpy as np
 from lnbook.widgets.replay import base
 from lnbook.widgets.replay.draw import ARMS
 from lnlab import records as recorded
-
-__all__ = ["WEB", "HandwritingReplay", "packed", "unpacked"]
 
 TEXT = "the pen moves on"  # the text that the runs write
 ARRAYS = ("strokes", "lifts", "window")  # of shape (points of training, points), or (…, 2)

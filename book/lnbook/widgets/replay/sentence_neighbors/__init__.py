@@ -6,8 +6,6 @@ page only interpolates between these points. The built book and a live notebook 
 :class:`SentenceNeighbors` is a widget without a Python part.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,8 +15,6 @@ import numpy as np
 
 from lnbook.widgets.replay import base
 from lnlab import records as recorded
-
-__all__ = ["CATEGORIES", "WEB", "SentenceNeighbors", "agreement", "packed", "sentences"]
 
 #: Maps norm and initialization to the name of the network, its color and its line style.
 ARMS = {

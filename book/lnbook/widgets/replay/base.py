@@ -4,7 +4,7 @@ import base64
 import gzip
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,59 +18,26 @@ Arm = tuple[Any, ...]  # the values of the settings that identify it, such as no
 POINTS = 12  # the maximum number of recorded points to show
 
 
-def records_by_arm(
-    widget: str,
+def runs_by_arm(
     records: Sequence[Record],
-    arms: Sequence[Arm],
+    arms: Iterable[Arm],
     array: str,
-    command: str,
-    *,
     by: Sequence[str] = ("norm", "start"),
-    setting: str = "keep",
 ) -> dict[Arm, Record]:
-    """Return the record of each arm that has one, in the order of ``arms``.
+    """Return the run of each arm that saved an array, in the order of ``arms``.
 
     Args:
-        widget: The name of the widget, for error messages.
-        records: Records of runs with arrays, one for each arm.
+        records: Records with any settings.
         arms: For each arm, its values of the settings in ``by``.
-        array: The name of the required array.
-        command: The end of the command that records the runs.
+        array: The name of the array.
         by: The settings that identify an arm.
-        setting: The setting that makes a run save the array.
-
-    Raises:
-        ValueError: If there are no records, if there are two of one arm, or if they differ in other
-            settings.
     """
-    named = f"{', '.join(by[:-1])} and {by[-1]}"
-    results: dict[Arm, Record] = {}
-    for run in records:
-        arm = tuple(run["settings"][name] for name in by)
-        if arm in results:
-            raise ValueError(
-                f"{widget}: records must have one run per {named}, got two of {arm}; read those of "
-                "one seed and of one kind of setting"
-            )
-        if array not in run["arrays"]:
-            raise ValueError(
-                f"{widget}: records must be of runs with {setting}, this one has no {array}; "
-                f"record it with python -m lnlab replay {command}"
-            )
-        results[arm] = run
-    runs = {arm: results[arm] for arm in arms if arm in results}
-    if not runs:
-        raise ValueError(
-            f"{widget}: records must contain at least one run; record them with python -m lnlab "
-            f"replay {command} --seeds 0"
-        )
-    shapes = {run["arrays"][array].shape for run in runs.values()}
-    if len(shapes) > 1 or len({tuple(updates(run)) for run in runs.values()}) > 1:
-        raise ValueError(
-            f"{widget}: records must all have the same updates and the same shape of {array}, got "
-            f"shapes {sorted(shapes)}; read those of one kind of setting"
-        )
-    return runs
+    saved = {
+        tuple(run["settings"][name] for name in by): run
+        for run in records
+        if array in run["arrays"]
+    }
+    return {arm: saved[arm] for arm in arms if arm in saved}
 
 
 def select_runs(
@@ -175,8 +142,9 @@ class SideBySide(Displayed):
     WHAT: ClassVar[str]
     SHORT: ClassVar[str]
 
-    def __init__(self, packed: str, *, own: bool) -> None:
-        self.packed, self.own = packed, own
+    def __init__(self, packed: str | None = None) -> None:
+        self.own = packed is not None
+        self.packed = packed if self.own else self.WEB.data["packed.js"]()
 
     def to_html(self) -> str:
         """Return a ``<div>``, which the widget's script fills."""

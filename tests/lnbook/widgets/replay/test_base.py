@@ -18,10 +18,9 @@ def test_epochs_are_numbers_of_updates_or_passes(settings, cases, wanted):
     assert base.updates(run) == wanted
 
 
-def record(arm, seed=0, array=True, epochs=(0, 1), size=3):
-    arrays = {"maps": np.zeros((2, size))} if array else {}
-    return {"settings": {"norm": arm, "start": "usual", "updates_an_epoch": 10}, "seed": seed,
-            "curves": {"epoch": list(epochs)}, "arrays": arrays}  # fmt: skip
+def record(arm, seed=0, array=True):
+    arrays = {"maps": np.zeros((2, 3))} if array else {}
+    return {"settings": {"norm": arm, "start": "usual"}, "seed": seed, "arrays": arrays}
 
 
 def test_the_first_run_with_the_array_is_selected_for_each_arm():
@@ -36,19 +35,9 @@ def test_the_first_run_with_the_array_is_selected_for_each_arm():
     assert {name: run["seed"] for name, run in result.items()} == {"a": 2, "b": 1}
 
 
-ARMS = [("layer", "usual"), ("none", "usual")]
-
-
-@pytest.mark.parametrize(
-    ("records", "message"),
-    [
-        ([], "contain at least one run; record them with"),
-        ([record("none"), record("none", 1)], r"one run per norm and start, got two of \('none'"),
-        ([record("none", array=False)], "of runs with keep, this one has no maps; record it"),
-        ([record("none"), record("layer", size=4)], "same shape of maps, got shapes"),
-        ([record("none"), record("layer", epochs=(0, 2))], "same updates and the same shape"),
-    ],
-)
-def test_incompatible_records_raise_an_error(records, message):
-    with pytest.raises(ValueError, match=f"^Widget: records must .*{message}"):
-        base.records_by_arm("Widget", records, ARMS, "maps", "x")
+def test_the_run_with_the_array_is_found_for_each_arm_in_the_order_of_the_arms():
+    runs = [record("none"), record("layer", array=False), record("layer", 1), record("batch")]
+    arms = [("layer", "usual"), ("rms", "usual"), ("none", "usual")]
+    result = base.runs_by_arm(runs, arms, "maps")
+    assert list(result) == [("layer", "usual"), ("none", "usual")]
+    assert [run["seed"] for run in result.values()] == [1, 0]

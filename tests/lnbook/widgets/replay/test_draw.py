@@ -46,7 +46,7 @@ def test_packed_data_can_be_decoded_to_the_records():
 
 
 def test_page_and_notebook_get_the_same_data(monkeypatch):
-    ours, own = DrawReplay(), DrawReplay(three())
+    ours, own = DrawReplay(), DrawReplay(packed(three()))
     web = own.WEB
     (inside,) = re.findall(r'<script type="text/plain">([^<]*)</script>', own.to_html())
     assert inside == own.packed

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from lnbook.widgets.replay.handwriting import HandwritingReplay, packed, unpacked
+from lnlab import records
 
 EPOCHS = [0, 0.5, 1, 2]
 
@@ -53,8 +54,9 @@ def test_packed_data_can_be_decoded_to_the_records():
         np.testing.assert_allclose(windows[k], expected, atol=0.501 / 64)
 
 
-def test_the_field_shows_the_new_line_of_each_network_or_an_error_message():
-    shown = HandwritingReplay(three(), text="abc", write=write)
+def test_the_field_shows_the_new_line_of_each_network_or_an_error_message(monkeypatch):
+    monkeypatch.setattr(records, "read_all", lambda experiment: three())
+    shown = HandwritingReplay(text="abc", write=write)
     row, texts, place = shown.widget().children
     text, bias, button = row.children
     text.value = "pen & ink!"

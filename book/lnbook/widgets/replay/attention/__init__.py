@@ -56,14 +56,6 @@ class Question(NamedTuple):
 class AttentionReplay(base.SideBySide):
     """A passage shaded by the attention of several networks, and the name that each predicts.
 
-    Args:
-        records: Records of runs with ``pictures``, one for each norm, initialization and gain.
-            ``None``: the book's records.
-
-    Raises:
-        ValueError: If there are no records, if two have the same norm, initialization and gain, or
-            if they differ in other settings.
-
     Example:
         >>> AttentionReplay()  # doctest: +SKIP
         AttentionReplay: 8 questions, at 14 of 4,840 updates, by 6 networks
@@ -73,9 +65,6 @@ class AttentionReplay(base.SideBySide):
     LABEL = "A passage, and the attention of several networks during training"
     WHAT = "is a passage shaded by the attention of several networks"
     SHORT = "the passages"
-
-    def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
-        super().__init__(packed(_book() if records is None else records), own=records is not None)
 
     def __repr__(self) -> str:
         header, _, _ = unpacked(self.packed)
@@ -133,19 +122,8 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
 
     Args:
         records: Records of runs with ``pictures``.
-
-    Raises:
-        ValueError: See :class:`AttentionReplay`.
     """
-    arms = base.records_by_arm(
-        "AttentionReplay",
-        records,
-        tuple(ARMS),
-        "attention",
-        "attentive_reader",
-        by=BY,
-        setting="pictures",
-    )
+    arms = base.runs_by_arm(records, ARMS, "attention", BY)
     runs = list(arms.values())
     attention, chances = (np.stack([r["arrays"][name] for r in runs]).astype(float)
                           for name in ("attention", "chances"))  # fmt: skip

@@ -33,26 +33,15 @@ ARMS = {
 class DrawReplay(base.SideBySide):
     """Networks that draw digits, side by side, with controls for the glimpse and the update.
 
-    Args:
-        records: Records of runs with ``keep``, one for each norm and initialization. ``None``: the
-            book's records.
-
-    Raises:
-        ValueError: If there are no records, if two have the same norm and initialization, or if
-            they differ in other settings.
-
     Example:
         >>> DrawReplay()  # doctest: +SKIP
         DrawReplay: 6 digits and 6 samples in 8 glimpses, at 12 of 8,000 updates, by 3 networks
     """
 
-    WEB = base.files(Path(__file__).parent, lambda: packed(_book()))
+    WEB = base.files(Path(__file__).parent, lambda: packed(recorded.read_all("draw")))
     LABEL = "Digits, drawn glimpse by glimpse"
     WHAT = "networks draw digits, glimpse by glimpse"
     SHORT = "the drawn digits"
-
-    def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
-        super().__init__(packed(_book() if records is None else records), own=records is not None)
 
     def __repr__(self) -> str:
         header = unpacked(self.packed)[0]
@@ -71,10 +60,6 @@ def digits() -> dict[int, tuple[int, str]]:
     return {int(number): (entry["digit"], entry["bits"]) for number, entry in result.items()}
 
 
-def _book() -> list[dict[str, Any]]:
-    return [run for run in recorded.read_all("draw") if "canvas" in run["arrays"]]
-
-
 def packed(records: Sequence[Mapping[str, Any]]) -> str:
     """Return the data for the page, in base64 of gzip: a line of JSON, then bytes.
 
@@ -86,12 +71,8 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
 
     Args:
         records: Records of runs with ``keep``.
-
-    Raises:
-        ValueError: See :class:`DrawReplay`.
     """
-    arms = base.records_by_arm("DrawReplay", records, tuple(ARMS), "canvas", "draw --keep 6")
-    runs = list(arms.values())
+    runs = list(base.runs_by_arm(records, ARMS, "canvas").values())
     updates = base.updates(runs[0])
     chosen = base.points(updates)
     shades = np.stack([_both(run, "canvas", "dream_canvas", chosen) for run in runs])

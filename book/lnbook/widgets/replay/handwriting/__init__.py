@@ -29,38 +29,26 @@ class HandwritingReplay(base.SideBySide):
     field for another text.
 
     Args:
-        records: Records of runs with ``keep``, one for each norm and initialization. ``None``: the
-            book's records.
         text: The text to write. ``None``: the recorded text is shown.
         write: ``write(record, text, bias=…)`` returns what the trained network of a record writes:
             an object with ``strokes``, ``lifts`` and ``window`` like the arrays of a record, but
             with any number of points. It raises a ``ValueError`` if the text cannot be written.
-
-    Raises:
-        ValueError: If there are no records, if two have the same norm and initialization, or if
-            they differ in other settings.
 
     Example:
         >>> HandwritingReplay()  # doctest: +SKIP
         HandwritingReplay: 'the pen moves on' in 450 points, at 17 of 1,500 updates, by 3 networks
     """
 
-    WEB = base.files(Path(__file__).parent, lambda: packed(_book()))
+    WEB = base.files(Path(__file__).parent, lambda: packed(recorded.read_all("handwriting")))
     LABEL = "A line of handwriting, point by point"
     WHAT = "networks write a line of text, point by point"
     SHORT = "the handwriting"
 
-    def __init__(
-        self,
-        records: Sequence[Mapping[str, Any]] | None = None,
-        *,
-        text: str | None = None,
-        write: Callable[..., Any] | None = None,
-    ) -> None:
+    def __init__(self, *, text: str | None = None, write: Callable[..., Any] | None = None) -> None:
         self.text, self.write = text, write
-        self.records = _ordered(_book() if records is None else records)
-        written = packed(self.records) if text is None else self.typed(text)
-        super().__init__(written, own=records is not None or text is not None)
+        if text is not None:
+            self.records = _by_arm(recorded.read_all("handwriting"))
+        super().__init__(None if text is None else self.typed(text))
 
     def typed(self, text: str, bias: float = 1.0) -> str:
         """Return what the trained networks write for a text, as :func:`pack` encodes it.
@@ -120,15 +108,8 @@ class HandwritingReplay(base.SideBySide):
         )
 
 
-def _book() -> list[dict[str, Any]]:
-    return [run for run in recorded.read_all("handwriting") if "strokes" in run["arrays"]]
-
-
-def _ordered(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    how = "handwriting --keep 450"
-    return list(
-        base.records_by_arm("HandwritingReplay", records, tuple(ARMS), "strokes", how).values()
-    )
+def _by_arm(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return list(base.runs_by_arm(records, ARMS, "strokes").values())
 
 
 def _rest(name: str, values: np.ndarray, most: int) -> np.ndarray:
@@ -155,11 +136,8 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
 
     Args:
         records: Records of runs with ``keep``.
-
-    Raises:
-        ValueError: See :class:`HandwritingReplay`.
     """
-    records = _ordered(records)
+    records = _by_arm(records)
     after = base.updates(records[0])
     arrays = {name: [run["arrays"][name] for run in records] for name in ARRAYS}
     return _pack(TEXT, _arms(records, range(len(after))), after, arrays)

@@ -43,26 +43,15 @@ EDGE, HIGH = 100, 0.8  # 99% of the sentences lie within EDGE, and within HIGH o
 class SentenceNeighbors(base.SideBySide):
     """A map of sentences for each network, and the nearest neighbors of one of them.
 
-    Args:
-        records: Records of runs with ``keep``, one for each norm and initialization. ``None``: the
-            book's records.
-
-    Raises:
-        ValueError: If there are no records, if two have the same norm and initialization, or if
-            they differ in other settings.
-
     Example:
         >>> SentenceNeighbors()  # doctest: +SKIP
         SentenceNeighbors: 500 sentences and the 5 nearest to each, at 10 of 3,000 updates, by ...
     """
 
-    WEB = base.files(Path(__file__).parent, lambda: packed(_book()))
+    WEB = base.files(Path(__file__).parent, lambda: packed(recorded.read_all("skip_thoughts")))
     LABEL = "Maps of sentences and their nearest neighbors during training"
     WHAT = "are maps of sentences and their nearest neighbors"
     SHORT = "the maps of sentences"
-
-    def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
-        super().__init__(packed(_book() if records is None else records), own=records is not None)
 
     def __repr__(self) -> str:
         header, _, nearest = unpacked(self.packed)
@@ -71,10 +60,6 @@ class SentenceNeighbors(base.SideBySide):
             f"{nearest.shape[-1]} nearest to each, at {len(header['updates'])} of "
             f"{header['updates'][-1]:,} updates, by {len(header['arms'])} networks"
         )
-
-
-def _book() -> list[dict[str, Any]]:
-    return [run for run in recorded.read_all("skip_thoughts") if "map" in run["arrays"]]
 
 
 def sentences(run: Mapping[str, Any]) -> list[str]:
@@ -137,13 +122,8 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
 
     Args:
         records: Records of runs with ``keep``.
-
-    Raises:
-        ValueError: See :class:`SentenceNeighbors`.
     """
-    arms = base.records_by_arm(
-        "SentenceNeighbors", records, tuple(ARMS), "map", "skip_thoughts --keep true"
-    )
+    arms = base.runs_by_arm(records, ARMS, "map")
     runs = list(arms.values())
     updates = base.updates(runs[0])
     chosen = base.points(updates)

@@ -8,7 +8,6 @@ import pytest
 from lnbook.chapters.order_embeddings import penalty
 from lnbook.widgets.replay import caption_ranking
 from lnlab.datasets.coco_val2017_layout import Layouts, features
-from tests.book.conftest import DESK
 from tools.browser import browser_name
 
 CLOSE = 1e-12  # tolerance for penalties up to 1; both sides compute in float64
@@ -28,32 +27,19 @@ def ranked(norm, point, w, h, boxes):
     return np.argsort(penalty.penalties(result, 0), kind="stable").tolist()
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """The address of a page that contains only a scene."""
-    where = tmp_path_factory.mktemp("scene")
-    caption_ranking.WEB.write(where)
-    (where / "page.html").write_text(
-        '<!doctype html><meta charset="utf-8">'
+@pytest.fixture
+def page(browse):
+    """A page that contains only a scene."""
+    source = (
+        '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">'
         f"<style>{caption_ranking.WEB.complete_style()}</style>"
         f"{caption_ranking.CaptionRanking().to_html()}"
-        '<script src="caption_ranking/caption_ranking.js"></script>',
-        "utf-8",
+        '<script src="caption_ranking/caption_ranking.js"></script>'
     )
-    return (where / "page.html").as_uri()
-
-
-@pytest.fixture
-def page(browser, address):
-    context = browser.new_context(viewport=DESK, has_touch=True)
-    page = context.new_page()
-    complaints = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(address)
+    page = browse(source, caption_ranking.WEB, has_touch=True)
     page.wait_for_selector(".ln-caption-ranking[data-ready='yes']")
     yield page
-    context.close()
-    assert complaints == []
+    assert page.complaints == []
 
 
 ENGINE = """([kept, scenes, count]) => {

@@ -4,6 +4,7 @@ import pytest
 
 from lnbook.show import Quiz, number
 from lnbook.widgets import number_parsing, quiz
+from tests.cases.themed_page import themed
 
 # Inputs, and the numbers that they can mean.
 CASES = {
@@ -22,20 +23,14 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def page(browser, tmp_path_factory):
+def page(browse):
     """One question for each reading of each case."""
     entries = [
         number(f"{text!r}, {i}?", answer, why="It is.", hint="It is not.")
         for text, answers in CASES.items()
         for i, answer in enumerate(answers or [0])
     ]
-    path = tmp_path_factory.mktemp("numbers") / "page.html"
-    html = f"{Quiz(*entries).to_html()}<script>{quiz.WEB.book()}</script>"
-    path.write_text(f'<!doctype html><meta charset="utf-8"><body>{html}', "utf-8")
-    page = browser.new_page()
-    page.goto(path.as_uri())
-    yield page
-    page.close()
+    return browse(themed(quiz.WEB, Quiz(*entries)))
 
 
 def test_python_and_the_page_parse_typed_numbers_alike(page):

@@ -1,30 +1,16 @@
 """A quiz with three questions in a browser, and its reader."""
 
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from lnbook.show import Quiz, choose
 from lnbook.widgets.quiz import WEB
 from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, plain_text
-from tests.book.conftest import DESK, PATIENCE
+from tests.book.conftest import new_visit
 from tests.cases.quiz_questions import LAST, STEPS
+from tests.cases.themed_page import themed
 
-STATIC = Path(__file__).parents[3] / "book" / "_static"
-PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A page</title>
-<meta name="viewport" content="width=device-width"><style>
-html {{ color-scheme: light dark; font: 16px/1.6 sans-serif; --pst-color-text-base: #222832;
-  --pst-color-text-muted: #48566b; --pst-color-background: #fff }}
-html[data-theme="dark"] {{ --pst-color-text-base: #ced6dd; --pst-color-text-muted: #9ca4af;
-  --pst-color-background: #121212 }}
-* {{ box-sizing: border-box }} body {{ margin: 0 auto; padding: 1rem; max-width: 50rem;
-  background: var(--pst-color-background); color: var(--pst-color-text-base) }}</style>
-<style>{style}</style>
-<script>document.documentElement.dataset.theme =
-  matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"</script>
-<script>{script}</script></head>
-<body class="bd-article"><main><h1>A page</h1>{quizzes}</main></body></html>"""
 MEANS = choose(
     "How many *means* has `x[:32]`?",
     {
@@ -35,29 +21,16 @@ MEANS = choose(
     },
     answer="`32`",
 )
-KEPT = "Your answers stay in this browser and are not sent anywhere."
-LOST = (
-    "This browser cannot store answers: they last until you leave this page and are not sent "
-    "anywhere."
-)
 NO_NUMBER = "Write a number, such as 0.25, 1/4, −3, or 2e-3."
 
 
 @pytest.fixture
-def write(tmp_path, monkeypatch):
-    """``write(quiz, …)``: a page at a fixed address; with ``plain`` it has no script."""
-    monkeypatch.setenv("LNLIB_STATIC", "1")
+def write(tmp_path):
+    """``write(quiz, …, **look)``: a page at a fixed address."""
 
-    style = (STATIC / "custom.css").read_text("utf-8") + WEB.complete_style()
-    script = WEB.book()
-
-    def to_file(*quizzes, plain=False):
-        path = tmp_path / "page.html"
-        html = "".join(quiz._repr_mimebundle_()["text/html"] for quiz in quizzes)
-        path.write_text(
-            PAGE.format(style=style, script="" if plain else script, quizzes=html), "utf-8"
-        )
-        return path.as_uri()
+    def to_file(*quizzes, **look):
+        (tmp_path / "page.html").write_text(themed(WEB, *quizzes, **look), "utf-8")
+        return (tmp_path / "page.html").as_uri()
 
     return to_file
 
@@ -68,19 +41,9 @@ def reader(browser):
 
     @contextmanager
     def read(**options):
-        context = browser.new_context(**({"viewport": DESK} | options))
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        complaints = []
-        page.on("pageerror", lambda e: complaints.append(str(e)))
-        page.on("console", lambda m: complaints.append(m.text))
-        page.on("request", lambda r: r.url.startswith("file:") or complaints.append(r.url))
-        page.on("websocket", lambda w: complaints.append(w.url))
-        try:
-            yield page
-            assert complaints == []
-        finally:
-            context.close()
+        with new_visit(browser, **options) as v:
+            yield v.page
+            assert (v.complaints, v.outside) == ([], [])
 
     return read
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from lnbook import exercises
 from lnbook.exercises import Function, Value
 from lnbook.widgets.quiz.answer_field import answer_field, check_data
 from lnbook.widgets.quiz.texts import plain_text
-from tests.book.conftest import DESK, PHONE
-from tests.book.quiz.conftest import KEPT, PAGE, STATIC, WEB, reload
+from tests.book.conftest import PHONE
+from tests.book.quiz.conftest import WEB, reload
+from tests.cases.themed_page import themed
 
 NAMES = [name for name in exercises.names() if check_data(exercises.find(name))]
 NUMBERS = [name for name in NAMES if isinstance(exercises.find(name), Value)]
@@ -114,26 +116,18 @@ def starter(name):
 def fields(names):
     """Exercises with a hint and a field each."""
     hint = "<details><summary>Hint 1</summary>Think.</details>"
-    return "".join(
+    html = "".join(
         f'<div class="exercise" id="{name}"><p>Task.</p>{hint}'
         f"{answer_field(name, exercises.find(name), starter(name))}</div>"
         for name in names
     )
-
-
-def write(path, names):
-    style = (STATIC / "custom.css").read_text("utf-8") + WEB.complete_style()
-    path.write_text(PAGE.format(style=style, script=WEB.book(), quizzes=fields(names)), "utf-8")
-    return path.as_uri()
+    return SimpleNamespace(to_html=lambda: html)
 
 
 @pytest.fixture(scope="module")
-def page(browser, tmp_path_factory):
+def page(browse):
     """A page with the fields of all exercises."""
-    page = browser.new_page()
-    page.goto(write(tmp_path_factory.mktemp("fields") / "page.html", NAMES))
-    yield page
-    page.close()
+    return browse(themed(WEB, fields(NAMES)))
 
 
 def answer(page, name, texts):
@@ -214,10 +208,8 @@ def test_the_page_does_not_reveal_answers():
 
 
 @pytest.mark.every_browser
-def test_answers_are_stored_like_those_of_a_quiz(browser, tmp_path):
-    context = browser.new_context(viewport=DESK)
-    page = context.new_page()
-    page.goto(write(tmp_path / "page.html", ["same-run", "flat-directions"]))
+def test_answers_are_stored_like_those_of_a_quiz(browse):
+    page = browse(themed(WEB, fields(["same-run", "flat-directions"])))
     field = page.get_by_label("Your answer: answer =").first
     said = page.locator(".ln-said").first
     assert not page.locator(".ln-foot").first.is_visible()
@@ -228,27 +220,23 @@ def test_answers_are_stored_like_those_of_a_quiz(browser, tmp_path):
     page.get_by_role("button", name="Check").first.click()
     assert said.inner_text().startswith("✓ Right. ")
     assert said.get_attribute("aria-live") == "polite"
-    assert page.locator(".ln-kept").first.inner_text() == KEPT
     reload(page)
     assert [field.input_value(), said.inner_text()[:8]] == ["0.5", "✓ Right."]
     assert page.evaluate("Object.keys(localStorage).map(k => k.split(' ').at(-1))") == ["same-run"]
     page.get_by_role("button", name="Delete my answer").click()
     assert [field.input_value(), said.inner_text()] == ["", ""]
     assert page.evaluate("localStorage.length") == 0
-    context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_fields_fit_on_a_phone_and_are_accessible(browser, tmp_path, violations, scheme):
-    context = browser.new_context(viewport=PHONE, color_scheme=scheme)
-    page = context.new_page()
-    page.goto(write(tmp_path / "page.html", ["two-units", "least-time", "same-run"]))
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_fields_fit_on_a_phone_and_are_accessible(browse, violations, theme):
+    shown = fields(["two-units", "least-time", "same-run"])
+    page = browse(themed(WEB, shown, theme=theme), viewport=PHONE)
     for i, text in enumerate(["1", "flops", "0.5"]):
         page.locator(".ln-answer-field input").nth(i).fill(text)
         page.locator(".ln-check").nth(i).click()
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    context.close()
 
 
 def test_the_pages_of_the_book_have_these_fields(built_book):

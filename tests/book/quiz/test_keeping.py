@@ -9,7 +9,6 @@ from lnbook.widgets.quiz.texts import RIGHT
 from tests.book.quiz.conftest import (
     LAST,
     LONG,
-    LOST,
     MEANS,
     STEPS,
     answer_all,
@@ -119,7 +118,7 @@ def test_without_storage_the_quiz_works_and_says_so(reader, write, fault):
         answer_all(page)
         assert feedback(page, 0) == spoken(MEANS, 1)
         assert score(page) == "3 of 3 answered, 1 right on the first try."
-        assert page.locator(".ln-kept").inner_text() == LOST
+        assert "cannot store" in page.locator(".ln-kept").inner_text()
         page.get_by_role("button", name="Delete my answers").click()
         assert score(page) == "0 of 3 answered, 0 right on the first try."
 

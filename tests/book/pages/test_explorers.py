@@ -116,3 +116,33 @@ def test_the_address_stores_and_restores_every_changed_control(visit, built_book
             assert (control.input_value() != starts[key]) == named, key
         assert_drawn(root, payloads(name)[int(id_.split("-")[1]) - 1])
         assert not v.complaints
+
+
+HANDLE = """(e) => { // the center of that of the second line
+  const { x, y, width, height } = [...e.querySelectorAll(".ln-grip")][1].getBoundingClientRect();
+  return [x + width / 2, y + height / 2];
+}"""
+
+
+@pytest.mark.every_browser
+def test_dragging_the_line_moves_the_slider(visit, built_book):
+    with visit(built_book.as_uri(), "effective_learning_rate") as v:
+        (root,) = v.explorers("#explorer-4")  # a line in each of two panels, and one slider
+        slider, mouse = root.query_selector("input[type=range]"), v.page.mouse
+        slider.press("Home")
+        wait_drawn(v.page, root)
+        x, y = root.evaluate(HANDLE)
+        width = root.query_selector_all(".ln-panel")[1].bounding_box()["width"]
+        mouse.move(x, y)
+        mouse.down()
+        mouse.move(x + 0.3 * width, y + 5, steps=6)
+        mouse.up()
+        wait_drawn(v.page, root)
+        last, at = int(slider.get_attribute("max")), slider.input_value()
+        assert 0.15 * last < int(at) < 0.7 * last
+        assert root.evaluate(HANDLE)[0] == pytest.approx(x + 0.3 * width, abs=0.6 * width / last)
+        mouse.move(x, y)  # after it was released
+        wait_drawn(v.page, root)
+        assert slider.input_value() == at
+        v.page.wait_for_function("location.hash.startsWith('#explorer-4&scale=')")
+        assert not v.complaints

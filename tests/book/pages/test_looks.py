@@ -2,6 +2,7 @@
 
 import pytest
 
+from lnbook.figures.colors import COLORS, DARK
 from tests.book.pages.conftest import INK
 
 SIZE_LIMIT = 150_000  # bytes of HTML per page
@@ -79,17 +80,35 @@ def test_axe_finds_no_violations(opened, violations, seen):
     assert violations(opened.page, seen=seen) == []
 
 
+LINES = """e => [...e.querySelectorAll('.js-line, .js-fill, .annotation-text')].map((part) =>
+  getComputedStyle(part)[part.matches('.js-line') ? 'stroke' : 'fill'])"""
+
+
+def color_names(root, theme):
+    """What the colors of lines, bands and labels of a figure mean in a theme."""
+    named = {f"rgb({', '.join(str(n) for n in bytes.fromhex(color[1:]))})": name
+             for name, color in {"light": COLORS, "dark": DARK}[theme].items()}  # fmt: skip
+    return [named.get(color) for color in root.evaluate(LINES)]
+
+
 @pytest.mark.one_in(3)
 def test_figures_follow_the_theme_and_are_accessible_in_dark_mode(opened, violations, seen):
     page, roots = opened.page, opened.explorers()
     light = [root.evaluate(INK) for root in roots]
+    names = [color_names(root, "light") for root in roots]
     for theme, differs in (("dark", "!=="), ("light", "===")):
         page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
         for root, before in zip(roots, light, strict=True):
             page.wait_for_function(f"([e, b]) => ({INK})(e) {differs} b", arg=[root, before])
+        assert [color_names(root, theme) for root in roots] == names
         if theme == "dark":
             page.wait_for_timeout(200)  # the theme fades in
             assert violations(page, colors=True, seen=seen) == []
+
+
+def test_lines_have_the_colors_of_their_norms(visit, built_book):
+    with visit(built_book.as_uri(), "why_layer_norm_helps") as v:
+        assert {"layer", "none"} < {name for e in v.explorers() for name in color_names(e, "light")}
 
 
 @pytest.mark.slow

@@ -90,6 +90,8 @@ def interval(finding: Finding) -> str:
         >>> import numpy as np
         >>> interval(Finding("test error", np.array([-1.0, -2.0, -1.5]), "points"))
         '−1.5 points (−2 to −1, lowest to highest of 3 seeds)'
+        >>> interval(Finding("loss", np.array([-1e-5, 2e-5, 5e-5]), "nats"))
+        '+0.00002 nats (−0.00001 to +0.00005, lowest to highest of 3 seeds)'
     """
     d, unit = (-1 if finding.turned else 1) * finding.differences, finding.unit
     if finding.untestable == NOT_RECORDED:
@@ -97,7 +99,8 @@ def interval(finding: Finding) -> str:
     if finding.untestable and np.isnan(d).all():
         return f"{len(d)} seed{'s' * (len(d) > 1)}"
     if finding.exact:
-        return f"{max(0, d[0]):.2g} {unit}"
+        value = max(0, d[0])
+        return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.2g} {unit}"
     scale, unit = (100, f"% {unit}") if unit.startswith("of ") else (1, f" {unit}")
     seeds = f"{len(d)} seed{'s' * (len(d) > 1)}"
     cases = [("never", d == np.inf), ("baseline never", d == -np.inf), ("no number", np.isnan(d))]
@@ -121,7 +124,8 @@ def label_text(finding: Finding) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.3g}".replace("-", "−")
+    rounded = float(f"{value:.3g}")
+    return np.format_float_positional(rounded, trim="-", sign=True).replace("-", "−")
 
 
 def text(results: Sequence[ClaimResult]) -> str:

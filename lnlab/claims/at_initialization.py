@@ -115,7 +115,7 @@ def summed_inputs(records: Records) -> list[Finding]:
         for scale in SCALES:
             plain, layer = (_drift(form, scale, inputs) for form in ("plain", "paper"))
             what = (
-                f"recurrent weights x {scale:g}, {description}: the summed inputs change by "
+                f"recurrent weights × {scale:g}, {description}: the summed inputs change by "
                 f"{layer.mean():.2f} powers of ten, {plain.mean():.2f} without a norm"
             )
             finding = Finding(what, layer - plain, DECADES, (layer - plain) / plain)
@@ -180,7 +180,7 @@ def robust_to_scaling(records: Records) -> list[Finding]:
             for kind in ("batch", "layer", "weight"):
                 change = _gain_change(kind, family, scaled)
                 what = (
-                    f"{kind} norm, {family.capitalize()}, {scaled} x {FACTOR:g}: ds² changes by "
+                    f"{kind} norm, {family.capitalize()}, {scaled} × {FACTOR:g}: ds² changes by "
                     f"{change.mean():.2f} powers of ten, {plain.mean():.2f} without a norm"
                 )
                 finding = Finding(what, change - plain, DECADES)

@@ -118,7 +118,7 @@ def gradients_through_time(records: Records) -> list[Finding]:
     for scale in SCALES:
         plain, layer = (_decades(form, scale) for form in ("plain", "paper"))
         what = (
-            f"recurrent weights x {scale:g}: the gradient changes by {layer.mean():.1f} powers of "
+            f"recurrent weights × {scale:g}: the gradient changes by {layer.mean():.1f} powers of "
             f"ten over {STEPS} steps, {plain.mean():.1f} without a norm"
         )
         results.append(Finding(what, layer - plain, "powers of ten", (layer - plain) / plain))
@@ -130,7 +130,7 @@ def plain_gradients(records: Records) -> list[Finding]:
     results = []
     for scale in SCALES:
         plain = _decades("plain", scale)
-        what = f"recurrent weights x {scale:g}: one power of ten minus the change of the gradient"
+        what = f"recurrent weights × {scale:g}: one power of ten minus the change of the gradient"
         results.append(Finding(f"{what} ({plain.mean():.1f})", 1 - plain, "powers of ten"))
     return results
 

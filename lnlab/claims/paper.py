@@ -25,7 +25,7 @@ _MNIST = "MNIST; 784-1000-1000-10; about 60 epochs; one run"
 _MNIST_HERE = "the same network and data"
 _CONV = "preliminary experiments; network, data, and figures not given"
 _CONV_HERE = "10,000 images of Fashion-MNIST; three convolutions; 10 epochs"
-_DIGITS = "8 x 8 digits; three hidden layers of 64; plain gradient descent"
+_DIGITS = "8 × 8 digits; three hidden layers of 64; plain SGD"
 _SMALL = f"a tanh network of {computed.UNITS} units, orthogonal weights, 10 draws"
 _LATER = "The paper says this about several models; here each recurrent experiment counts as one."
 _OWN_RATES = "Each model has its own best learning rate; in the paper's section 6.1 both share one."
@@ -69,7 +69,7 @@ PAPER = (
           "five recurrent models", "smaller versions of the same five",
           "", RECURRENT, recurrent.recurrent_generalization, f"{_LATER} {_OWN_RATES}"),
     Claim("batch-norm-sgd", "1", "converge faster even with simple SGD",
-          "Batch norm speeds up plain gradient descent in a feed-forward network.",
+          "Batch norm speeds up plain SGD in a feed-forward network.",
           "a statement about earlier work", _DIGITS, "", ("landscape",), feedforward.sgd,
           "Each network at the best of five learning rates by its own training NLL, from the same "
           "initial weights."),
@@ -157,7 +157,7 @@ PAPER = (
           "at their initial norm, and the loss fluctuates less.",
           "a suggestion without a figure", "digits; two hidden layers of 64; 20 epochs",
           "effective_learning_rate", ("weights",), ten_seeds.early_stopping,
-          "Plain gradient descent at a learning rate of 0.1."),
+          "Plain SGD at a learning rate of 0.1."),
     Claim("robust-scaling", "5.2", "more robust to the scaling of the input",
           "Re-scaling inputs or weights changes the metric less for a step in the gains (with a "
           "norm) than for a step in the magnitude of the weights (without one).",
@@ -171,8 +171,8 @@ PAPER = (
           _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",),
           recurrent.recall_by_updates,
           "The paper trains both with the same hyperparameters. Nine measurements compare each "
-          "model at its own best learning rate, which is higher with layer norm; three compare "
-          "both at the rate of the paper's code."),
+          "model at its own best learning rate, which is higher with layer norm; the others "
+          "compare both at the rate of the paper's code."),
     Claim("sixty-percent", "6.1", "in 60% of the time",
           "The model with layer norm reaches its best score sooner than the plain model reaches "
           "its own.",

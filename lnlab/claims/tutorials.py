@@ -10,7 +10,7 @@ from lnlab.claims.feedforward import LANDSCAPE, UNTUNED
 from lnlab.claims.finding import Claim, Finding, Records
 from lnlab.claims.trained import RECURRENT
 
-_DIGITS = "8 x 8 digits; three hidden layers of 64; plain gradient descent at rate 0.1"
+_DIGITS = "8 × 8 digits; three hidden layers of 64; plain SGD at rate 0.1"
 _FIGURE_6 = "MNIST; 784-1000-1000-10; Adam at 0.001; the longest runs"
 _START = f"a tanh network of {computed.UNITS} units, 10 draws, at initialization"
 

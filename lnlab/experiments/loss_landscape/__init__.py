@@ -1,7 +1,7 @@
 """Is the loss smoother with a norm? Measured as Santurkar et al. (2018) did for batch norm.
 
 The paper has no experiment on this, but tutorials claim it for layer norm. A network is trained on
-digits by plain gradient descent, with each norm and without one, at several learning rates, from
+digits by plain SGD, with each norm and without one, at several learning rates, from
 the same initial weights. During training, the run evaluates loss and gradient along the direction
 of the gradient. It also updates only the lower layers, to measure how much the gradients of the
 layers above them change.
@@ -18,7 +18,7 @@ from lnlab.experiment import Experiment, Grid
 
 Norm = Literal["none", "batch", "layer", "rms"]
 NORMS = get_args(Norm)
-RATES = (0.03, 0.1, 0.3, 1.0, 3.0)  # learning rates of gradient descent
+RATES = (0.03, 0.1, 0.3, 1.0, 3.0)  # learning rates of SGD
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Settings(config.Settings):
         hidden: Widths of the hidden layers, which have ReLU activations.
         epochs: Number of passes over the training examples.
         batch_size: Number of examples per update; a last, smaller batch of an epoch is dropped.
-        learning_rate: Learning rate of plain gradient descent.
+        learning_rate: Learning rate of plain SGD.
         eps: Constant added to the variance in the norms.
         momentum: Weight of the newest batch in batch norm's running averages.
         train_cases: Maximum number of training examples; the first ones are used.

@@ -2,7 +2,7 @@
 
 The paper argues that, with a norm, the direction of large weights changes slowly, an "implicit
 learning rate", but has no experiment on this. The task and the numbers here are ours: the network
-of section 6.6 with narrower layers, trained on digits by plain gradient descent and by Adam.
+of section 6.6 with narrower layers, trained on digits by plain SGD and by Adam.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Norm = Literal["none", "layer", "batch"]
 Optimizer = Literal["sgd", "adam"]
 NORMS, OPTIMIZERS = get_args(Norm), get_args(Optimizer)
 RATES = {"sgd": 0.1, "adam": 3e-3}
-# Factors of the initial weights in the book: values other than 1 only with plain gradient descent.
+# Factors of the initial weights in the book: values other than 1 only with plain SGD.
 SCALES = {"sgd": (1.0, 0.25, 4.0, 16.0), "adam": (1.0,)}
 
 
@@ -29,7 +29,7 @@ class Settings(mnist.Settings):
     Args:
         norm: Norm of the hidden layers. Batch norm is also applied to the logits.
         hidden: Widths of the hidden layers.
-        optimizer: Optimizer: ``sgd``, plain gradient descent, or ``adam``.
+        optimizer: Optimizer: ``sgd``, without momentum, or ``adam``.
         scale: Factor by which the initial weights of the hidden layers are multiplied. With batch
             or layer norm, it does not change what the network computes, except through ``eps``.
         learning_rate: Learning rate of the optimizer. ``None`` stands for 0.1 with ``sgd`` and

@@ -343,11 +343,11 @@ def border(name: str) -> Evaluator:
                 if name == "deviation":
                     distance = np.abs(ends["border_deviation"] - 1)
                     what = (
-                        f"layer {layer}: 10% minus the relative difference between border and "
-                        "interior std (below 0: they differ by more than a tenth)"
+                        f"layer {layer}: relative difference between border and interior std, "
+                        "minus 10% (above 0: they differ by more than a tenth)"
                     )
                     results.append(Finding(what, 0.1 - distance, "of the interior's", None,
-                                         tuple(arm.runs.values())))  # fmt: skip
+                                         tuple(arm.runs.values()), turned=True))  # fmt: skip
                 else:
                     what = f"layer {layer}: fraction of images that activate a border unit"
                     results.append(Finding(what, ratio - 1, "of the interior's", ratio - 1,

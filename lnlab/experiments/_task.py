@@ -254,7 +254,9 @@ class Task:
         lines = [f"  Best {self.score_name}{unit}, mean over seeds, by learning rate:"]
         for name, arm in groups.items():
             rates = {rate: self.factor * value for rate, value in arm.rates.items()}
-            score_texts = (f"{r:g}: {v:.4g}{'*' * (r == arm.rate)}" for r, v in rates.items())
+            score_texts = (
+                f"{r:g}: {_minus(f'{v:.4g}')}{'*' * (r == arm.rate)}" for r, v in rates.items()
+            )
             edge = "  (at the edge)" if arm.at_edge else ""
             lines.append(f"    {name:<22} {'  '.join(score_texts)}{edge}")
         for name, arm in groups.items():
@@ -270,14 +272,21 @@ class Task:
             f"seed{'s' * (seeds > 1)}, and their difference{spread}:"
         ]
         digits = {measure.name: measure.digits for measure in self.measures}
-        for row in self.rows(other, layer):
+        rows = self.rows(other, layer)
+        width = max((len(row.name) for row in rows), default=0)
+        for row in rows:
             d, (low, high) = digits[row.name], comparison.limits(row.difference)
             ends = f" ({low:+.{d}f} to {high:+.{d}f})" if seeds > 1 else ""
-            lines.append(
-                f"    {row.name:<32} {row.none.mean():8.{d}f} {row.layer.mean():8.{d}f}  "
+            numbers = (
+                f"{row.none.mean():8.{d}f} {row.layer.mean():8.{d}f}  "
                 f"{row.difference.mean():+.{d}f}{ends}"
             )
+            lines.append(f"    {row.name:<{width}} {_minus(numbers)}")
         return lines
+
+
+def _minus(numbers: str) -> str:
+    return numbers.replace("-", "−")
 
 
 def _drop_duplicates(records: Sequence[Record]) -> list[Record]:

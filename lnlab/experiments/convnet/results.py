@@ -22,7 +22,7 @@ TASK = Task(
         Measure("test NLL, nats", lambda run: TASK.at_best(run, "test_nll"), digits=3),
         *(
             Measure(
-                f"on at the border, {k}, % of the rest",
+                f"activity of border units, layer {k}, % of interior",
                 lambda run, k=k: (
                     100 * (TASK.at_best(run, f"border_on_{k}") / TASK.at_best(run, f"inner_on_{k}"))
                 ),

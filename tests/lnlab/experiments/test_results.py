@@ -25,7 +25,7 @@ def value(experiment, measure):
         return lambda run: 100 * best(run, f"test_{result[1]}_recall_{result[2]}")
     if result := re.fullmatch(r"(\w+) retrieval, mean rank", measure):
         return lambda run: best(run, f"test_{result[1]}_mean_rank")
-    if result := re.fullmatch(r"on at the border, (\d), % of the rest", measure):
+    if result := re.fullmatch(r"activity of border units, layer (\d), % of interior", measure):
         return lambda run: (
             100 * best(run, f"border_on_{result[1]}") / best(run, f"inner_on_{result[1]}")
         )
@@ -74,7 +74,7 @@ def test_measures_use_paired_runs(experiment, case):
         assert "(lowest to highest)" in head
         assert len(lines) >= 2
         for line in lines:
-            measure, numbers = re.fullmatch(r"    (.*?)  +(-?\d.*)", line).groups()
+            measure, numbers = re.fullmatch(r"    (.*?)  +(−?\d.*)", line).groups()
             of = value(experiment, measure)
             without, with_norm = ([of(runs[s]) for s in seeds] for runs in (other, layer))
             d = [b - a for a, b in zip(without, with_norm, strict=True)]

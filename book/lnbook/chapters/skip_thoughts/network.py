@@ -21,8 +21,8 @@ FLOW = Flow(
             "a logistic regression on v, trained on a task after the encoder is frozen",
             tone="ln-first", wide=40,
         ),
-        "next": Box("end", 6.6, 0, "sentence", note="next", wide=40),
-        "last": Box("end", 6.6, 1.5, "sentence", note="previous", wide=40),
+        "next": Box("end", 6.6, 0, "next", note="sentence", wide=40),
+        "last": Box("end", 6.6, 1.5, "previous", note="sentence", wide=40),
         "label": Box("end", 6.6, 3, "label", note="of a task", wide=40),
     },
     (

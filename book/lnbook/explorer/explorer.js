@@ -309,20 +309,21 @@
     const tables = [];
     const label = (t, axis) => layout[(t[axis + "axis"] ?? axis).replace(/^([xy])/, "$1axis")]
       ?.title?.text?.replace(/^[ ←→↑↓]+|[ ←→↑↓]+$/g, "") ?? axis;
+    const named = (t, axis) => t.meta?.[axis] ?? t[axis]; // names of the positions, or the positions
     for (const t of data) {
       const isVertical = t.orientation !== "h";
       const [along, across] = isVertical ? ["x", "y"] : ["y", "x"];
       const values = t.z ?? t[across];
       if (!values?.length || (t.hoverinfo === "skip" && !("name" in t))) continue;
       if (t.z) {
-        const x = t.x ?? t.z[0].map((_, j) => j), y = t.y ?? t.z.map((_, i) => i);
+        const x = named(t, "x") ?? t.z[0].map((_, j) => j + 1), y = named(t, "y") ?? t.z.map((_, i) => i + 1);
         const axisTitles = ["y", "x"].map((axis) => label(t, axis));
         const corner = axisTitles.filter((axisTitle) => !"yx".includes(axisTitle)).join(" \\ ") || "y \\ x";
         tables.push({ caption: t.name ?? title, columns: [corner, ...x],
           rows: t.z.map((row, i) => [y[i], ...row]) });
         continue;
       }
-      const positions = t[along] ?? values.map((_, i) => i), name = t.name ?? label(t, across);
+      const positions = named(t, along) ?? values.map((_, i) => i), name = t.name ?? label(t, across);
       const shown = t.meta?.values ?? values; // where the points are not drawn at their values
       const isPoint = (_, i) => positions[i] !== null; // a missing position breaks the line
       const present = positions.filter(isPoint), heights = shown.filter(isPoint);

@@ -76,7 +76,8 @@ def data_tables(panels: list[dict]) -> list[dict]:
 
     A heat map is a table. Lines and bars with the same positions are columns of one table. A trace
     without a name and without hover labels is decoration and is left out. A trace whose points are
-    not drawn at their values, such as 0 on a logarithmic axis, has these values in ``meta``.
+    not drawn at their values, such as 0 on a logarithmic axis, has these values in ``meta``, and
+    a trace whose positions have names has these there as ``x`` and ``y``.
 
     Args:
         panels: See :func:`panel_spec`.
@@ -100,8 +101,10 @@ def data_tables(panels: list[dict]) -> list[dict]:
             is_decoration = trace.get("hoverinfo") == "skip" and "name" not in trace
             if not values or is_decoration:
                 continue
+            names = trace.get("meta") or {}
             if "z" in trace:
-                x, y = trace.get("x", range(len(values[0]))), trace.get("y", range(len(values)))
+                x = names.get("x", trace.get("x", range(1, len(values[0]) + 1)))
+                y = names.get("y", trace.get("y", range(1, len(values) + 1)))
                 titles = [_axis_title(panel, trace, letter) for letter in "yx"]
                 corner = " \\ ".join(title for title in titles if title not in "yx") or "y \\ x"
                 rows = [[position, *row] for position, row in zip(y, values, strict=True)]
@@ -109,8 +112,8 @@ def data_tables(panels: list[dict]) -> list[dict]:
                 tables.append({"caption": caption, "columns": [corner, *x], "rows": rows})
                 keys.append(None)
                 continue
-            values = (trace.get("meta") or {}).get("values", values)
-            positions = trace.get(position_axis, list(range(len(values))))
+            values = names.get("values", values)
+            positions = names.get(position_axis, trace.get(position_axis, list(range(len(values)))))
             # A missing position breaks the line and is not a point.
             values = [
                 v for position, v in zip(positions, values, strict=True) if position is not None

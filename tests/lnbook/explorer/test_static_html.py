@@ -66,10 +66,15 @@ def test_tables_have_the_values_of_points_that_are_drawn_elsewhere():
     figure = go.Figure()
     figure.add_scatter(x=[1, 2], y=[1e-6, 0.5], meta={"values": [0, 0.5]})
     figure.add_bar(x=["<b>no</b> norm"], y=[3], name="error")
+    figure.add_heatmap(z=[[7, 8]], meta={"y": ["unit 1"]})
     assert [
         (table["columns"], table["rows"])
         for table in static_html.data_tables([static_html.panel_spec(figure)])
-    ] == [(["x", "y"], [[1, 0], [2, 0.5]]), (["item", "error"], [["no norm", 3]])]
+    ] == [
+        (["x", "y"], [[1, 0], [2, 0.5]]),
+        (["item", "error"], [["no norm", 3]]),
+        (["y \\ x", 1, 2], [["unit 1", 7, 8]]),
+    ]
 
 
 def test_tables_name_axes_and_traces_and_omit_decoration():

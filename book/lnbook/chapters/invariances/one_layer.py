@@ -114,6 +114,7 @@ def _changed(transformation: str, strength: float) -> go.Figure:
         moved[:UNITS, FEATURES] = True
     rows, columns = (np.flatnonzero(moved.any(axis)) for axis in (1, 0))
     names = [f"unit {i + 1}" for i in order] + [""] + [f"example {i + 1}" for i in range(CASES)]
+    features = [str(i + 1) for i in range(FEATURES)] + ["bias"] * bias
     figure = go.Figure(
         go.Heatmap(
             z=z,
@@ -125,6 +126,7 @@ def _changed(transformation: str, strength: float) -> go.Figure:
             hoverongaps=False,
             xgap=2,
             ygap=2,
+            meta={"x": features, "y": names},
         )
     )
     figure.layout = dict(
@@ -134,7 +136,7 @@ def _changed(transformation: str, strength: float) -> go.Figure:
         coloraxis={"cmin": -4, "cmax": 4, "cmid": 0, "showscale": False},
         xaxis={
             "tickvals": list(range(z.shape[1])),
-            "ticktext": [str(i + 1) for i in range(FEATURES)] + ["bias"] * bias,
+            "ticktext": features,
             "title": "feature",
             "showgrid": False,
             "zeroline": False,

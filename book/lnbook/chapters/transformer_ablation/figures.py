@@ -116,11 +116,14 @@ def draw_std(seen: Seen, constants: Sequence[float], sentence: str) -> list[go.F
             (False, "other characters", COLORS["gray"], "dot", 1.2),
             (True, "spaces, line breaks", COLORS["first"], "solid", 1.8),
         ):
-            x, y = [], []
-            for line in values[:, is_blank(sentence) == blank].T:
-                x += [*range(1, len(line) + 1), None]
-                y += [*line.round(3).tolist(), None]
-            add_line(figure, x, y, (name, color, dash), "%{y:.2f}", width=width)
+            x, y, names = [], [], []
+            for i in np.flatnonzero(is_blank(sentence) == blank):
+                norms = range(1, len(values) + 1)
+                x += [*norms, None]
+                y += [*values[:, i].round(3).tolist(), None]
+                names += [*(f"{n}, character {i + 1} {sentence[i]!r}" for n in norms), None]
+            style = (name, color, dash)
+            add_line(figure, x, y, style, "%{y:.2f}", width=width, meta={"x": names})
         if title.startswith("Before"):
             add_points(
                 figure,

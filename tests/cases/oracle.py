@@ -91,20 +91,6 @@ def common(*arms):
     return sorted(set.intersection(*(set(one) for one in arms)))
 
 
-def groups(experiment):
-    return ["main", "other"] if experiment in OTHER_SETTINGS else ["main"]
-
-
-def both_groups(experiment, make):
-    """A measurement for the main group, which determines the label, and for the other."""
-    results = []
-    for group in groups(experiment):
-        for answer in make(group):
-            answer.counts = answer.counts and group == "main"
-            results.append(answer)
-    return results
-
-
 def parsed(text):
     """Return the numbers in a text, in order."""
     plain = text.replace("−", "-").replace(",", "").replace("\u00a0", " ")

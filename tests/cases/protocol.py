@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from lnlab import comparison
-from tests.cases.oracle import arm, both_groups, common, known, numbers, score, updates
+from tests.cases.oracle import common, known
 
 NAN = math.nan
 
@@ -125,16 +125,6 @@ def no_plateau(at, values):
     return "stopped before a plateau" if before > last else "gets worse before it levels off"
 
 
-def at_one_rate(runs, experiment):
-    """The runs at the best rate of layer norm, then at that of the baseline if it is another one.
-
-    None of the records has the paper's rate.
-    """
-    best = [next(iter(arm(runs, experiment, name, "main").values())) for name in ("layer", "none")]
-    rates = dict.fromkeys(run["settings"]["learning_rate"] for run in best)
-    return [[run for run in runs if run["settings"].get("learning_rate") == r] for r in rates]
-
-
 def reason(arms, of, axis):
     """Why one of the arms has not reached a plateau."""
     results = [no_plateau(axis(next(iter(arm.values()))), mean_curve(arm.values(), of))
@@ -185,51 +175,3 @@ def to_targets(a, b, of, axis, limit=1.0, counts=True):
         return [Answer(nothing, "of the updates", None, counts, untestable=why, runs=runs)]
     return [Answer([r - limit for r in row], "of the updates", [r - 1 for r in row], counts,
                    runs=runs) for row in ratios(a, b, of, axis)]  # fmt: skip
-
-
-def faster(runs, experiment, group="main", *, plain="none", other="layer", of=score, limit=1.0,
-           counts=True):  # fmt: skip
-    by = score if experiment == "order_embeddings" else of
-    a, b = (arm(runs, experiment, name, group, by) for name in (plain, other))
-    return to_targets(a, b, of, updates, limit, counts)
-
-
-def final(runs, experiment, value, unit, group="main", *, plain="none", other="layer", factor=1,
-          share=True, counts=True, judged=score, early=False, by=None):  # fmt: skip
-    """How much lower the value of the other arm is than that of the plain arm, in any direction."""
-    a, b = (arm(runs, experiment, name, group, by) for name in (plain, other))
-    differences, shares = [], []
-    for seed in common(a, b):
-        less = value(b[seed]) - value(a[seed])
-        differences.append(factor * less)
-        shares.append((1 if factor > 0 else -1) * less / abs(value(a[seed])))
-    why = reason([a, b], judged, updates)
-    if early and why == "gets worse before it levels off":
-        why = ""
-    return Answer(differences, unit, shares if share else None, counts, factor < 0,
-                  untestable=why, runs=[*a.values(), *b.values()])  # fmt: skip
-
-
-def within(answer, margin, unit):
-    return Answer([abs(d) - margin for d in answer.differences], unit,
-                  untestable=answer.untestable, runs=answer.runs)  # fmt: skip
-
-
-#: What "faster" is told by beside the score.
-OTHERS = {"attentive_reader": ["val_nll"], "convnet": ["val_nll"],
-          "handwriting": ["val_seen_nll", "batch_nll"]}  # fmt: skip
-
-
-def speedup(experiment, limit=1.0):
-    def answers(runs):
-        return both_groups(experiment, lambda group: [
-            *faster(runs, experiment, group, limit=limit),
-            *(one for name in OTHERS.get(experiment, [])
-              for one in faster(runs, experiment, group, limit=limit,
-                                counts=experiment in ("convnet", "handwriting"),
-                                of=lambda run, name=name: numbers(run, name))),
-            *faster(runs, experiment, group, plain="none, tuned initialization", limit=limit,
-                    counts=False),
-        ])  # fmt: skip
-
-    return answers

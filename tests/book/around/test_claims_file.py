@@ -10,8 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.cases import protocol as oracle
-from tests.cases import toy_records
+from tests.cases import oracle, protocol, toy_records
 from tests.lnlab.claims import truth
 
 SOURCE = Path(__file__).parents[3] / "book/_ext/claims_file.py"
@@ -55,7 +54,7 @@ def test_the_file_has_the_differences_of_the_records_and_of_no_others(extension,
             if not answer.counts:
                 assert finding["label"] is None
             elif len(answer.differences) < 10:
-                assert finding["label"]["text"] == oracle.outcome(answer).partition(":")[0]
+                assert finding["label"]["text"] == protocol.outcome(answer).partition(":")[0]
     for name in ("reader-faster", "skip-better", "robust"):
         label = results[name]["label"]
         assert (results[name]["findings"], label["reason"]) == ([], "not recorded yet")
@@ -85,5 +84,5 @@ def test_a_mark_becomes_a_table_with_the_papers_numbers_before_those_here(extens
             for arm in ("none", "layer")]  # fmt: skip
     np.testing.assert_allclose([float(v) for v in bound[3:]], here, atol=0.0051)
     arms = (oracle.arm(truth.records("later"), "draw", arm, "main") for arm in ("none", "layer"))
-    *_, ratios = oracle.ratios(*arms, oracle.score, oracle.updates)
+    *_, ratios = protocol.ratios(*arms, oracle.score, oracle.updates)
     assert updates[3:] == ["100%", f"{fmean(ratios):.0%}"]

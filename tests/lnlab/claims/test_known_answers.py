@@ -11,8 +11,7 @@ from lnlab import claims
 from lnlab.claims import numbers
 from lnlab.claims.finding import Records, corrected, evaluate
 from lnlab.cli import main
-from tests.cases import protocol as oracle
-from tests.cases import toy_records
+from tests.cases import oracle, protocol, toy_records
 from tests.cases.oracle import at_best, lowest, parsed
 from tests.cases.protocol import Answer, ends, holm, key, outcome
 from tests.cases.toy_records import InMemory, write
@@ -211,7 +210,7 @@ def mean(experiment, case, value, arm):
 
 
 def final(name, factor=100):
-    return lambda run: factor * oracle.end(oracle.numbers(run, name))
+    return lambda run: factor * protocol.end(oracle.numbers(run, name))
 
 
 def best(name, factor=1):
@@ -247,7 +246,7 @@ def test_the_numbers_beside_the_papers_are_means_of_the_records(name, case):
         elif value == "ratio":
             none, layer = (oracle.arm(truth.records(case), experiment, arm, "main")
                            for arm in ("none", "layer"))  # fmt: skip
-            *_, ratios = oracle.ratios(none, layer, oracle.score, oracle.updates)
+            *_, ratios = protocol.ratios(none, layer, oracle.score, oracle.updates)
             assert row.here[0] == "100%"
             if all(map(math.isfinite, ratios)):
                 assert parsed(row.here[1]) == [pytest.approx(100 * fmean(ratios), abs=0.51)]

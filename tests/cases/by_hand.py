@@ -1,5 +1,9 @@
 """What runs computed by hand share: a GRU with layer norm, Adam, and the points of a curve."""
 
+import itertools
+import math
+
+import numpy as np
 import torch
 
 from lnlab.training import train
@@ -21,6 +25,64 @@ def check_run(run_class, by_hand, small, changes, data, prepare=lambda run: None
     assert are_close(result, expected, rel=1e-6, abs=abs)  # rounding affects a share of 0
     default = [{name: point[name] for name in expected[0] if name in point} for point in default]
     assert not are_close(result, default, rel=1e-6)
+
+
+class ByHand:
+    """A run computed from the equations, with the settings as documented.
+
+    A subclass defines ``setup``, which sets ``params``; ``loss`` of a batch; ``batches``, all of
+    the run; ``values`` at a measuring point; and what else differs.
+    """
+
+    loss_name = "batch_nll"
+
+    def __init__(self, s, data, seed):
+        self.s, self.seed = s, seed
+        self.generator = torch.Generator().manual_seed(seed)
+        self.setup(data)
+        for p in self.params:
+            p.requires_grad_()
+        self.adam = Adam(self.params, s)
+
+    def each(self):
+        return self.s.updates_an_epoch
+
+    def uniform(self, bound, *shape):
+        return torch.empty(*shape).uniform_(-bound, bound, generator=self.generator)
+
+    def orthogonal(self, size, count):
+        """Orthogonal matrices below each other, one for each gate."""
+        squares = [torch.empty(size, size) for _ in range(count)]
+        for square in squares:
+            torch.nn.init.orthogonal_(square, generator=self.generator)
+        return torch.cat(squares)
+
+    def clip(self, gradients, batch):
+        if getattr(self.s, "clip", None) is None:
+            return gradients
+        length = math.sqrt(sum(float(g.square().sum()) for g in gradients))
+        return [g * min(1.0, self.s.clip / (length + 1e-6)) for g in gradients]
+
+    def step(self, gradients):
+        self.adam.update(gradients)
+
+    def update(self, batch):
+        loss = self.loss(batch)
+        gradients = torch.autograd.grad(loss, self.params, materialize_grads=True)
+        self.step(self.clip(gradients, batch))
+        return float(loss.detach())
+
+    def points(self):
+        """Yield the values at all measuring points."""
+        each, K, losses = self.each(), self.s.first_epoch_points, []
+        stops = {0, *(max(1, round(each * (k / K) ** 2)) for k in range(1, K + 1))}
+        batches = itertools.islice(self.batches(), each * self.s.epochs)
+        for k, batch in enumerate(itertools.chain([None], batches)):
+            losses += [] if batch is None else [self.update(batch)]
+            if k % each == 0 or k in stops:
+                loss = {self.loss_name: np.mean(losses) if losses else math.nan}
+                yield {"epoch": k / each} | loss | self.values()
+                losses = []
 
 
 class Adam:
@@ -67,15 +129,3 @@ def gru_start(H, s):
         return [torch.zeros(3 * H), torch.zeros(3 * H)]
     widths = (2 * H, H, 2 * H, H)
     return [p for n in widths for p in (torch.full((n,), float(s.gain)), torch.zeros(n))]
-
-
-def points(s, each, batches, update, measure):
-    """Yield ``measure(epoch, losses)`` at the points of a run with ``each`` updates per epoch."""
-    yield measure(0.0, [])
-    K, losses = s.first_epoch_points, []
-    stops = {max(1, round(each * (k / K) ** 2)) for k in range(1, K + 1)}
-    for k, batch in zip(range(1, each * s.epochs + 1), batches, strict=False):
-        losses.append(update(batch))
-        if k % each == 0 or k in stops:
-            yield measure(k / each, losses)
-            losses = []

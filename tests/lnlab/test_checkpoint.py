@@ -3,9 +3,7 @@
 import errno
 import fcntl
 import os
-import platform
 import shutil
-import threading
 
 import pytest
 
@@ -151,31 +149,3 @@ def test_unavailable_locks_raise_an_error_with_advice(tmp_path, monkeypatch):
     says = "cannot lock .*seed0.lock: Permission denied; ask its owner to delete it, or .* --out"
     with pytest.raises(OSError, match=says):
         runs(tmp_path, 1)
-
-
-def test_waiting_commands_report_the_owner_of_the_lock_and_its_file(tmp_path, capsys):
-    path = tmp_path / "mnist" / "run.json"
-    file = checkpoint.path_of(path).with_name("run.lock")
-    with checkpoint.acquire_lock(path, print):
-        assert file.with_suffix(".owner").read_text() == (
-            f"process {os.getpid()} on {platform.node()}"
-        )
-        file.with_suffix(".owner").write_text("process 12 on a far host")
-        reported = threading.Event()
-
-        def wait():
-            with checkpoint.acquire_lock(path, lambda _: reported.set()):
-                pass
-
-        waits = threading.Thread(target=wait, daemon=True)
-        waits.start()
-        assert reported.wait(60)
-        file.unlink()
-        waits.join(60)
-        assert not waits.is_alive()
-    text = capsys.readouterr().err
-    assert text == (
-        f"run is being trained by process 12 on a far host, which holds the lock {file}; if that "
-        "process is no longer running, delete the file\n"
-    )
-    assert not list(file.parent.iterdir())

@@ -180,13 +180,6 @@ def test_arrays_survive_writing_and_reading(tmp_path):
     }  # fmt: skip
 
 
-def test_equal_arrays_give_identical_files(tmp_path, monkeypatch):
-    records.write(with_arrays(), tmp_path / "a.json")
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
-    records.write(with_arrays(), tmp_path / "b.json")
-    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-
-
 UNREADABLE = r"the arrays cannot be read \("
 
 

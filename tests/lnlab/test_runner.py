@@ -3,6 +3,7 @@
 import datetime
 import itertools
 import os
+import platform
 import threading
 import time
 
@@ -39,7 +40,7 @@ def test_records_contain_date_device_and_duration(tmp_path, monkeypatch):
     assert record["data"]["cases"] == {"train": 1437, "test": 360}
 
 
-def test_runs_of_another_command_are_awaited_and_not_repeated(tmp_path, monkeypatch):
+def test_runs_of_another_command_are_awaited_and_not_repeated(tmp_path, monkeypatch, capsys):
     chosen = [Settings(norm=norm, epochs=1, **SMALL) for norm in ("none", "layer")]
     options = {"device": "cpu", "step": "plain"}
     other = record_runs(mnist.EXPERIMENT, chosen[:1], [0], out=tmp_path / "other", **options)
@@ -64,6 +65,12 @@ def test_runs_of_another_command_are_awaited_and_not_repeated(tmp_path, monkeypa
             time.sleep(0.01)
         assert messages == [f"waiting for another command that trains {first.stem}"]
         records.write(record, first)
+        owner = f"process {os.getpid()} on {platform.node()}"
+        lock = checkpoint.path_of(first).with_name(f"{first.stem}.lock")
+        assert (
+            f"{first.stem} is being trained by {owner}, which holds the lock {lock}; if that "
+            "process is no longer running, delete the file\n"
+        ) in capsys.readouterr().err
     second.join(60)
     assert not second.is_alive()
     assert records.read(first)["curves"]["wall_s"][0] == 1e6

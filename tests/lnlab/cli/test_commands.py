@@ -75,22 +75,6 @@ def test_several_values_are_several_runs():
     assert [(s.optimizer, s.scale) for s in result] == pairs
 
 
-def test_runs_are_repeated_only_with_again(tmp_path, capsys, short):
-    command = short("weights", tmp_path)
-    assert main(command) == 0
-    (path,) = tmp_path.glob("*/*.json")
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps(record | {"mark": 1}))
-    assert main(command) == 0
-    assert "1 of 1 runs are recorded already" in capsys.readouterr().out
-    assert "mark" in json.loads(path.read_text())
-    assert main([*command, "--again"]) == 0
-    again = json.loads(path.read_text())
-    assert "mark" not in again
-    del record["curves"]["wall_s"], again["curves"]["wall_s"]
-    assert again["curves"] == record["curves"]
-
-
 @pytest.mark.parametrize(
     ("experiment", "non_default"),
     [("mnist", "--momentum 0.3 --eps 0.1"), ("sequence", "--gain -1e-2 --clip none")],

@@ -161,3 +161,17 @@ def test_incompatible_runs_raise_an_error(settings, seeds, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         record_runs(weights.EXPERIMENT, chosen, seeds, out=tmp_path, device="cpu")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("replya mnist", "replay"),
+        ("replay minst", "mnist"),
+        ("replay Order-Embeddings", "order_embeddings"),
+        ("replay mnist --norm layr", "layer"),
+        ("replay sequence --cell GRU", "gru"),
+    ],
+)
+def test_similar_words_are_suggested(typed, meant, refused):
+    assert f"; did you mean '{meant}'?" in refused([*typed.split()])

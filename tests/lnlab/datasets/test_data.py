@@ -12,11 +12,6 @@ def test_unknown_data_sets_raise_an_error_with_the_choices(name):
         datasets.load(name)
 
 
-def test_similar_names_are_suggested():
-    with pytest.raises(ValueError, match=r"got 'minst'; did you mean 'mnist'\?"):
-        datasets.load("minst")
-
-
 PUBLISHED = {
     "coco_val2017_layout":
         "3,952 train + 500 val + 500 test images with 5 captions each and 36,781 boxes",

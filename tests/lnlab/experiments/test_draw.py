@@ -10,8 +10,8 @@ from lnlab.datasets.mnist_binarized import Binarized
 from lnlab.experiments.draw import model as painting
 from lnlab.experiments.draw import run as runs
 from lnlab.experiments.draw.run import DrawRun, Settings
-from lnlab.training import train
-from tests.cases.by_hand import Adam
+from tests.cases import by_hand
+from tests.cases.by_hand import check_run
 
 NON_DEFAULT = {
     "norm": "layer", "start": "chosen", "data": "mnist_binarized", "glimpses": 3, "hidden": 6,
@@ -43,14 +43,14 @@ def test_windows_far_outside_the_image_have_finite_filters():
         torch.testing.assert_close(along.sum(-1), torch.ones(1, 3))
 
 
-class ByHand:
+class ByHand(by_hand.ByHand):
     """Section 6.4 from the equations; parameters have the names of the model's."""
 
-    def __init__(self, s, data, seed):
-        self.s, self.seed, H = s, seed, s.hidden
-        self.lengths = []  # norms of gradients before clipping
+    loss_name = "batch_bound"
+
+    def setup(self, data):
+        s, H = self.s, self.s.hidden
         self.images = {k: torch.from_numpy(v).double() for k, v in data.images.items()}
-        generator = torch.Generator().manual_seed(seed)
         shapes = {
             "encoder.weight_ih": (4 * H, 2 * s.read_size**2 + H),
             "encoder.weight_hh": (4 * H, H),
@@ -59,26 +59,18 @@ class ByHand:
             "code.weight": (2 * s.latent, H),
             "look.weight": (10 + s.write_size**2, H),
         }
-        p = {
-            name: torch.empty(shape).uniform_(-(H**-0.5), H**-0.5, generator=generator)
-            for name, shape in shapes.items()
-        }
+        p = {name: self.uniform(H**-0.5, *shape) for name, shape in shapes.items()}
         for lstm in ("encoder", "decoder"):
             if s.start == "chosen":
                 p[f"{lstm}.weight_ih"] *= s.input_scale
-                gates = [torch.empty(H, H) for _ in range(4)]
-                for gate in gates:
-                    torch.nn.init.orthogonal_(gate, generator=generator)
-                p[f"{lstm}.weight_hh"] = torch.cat(gates)
+                p[f"{lstm}.weight_hh"] = self.orthogonal(H, 4)
             p[f"{lstm}.bias"] = torch.zeros(4 * H)
             if s.norm == "layer":
                 p[f"{lstm}.layernorm_c.weight"] = torch.full((H,), s.gain)
                 p[f"{lstm}.layernorm_c.bias"] = torch.zeros(H)
-        p |= {
-            "code.bias": torch.zeros(2 * s.latent),
-            "look.bias": torch.zeros(10 + s.write_size**2),
-        }
-        self.p = {name: value.requires_grad_() for name, value in p.items()}
+        p["code.bias"] = torch.zeros(2 * s.latent)
+        p["look.bias"] = torch.zeros(10 + s.write_size**2)
+        self.p, self.params, self.done = p, [*p.values()], 0
 
     def lstm(self, name, x, state):
         """Eqs. 29-31."""
@@ -128,72 +120,49 @@ class ByHand:
         right = torch.where(x == 1, white, 1 - white)
         return kl - right.log().sum((1, 2)), kl
 
-    def measured(self, split, chosen, together):
+    def loss(self, batch):
+        return self.bound(*batch)[0].mean()
+
+    @torch.no_grad()
+    def measured(self, split, chosen):
         """Mean bound and KL term of some images; noise is drawn for a few at a time."""
         generator, result = torch.Generator().manual_seed(0), []
-        for k in range(0, len(chosen), together):
-            part = self.images[split][chosen[k : k + together]]
-            shape = self.s.glimpses, len(part), self.s.latent
-            with torch.no_grad():
-                result.append(
-                    torch.stack(self.bound(part, torch.randn(shape, generator=generator)))
-                )
+        for k in range(0, len(chosen), runs.EVAL_BATCH_SIZE):
+            part = self.images[split][chosen[k : k + runs.EVAL_BATCH_SIZE]]
+            noise = torch.randn(self.s.glimpses, len(part), self.s.latent, generator=generator)
+            result.append(torch.stack(self.bound(part, noise)))
         return torch.cat(result, 1).mean(1).tolist()
 
-    def train(self):
-        """Yield the mean loss of each update."""
-        s, adam = self.s, Adam(self.p.values(), self.s)
-        count, a_pass = len(self.images["train"]), len(self.images["train"]) // s.batch_size
-        for update in range(s.epochs * s.updates_an_epoch):
-            epoch = update // s.updates_an_epoch
-            if update % s.updates_an_epoch == 0:
-                rng = np.random.default_rng([self.seed, 0, epoch])
-            order = np.random.default_rng([self.seed, 1, update // a_pass]).permutation(count)
-            k = update % a_pass * s.batch_size
-            shape = s.glimpses, s.batch_size, s.latent
-            noise = torch.tensor(rng.standard_normal(shape, np.float32)).double()
-            loss = self.bound(self.images["train"][order[k : k + s.batch_size]], noise)[0].mean()
-            gradients = torch.autograd.grad(loss, [*self.p.values()])
-            longest = math.sqrt(sum(float((g**2).sum()) for g in gradients))
-            self.lengths.append(longest)
-            shorter = min(1, s.clip / (longest + 1e-6)) if s.clip else 1
-            adam.update([g * shorter for g in gradients])
-            yield float(loss.detach())
-
-
-ARMS = {
-    "layer": {},
-    "none": {"norm": "none", "gain": 1.0},
-    "usual start": {"start": "usual"},
-    "no clip": {"norm": "none", "start": "usual", "gain": 1.0, "clip": None},
-}
-
-
-@pytest.mark.parametrize("arm", ARMS.values(), ids=ARMS)
-@pytest.mark.usefixtures("double")
-def test_runs_follow_the_equations(arm, monkeypatch):
-    monkeypatch.setattr(runs, "EVAL_BATCH_SIZE", 3)
-    s = Settings(**NON_DEFAULT | arm)
-    hand = ByHand(s, DATA, seed=5)
-    points = list(train(DrawRun(s, DATA, seed=5), epochs=2, first_epoch_points=3))
-    assert [point["epoch"] for point in points] == [0, 0.25, 0.5, 1, 2]
-    losses, done = [], hand.train()
-    for before, point in zip([None, *points], points, strict=False):
-        count = round(4 * (point["epoch"] - (before["epoch"] if before else 0)))
-        losses = [next(done) for _ in range(count)]
-        if losses:
-            assert point["batch_bound"] == pytest.approx(np.mean(losses), rel=1e-9)
+    def values(self):
+        results, at_end = {}, self.done == self.s.epochs * self.s.updates_an_epoch
         for split, chosen in (("val", [0, 2, 4, 6, 8]), ("test", [1, 3, 5, 7, 9])):
-            bound, kl = hand.measured(split, chosen, 3)
-            assert point[f"{split}_bound"] == pytest.approx(bound, rel=1e-9)
-            assert point[f"{split}_kl"] == pytest.approx(kl, rel=1e-7)
-            if point["epoch"] < 2:
-                assert math.isnan(point[f"{split}_bound_of_all"])
-    for split, count in (("val", 9), ("test", 11)):
-        bound, _ = hand.measured(split, list(range(count)), 3)
-        assert points[-1][f"{split}_bound_of_all"] == pytest.approx(bound, rel=1e-9)
-    if s.clip:
-        assert s.clip < max(hand.lengths)
+            results[f"{split}_bound"], results[f"{split}_kl"] = self.measured(split, chosen)
+            every = range(len(self.images[split]))
+            of_all = self.measured(split, [*every])[0] if at_end else math.nan
+            results[f"{split}_bound_of_all"] = of_all
+        return results
+
+    def batches(self):
+        s, count = self.s, len(self.images["train"])
+        a_pass = count // s.batch_size
+        for update in range(s.epochs * s.updates_an_epoch):
+            if update % s.updates_an_epoch == 0:
+                rng = np.random.default_rng([self.seed, 0, update // s.updates_an_epoch])
+            order = np.random.default_rng([self.seed, 1, update // a_pass]).permutation(count)
+            k, self.done = update % a_pass * s.batch_size, update + 1
+            noise = rng.standard_normal((s.glimpses, s.batch_size, s.latent), np.float32)
+            images = self.images["train"][order[k : k + s.batch_size]]
+            yield images, torch.tensor(noise).double()
+
+
+CHANGES = [{"clip": 4.5}, {"clip": None}, {"norm": "none", "gain": 1.0}, {"start": "usual"}]
+
+
+@pytest.mark.parametrize("changes", CHANGES, ids=str)
+@pytest.mark.usefixtures("double")
+def test_runs_follow_the_equations(changes, monkeypatch):
+    monkeypatch.setattr(runs, "EVAL_BATCH_SIZE", 3)
+    check_run(DrawRun, ByHand, NON_DEFAULT, changes, DATA)
 
 
 @pytest.mark.usefixtures("double")

@@ -12,7 +12,8 @@ from lnlab import datasets
 from lnlab.experiments.order_embeddings import run as orders
 from lnlab.experiments.order_embeddings.run import OrderEmbeddingsRun, Settings
 from lnlab.training import train
-from tests.cases.by_hand import Adam, check_run, gru_start, gru_step, points
+from tests.cases import by_hand
+from tests.cases.by_hand import check_run, gru_start, gru_step
 
 SMALL = {"hidden": 7, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
          "learning_rate": 0.02}  # fmt: skip
@@ -44,12 +45,13 @@ def test_ranks_count_ties_as_worse(levels):
         assert (set(of_image), set(of_caption)) == ({7}, {31})
 
 
-class ByHand:
-    """A run computed from the equations, with the settings as documented."""
+class ByHand(by_hand.ByHand):
+    """Section 6.1 from the equations."""
 
-    def __init__(self, s, data, seed):
-        self.s, self.seed, H = s, seed, s.hidden
-        generator = torch.Generator().manual_seed(seed)
+    loss_name = "ranking_loss"
+
+    def setup(self, data):
+        s, H = self.s, self.s.hidden
         texts = {
             split: [[re.sub(r"[^a-z0-9' ]", " ", c.lower()).split() for c in row["captions"]]
                     for row in rows]
@@ -66,21 +68,15 @@ class ByHand:
             split: torch.tensor(datasets.coco_val2017_layout.features(data, split)).double()
             for split in texts
         }
-        places, scale = self.images["train"].shape[1], s.word_scale
-        bound = math.sqrt(6 / (places + H))
-        words = torch.empty(len(often) + 1, s.word_size).uniform_(
-            -scale, scale, generator=generator
-        )
-        W = torch.empty(3 * H, s.word_size).uniform_(-0.1, 0.1, generator=generator)
-        squares = [torch.empty(H, H) for _ in range(3)]
-        for square in squares:
-            torch.nn.init.orthogonal_(square, generator=generator)
-        V = torch.empty(H, places).uniform_(-bound, bound, generator=generator)
-        self.gru = [W, torch.cat(squares), *gru_start(H, s)]
+        places = self.images["train"].shape[1]
+        words = self.uniform(s.word_scale, len(often) + 1, s.word_size)
+        W, U = self.uniform(0.1, 3 * H, s.word_size), self.orthogonal(H, 3)
+        V = self.uniform(math.sqrt(6 / (places + H)), H, places)
+        self.gru = [W, U, *gru_start(H, s)]
         self.params = [words, V, torch.zeros(H), *self.gru]
-        for p in self.params:
-            p.requires_grad_()
-        self.adam = Adam(self.params, s)
+
+    def each(self):
+        return 5 * (len(self.images["train"]) // self.s.batch_size)
 
     def caption(self, numbers):
         h = torch.zeros(self.s.hidden)
@@ -96,32 +92,30 @@ class ByHand:
         above = [[(c - i).clamp(min=0).square().sum() for i in images] for c in captions]
         return torch.stack([torch.stack(row) for row in above])
 
-    def update(self, batch):
+    def loss(self, batch):
         captions = [self.caption(c) for c, _ in batch]
         images = [self.image(x) for _, x in batch]
         E, B = self.penalties(captions, images), len(images)
         wrong = [(k, j) for k in range(B) for j in range(B) if k != j]
         lacks = [self.s.margin + E[k, k] - e for k, j in wrong for e in (E[k, j], E[j, k])]
-        loss = torch.stack(lacks).clamp(min=0).sum() / B
-        gradients = torch.autograd.grad(loss, self.params)
-        if self.s.clip is not None:  # clips the gradient of the sum over the batch
-            longest = [self.s.clip / (B * g.norm()) for g in gradients]
-            gradients = [g * min(1.0, most) for g, most in zip(gradients, longest, strict=True)]
-        self.adam.update(gradients)
-        return float(loss.detach())
+        return torch.stack(lacks).clamp(min=0).sum() / B
 
-    def measure(self, epoch, losses):
-        results = {"epoch": epoch, "ranking_loss": np.mean(losses) if losses else math.nan}
-        with torch.no_grad():
-            for split in ("val", "test"):
-                captions = [self.caption(c) for each in self.captions[split] for c in each]
-                images = [self.image(x) for x in self.images[split]]
-                both = places(self.penalties(captions, images).numpy())
-                for what, ranked in zip(("image", "caption"), both, strict=True):
-                    for k in (1, 5, 10):
-                        share = np.mean([rank <= k for rank in ranked])
-                        results[f"{split}_{what}_recall_{k}"] = share
-                    results[f"{split}_{what}_mean_rank"] = np.mean(ranked)
+    def clip(self, gradients, batch):
+        if self.s.clip is None:  # else it clips each gradient of the sum over the batch
+            return gradients
+        return [g * min(1.0, self.s.clip / (len(batch) * g.norm())) for g in gradients]
+
+    @torch.no_grad()
+    def values(self):
+        results = {}
+        for split in ("val", "test"):
+            captions = [self.caption(c) for each in self.captions[split] for c in each]
+            images = [self.image(x) for x in self.images[split]]
+            both = places(self.penalties(captions, images).numpy())
+            for what, ranked in zip(("image", "caption"), both, strict=True):
+                for k in (1, 5, 10):
+                    results[f"{split}_{what}_recall_{k}"] = np.mean([r <= k for r in ranked])
+                results[f"{split}_{what}_mean_rank"] = np.mean(ranked)
         return results
 
     def batches(self):
@@ -135,10 +129,6 @@ class ByHand:
                 for k in range(count // size):
                     chosen = order[k * size : (k + 1) * size]
                     yield [(captions[i][turns[i, round_]], images[i]) for i in chosen]
-
-    def points(self):
-        each = 5 * (len(self.images["train"]) // self.s.batch_size)
-        return points(self.s, each, self.batches(), self.update, self.measure)
 
 
 NON_DEFAULT = [

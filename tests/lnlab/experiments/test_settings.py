@@ -18,7 +18,8 @@ from lnlab.datasets import Dataset
 from lnlab.experiments import _classification
 from lnlab.experiments.gradient_noise import run as noise
 from lnlib import nn as lnlib_nn
-from tests.cases.by_hand import Adam, check_run, points
+from tests.cases import by_hand
+from tests.cases.by_hand import check_run
 from tests.lnlab.experiments import (
     test_attentive_reader,
     test_draw,
@@ -155,11 +156,15 @@ def nll_of(logits, y):
     return -(logits.log_softmax(1)[torch.arange(len(y)), y])
 
 
-class ByHand:
-    """A run computed from its definition: ``points()`` equals ``train`` without times."""
+class ByHand(by_hand.ByHand):
+    """Runs of classifiers from their definitions."""
 
-    def __init__(self, experiment, s, data, seed):
-        self.experiment, self.s, self.seed = experiment, s, seed
+    def __init__(self, experiment, *args):
+        self.experiment = experiment
+        super().__init__(*args)
+
+    def setup(self, data):
+        s, experiment = self.s, self.experiment
         arrays = (data.x_train, data.y_train, data.x_test, data.y_test)
         x, y, self.x_test, self.y_test = map(torch.from_numpy, arrays)
         if getattr(s, "held_out", False):
@@ -167,21 +172,24 @@ class ByHand:
             x, y, self.x_test, self.y_test = x[~out], y[~out], x[out], y[out]
         self.x, self.y = x[: s.train_cases], y[: s.train_cases]
         make = Cells if experiment == "sequence" else Layers
-        generator = torch.Generator().manual_seed(seed)
-        self.net = make(s, x.shape[1], int(data.y_train.max()) + 1, generator)
-        self.adam, self.norms, self.turns = Adam(self.net.params, s), [], []
+        self.net = make(s, x.shape[1], int(data.y_train.max()) + 1, self.generator)
+        self.params, self.norms, self.turns = self.net.params, [], []
         self.hidden = [layer[1][0] for layer in getattr(self.net, "layers", [])][:-1]
         self.walked = [float(W.detach().square().sum()) for W in self.hidden]
         self.initial = [math.sqrt(square) for square in self.walked]
 
-    def update(self, batch):
-        x, y = self.x[batch], self.y[batch]
-        s, loss = self.s, nll_of(self.net(x, True), y).mean()
-        grads = torch.autograd.grad(loss, self.net.params, materialize_grads=True)
-        self.norms.append(math.sqrt(sum(float(g.square().sum()) for g in grads)))
-        if getattr(s, "clip", None) is not None:
-            grads = [g * min(1.0, s.clip / (self.norms[-1] + 1e-6)) for g in grads]
-        old = [W.detach().clone() for W in self.hidden]
+    def each(self):
+        return len(self.x) // self.s.batch_size
+
+    def loss(self, batch):
+        return nll_of(self.net(self.x[batch], True), self.y[batch]).mean()
+
+    def clip(self, gradients, batch):
+        self.norms.append(math.sqrt(sum(float(g.square().sum()) for g in gradients)))
+        return super().clip(gradients, batch)
+
+    def step(self, grads):
+        s, old = self.s, [W.detach().clone() for W in self.hidden]
         if getattr(s, "optimizer", "adam") == "adam":
             self.adam.update(grads)
         else:
@@ -198,15 +206,12 @@ class ByHand:
                 with torch.no_grad():
                     W *= self.initial[k] / W.norm()
         self.turns.append(turns)
-        return float(loss.detach())
 
-    def measure(self, epoch, losses):
+    def values(self):
         n = min(self.s.measured_cases, len(self.x_test))
         with torch.no_grad():
             logits = self.net(self.x_test)
             results = {
-                "epoch": epoch,
-                "batch_nll": np.mean(losses) if losses else math.nan,
                 "train_nll": float(nll_of(self.net(self.x[:n]), self.y[:n]).mean()),
                 "test_nll": float(nll_of(logits, self.y_test).mean()),
                 "test_error": float((logits.argmax(1) != self.y_test).double().mean()),
@@ -264,10 +269,6 @@ class ByHand:
         for epoch in range(self.s.epochs):
             order = np.random.default_rng([self.seed, epoch]).permutation(len(self.x))
             yield from order[: len(order) // size * size].reshape(-1, size)
-
-    def points(self):
-        each = len(self.x) // self.s.batch_size
-        return points(self.s, each, self.batches(), self.update, self.measure)
 
 
 LAYERS = {"hidden": (6, 5), "data": "digits", "learning_rate": 0.02}
@@ -358,7 +359,7 @@ def test_every_setting_has_a_non_default_value_in_its_tests(experiment, tested, 
     ids=str,
 )
 def test_settings_with_non_default_values_act_as_defined(experiment, needs, changes):
-    by_hand = functools.partial(ByHand, experiment)
+    of_experiment = functools.partial(ByHand, experiment)
     run_class = experiments.find(experiment).run_class
     # Computing an angle by the arc cosine loses half of the digits.
-    check_run(run_class, by_hand, BASE[experiment] | needs, changes, TINY, abs=1e-9)
+    check_run(run_class, of_experiment, BASE[experiment] | needs, changes, TINY, abs=1e-9)

@@ -16,7 +16,8 @@ from lnlab.experiments.skip_thoughts import SkipThoughtsData, tasks
 from lnlab.experiments.skip_thoughts import run as skip
 from lnlab.experiments.skip_thoughts.run import Settings, SkipThoughtsRun
 from lnlab.training import train
-from tests.cases.by_hand import Adam, check_run, gru_start, gru_step, points
+from tests.cases import by_hand
+from tests.cases.by_hand import check_run, gru_start, gru_step
 
 SMALL = {"hidden": 5, "word_size": 3, "words": 9, "length": 4, "epochs": 1, "updates_an_epoch": 3,
          "batch_size": 4, "learning_rate": 0.02, "val_sentences": 3, "judge_every": None,
@@ -46,15 +47,15 @@ def sentences():
     return SkipThoughtsData(Prose("gutenberg_prose", books, "0" * 64), made)
 
 
-class ByHand:
-    """A run computed from the equations, with the settings as documented."""
+class ByHand(by_hand.ByHand):
+    """Section 6.3 from the equations."""
 
-    def __init__(self, s, data, seed):
-        self.s, self.seed, H, E = s, seed, s.hidden, s.word_size
-        chapters = [c for book in data.prose.books for c in book.chapters]
+    def setup(self, data):
+        s, H, E = self.s, self.s.hidden, self.s.word_size
+        chapters = [[re.findall(r"\w+|\?", text) for text in chapter]
+                    for book in data.prose.books for chapter in book.chapters]  # fmt: skip
         held, read = chapters[19::20], [c for k, c in enumerate(chapters) if k % 20 != 19]
-        split = [[re.findall(r"\w+|\?", text) for text in c] for c in read]
-        all_words = [word for c in split for text in c for word in text]
+        all_words = [word for c in read for text in c for word in text]
         often = sorted(set(all_words), key=lambda w: (-all_words.count(w), w))[: s.words - 2]
 
         def numbers(words):
@@ -65,29 +66,16 @@ class ByHand:
                     for c in chapters
                     for before, here, after in zip(c, c[1:], c[2:], strict=False)]  # fmt: skip
 
-        self.triples = triples(split)
-        val = triples([[re.findall(r"\w+|\?", text) for text in c] for c in held])
+        self.triples, val = triples(read), triples(held)
         every = np.linspace(0, len(val) - 1, min(len(val), s.val_sentences)).astype(int)
-        self.val = [val[k] for k in every]
-        generator, V = torch.Generator().manual_seed(seed), len(often) + 2
-
-        def uniform(*shape):
-            return torch.empty(*shape).uniform_(-0.1, 0.1, generator=generator)
-
-        self.words = uniform(V, E)
-        self.grus = []
+        self.val, V = [val[k] for k in every], len(often) + 2
+        self.words, self.grus = self.uniform(0.1, V, E), []
         for condition in (0, H, H):
-            W = uniform(3 * H, E + condition * (s.condition == "every"))
-            squares = [torch.empty(H, H) for _ in range(3)]
-            for square in squares:
-                torch.nn.init.orthogonal_(square, generator=generator)
-            W = W * (20 if s.start == "scaled" else 1)
-            self.grus.append([W, torch.cat(squares), *gru_start(H, s)])
-        self.V, self.c = uniform(V, H), torch.zeros(V)
+            W = self.uniform(0.1, 3 * H, E + condition * (s.condition == "every"))
+            U, W = self.orthogonal(H, 3), W * (20 if s.start == "scaled" else 1)
+            self.grus.append([W, U, *gru_start(H, s)])
+        self.V, self.c = self.uniform(0.1, V, H), torch.zeros(V)
         self.params = [self.words, self.V, self.c, *(p for gru in self.grus for p in gru)]
-        for p in self.params:
-            p.requires_grad_()
-        self.adam = Adam(self.params, s)
 
     def losses(self, triple):
         here, *around = triple
@@ -105,33 +93,25 @@ class ByHand:
                 x = self.words[number]
         return result
 
-    def nll(self, triples):
+    def loss(self, triples):
         return torch.stack([loss for t in triples for loss in self.losses(t)]).mean()
 
-    def update(self, triples):
-        loss = self.nll(triples)
-        gradients = torch.autograd.grad(loss, self.params)
-        if self.s.clip is not None:  # clips the gradient of the sum over the words
-            count = sum(len(sentence) for triple in triples for sentence in triple[1:])
-            longest = self.s.clip / (count * torch.cat([g.flatten() for g in gradients]).norm())
-            gradients = [g * min(1.0, longest) for g in gradients]
-        self.adam.update(gradients)
-        return float(loss.detach())
+    def clip(self, gradients, triples):
+        if self.s.clip is None:  # else it clips the gradient of the sum over the words
+            return gradients
+        count = sum(len(sentence) for triple in triples for sentence in triple[1:])
+        longest = self.s.clip / (count * torch.cat([g.flatten() for g in gradients]).norm())
+        return [g * min(1.0, longest) for g in gradients]
 
-    def measure(self, epoch, losses):
-        with torch.no_grad():
-            return {"epoch": epoch, "batch_nll": np.mean(losses) if losses else math.nan,
-                    "val_nll": float(self.nll(self.val))}  # fmt: skip
+    @torch.no_grad()
+    def values(self):
+        return {"val_nll": float(self.loss(self.val))}
 
-    def order(self):
+    def batches(self):
         for of in itertools.count():
             order = np.random.default_rng([self.seed, of]).permutation(len(self.triples))
             for k in range(0, len(order) - self.s.batch_size + 1, self.s.batch_size):
                 yield [self.triples[i] for i in order[k : k + self.s.batch_size]]
-
-    def points(self):
-        each = self.s.updates_an_epoch
-        return points(self.s, each, self.order(), self.update, self.measure)
 
 
 NON_DEFAULT = [

@@ -21,7 +21,8 @@ from lnlab.experiments.transformer.baselines import baselines
 from lnlab.experiments.transformer.run import Settings, TransformerRun, model, nll
 from lnlab.runner import record_runs
 from lnlib.nn.transformer import Transformer
-from tests.cases.by_hand import Adam, check_run, points
+from tests.cases import by_hand
+from tests.cases.by_hand import check_run
 from tests.cases.parameters import perturb
 from tests.cases.transformer import SMALL, words
 
@@ -60,27 +61,24 @@ def loss_of(p, windows, s, norm=None):
     return -logits.log_softmax(-1).gather(-1, windows[:, 1:, None]).mean(), stream
 
 
-class ByHand:
-    """A run computed from the equations, with the settings as documented."""
+class ByHand(by_hand.ByHand):
+    """The run from its definition; the network is the library's."""
 
-    def __init__(self, s, text, seed):
-        self.s, self.seed = s, seed
-        alphabet = sorted({*text.train, *text.val})
+    def setup(self, text):
+        s, alphabet = self.s, sorted({*text.train, *text.val})
         self.train, self.val = ([alphabet.index(c) for c in t] for t in (text.train, text.val))
         # The same weights for all norms and placements, drawn as for the plain pre-norm model.
         plain = dataclasses.replace(s, norm="layer", place="pre", qk_norm="none", last_norm=True)
-        drawn = dict(model(plain, len(alphabet), seed=seed).state_dict())
-        extra = dict(model(s, len(alphabet), seed=seed + 1).state_dict())
+        drawn = dict(model(plain, len(alphabet), seed=self.seed).state_dict())
         self.p = {}
-        for name, value in extra.items():
+        for name, value in model(s, len(alphabet), seed=self.seed + 1).state_dict().items():
             if "norm" not in name:
-                value = drawn[name].clone()
+                self.p[name] = drawn[name].clone()
             elif name.endswith("alpha"):
-                value = torch.full((1,), 0.5)
+                self.p[name] = torch.full((1,), 0.5)
             else:
-                value = torch.full(value.shape, float(name.endswith("weight")))
-            self.p[name] = value.requires_grad_()
-        self.adam = Adam(self.p.values(), s)
+                self.p[name] = torch.full(value.shape, float(name.endswith("weight")))
+        self.params = [*self.p.values()]
 
     def windows(self, text, starts):
         return torch.tensor([text[k : k + self.s.length + 1] for k in starts])
@@ -90,27 +88,23 @@ class ByHand:
         return self.windows(text, [room * k // (count - 1) if count > 1 else 0
                                    for k in range(count)])  # fmt: skip
 
-    def update(self, windows):
-        s, loss = self.s, loss_of(self.p, windows, self.s)[0]
-        gradients = torch.autograd.grad(loss, list(self.p.values()), allow_unused=True)
-        rate = s.learning_rate
-        if self.adam.steps < s.warm_up:
-            rate *= (self.adam.steps + 1) / s.warm_up
-        if s.decay:
-            rate *= 0.5 + 0.5 * math.cos(math.pi * min(self.adam.steps, s.decay) / s.decay)
-        self.adam.update(gradients, rate)
-        return float(loss.detach())
+    def loss(self, windows):
+        return loss_of(self.p, windows, self.s)[0]
 
-    def measure(self, epoch, losses):
-        s = self.s
-        results = {"epoch": epoch, "batch_nll": np.mean(losses) if losses else math.nan}
-        results["val_nll"] = loss_of(self.p, self.even(self.val, s.windows), s)[0].item()
-        results["broken_updates"] = 0.0
-        loss, stream = loss_of(self.p, self.even(self.train, 16), s)
-        for k in range(s.depth):
-            (g,) = torch.autograd.grad(loss, self.p[f"blocks.{k}.contract.weight"],
-                                       retain_graph=True)  # fmt: skip
-            results[f"gradient_{k + 1}"] = math.sqrt(float((g**2).sum()))
+    def step(self, gradients):
+        s, done = self.s, self.adam.steps
+        rate = s.learning_rate * ((done + 1) / s.warm_up if done < s.warm_up else 1)
+        if s.decay:
+            rate *= 0.5 + 0.5 * math.cos(math.pi * min(done, s.decay) / s.decay)
+        self.adam.update(gradients, rate)
+
+    def values(self):
+        val_nll = self.loss(self.even(self.val, self.s.windows)).item()
+        results = {"val_nll": val_nll, "broken_updates": 0.0}
+        loss, stream = loss_of(self.p, self.even(self.train, 16), self.s)
+        last = [self.p[f"blocks.{k}.contract.weight"] for k in range(self.s.depth)]
+        for k, g in enumerate(torch.autograd.grad(loss, last), 1):
+            results[f"gradient_{k}"] = math.sqrt(float((g**2).sum()))
         for k, x in enumerate(stream):
             rows = x.detach().flatten(0, 1)
             mean = rows.mean(1)
@@ -125,10 +119,6 @@ class ByHand:
             for _ in range(self.s.updates_an_epoch):
                 starts = rng.integers(0, len(self.train) - self.s.length, self.s.batch_size)
                 yield self.windows(self.train, starts)
-
-    def points(self):
-        each = self.s.updates_an_epoch
-        return points(self.s, each, self.batches(), self.update, self.measure)
 
 
 NON_DEFAULT = [

@@ -175,6 +175,17 @@ class Settings:
 
     ``added`` names the settings that older records of the experiment lack. Their default, ``None``,
     stands for the behavior before they were added, and is left out of records and file names.
+
+    Args:
+        gain: Initial value of the gains of layer norm.
+        eps: Constant added to the variance in layer norm; the paper's equations have no such
+            constant.
+        momentum: Weight of the newest batch in batch norm's running averages.
+        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
+        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
+        first_epoch_points: Number of measurements within the first epoch.
+
+    Experiments that have these settings need not describe them again.
     """
 
     added: ClassVar[tuple[str, ...]] = ()

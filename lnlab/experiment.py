@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lnlab import datasets
-from lnlab.config import Settings, cli_args, field_specs
+from lnlab.config import Settings, cli_args
 
 if TYPE_CHECKING:
     from lnlab.run import Run
@@ -109,38 +109,6 @@ class Experiment:
     threads: int | None = None
     table: str | None = None
     load: Callable[[Any], Any] = lambda settings: datasets.load(settings.data)
-
-    def __post_init__(self) -> None:
-        """Check that the description is consistent."""
-        fields = set(field_specs(self.settings))
-        required = {"data", "epochs", "first_epoch_points", *self._key(), *self.sweep_axes}
-        required |= {*self.defaults, *self.main, *self.on_gpu} - {"seeds"}
-        for grid in (*self.grids, *self.planned):
-            required |= {*grid.overrides, *(grid.on_gpu or ())} - {"seeds"}
-        for scale in self.scales.values():
-            required |= {*scale}
-        if missing := sorted(required - fields):
-            raise ValueError(
-                f"Experiment {self.name}: settings must have all fields that the description "
-                f"names, {', '.join(missing)} are missing"
-            )
-        if not isinstance(self.defaults.get("seeds"), int):
-            raise ValueError(f"Experiment {self.name}: defaults must contain the number of seeds")
-        if self.steps and "step" in fields:
-            raise ValueError(
-                f"Experiment {self.name}: no setting may be called step where --step chooses "
-                "among several ways to compute an update"
-            )
-        if self.scales and "scale" in fields:
-            raise ValueError(
-                f"Experiment {self.name}: no setting may be called scale where --scale chooses "
-                "among several"
-            )
-        if self.unit(self.primary_metric) is None:
-            raise ValueError(
-                f"Experiment {self.name}: primary_metric must be one of the measures, "
-                f"got {self.primary_metric!r}"
-            )
 
     @property
     def run_class(self) -> type[Run]:

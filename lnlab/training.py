@@ -51,8 +51,6 @@ def measuring_points(updates_per_epoch: int, points: int) -> list[int]:
 
     Point k of K is after the fraction (k / K)^2 of the epoch; the last one is after its end.
     """
-    if points < 1:
-        raise ValueError(f"measuring_points: points must be at least 1, got {points}")
     return sorted(
         {max(1, round(updates_per_epoch * (k / points) ** 2)) for k in range(1, points + 1)}
     )

@@ -24,9 +24,7 @@ def test_all_27_resamples_of_three_differences_are_used(level):
     assert interval(differences, level=level) == pytest.approx(listed(differences, level))
 
 
-@pytest.mark.parametrize(
-    "differences", [[1.0], [[1.0, 2.0]], [1.0, np.nan], [1 + 1j, 2], ["a", "b"]]
-)
+@pytest.mark.parametrize("differences", [[1.0], [[1.0, 2.0]], [1.0, np.nan]])
 def test_too_few_differences_raise_an_error(differences):
     with pytest.raises(ValueError, match="differences must be two or more finite numbers"):
         interval(np.array(differences))

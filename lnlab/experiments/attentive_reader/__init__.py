@@ -130,13 +130,10 @@ class Settings(config.Settings):
             public code).
         clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
             ``None`` disables clipping.
-        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
-        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
         eps: Constant added to the variance in the norms; the paper's equations have no such
             constant.
         momentum: Weight of the newest batch in the running averages of batch norm.
         pictures: Number of validation questions whose attention is recorded.
-        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"

@@ -56,11 +56,7 @@ class Settings(config.Settings):
         train_cases: Number of training examples, taken from the beginning of the training set.
         val_cases: Number of validation examples, on which the learning rate is chosen; they are
             taken from the end of the training set.
-        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
-        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
         eps: Constant added to the variance in the norms.
-        momentum: Weight of the newest batch in batch norm's running averages.
-        first_epoch_points: Number of measurements within the first epoch.
         maps: Whether to record, for each unit (each position of each channel), how often its ReLU
             is active, and the mean and standard deviation of the inputs to its ReLU and to its
             norm.

@@ -53,16 +53,10 @@ class Settings(config.Settings):
             norm and initialization.
         clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
             ``None`` disables clipping.
-        gain: Initial value of the gains of layer norm.
-        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
-        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
-        eps: Constant added to the variance in layer norm; the paper's equations have no such
-            constant.
         images: Number of validation images and of test images, evenly spaced, on which the bound is
             evaluated during training; at the end, it is evaluated on all images.
         keep: Number of test images, evenly spaced, whose canvas and windows are recorded at each
             evaluation; as many generated images are recorded, too.
-        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"

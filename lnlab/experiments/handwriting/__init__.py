@@ -91,17 +91,11 @@ class Settings(config.Settings):
         clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
         input_scale: Factor by which the input weights are multiplied in the ``chosen``
             initialization.
-        gain: Initial value of the gains of layer norm.
-        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
-        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
-        eps: Constant added to the variance in layer norm; the paper's equations have no such
-            constant.
         lines: Number of segments of each split on which the loss is evaluated, evenly spaced in the
             order of their lengths; all segments are used if there are fewer.
         keep: Number of points of a fixed text that the network generates at each evaluation. The
             points, the positions of the attention window and the final weights are recorded.
             ``None`` disables this.
-        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"

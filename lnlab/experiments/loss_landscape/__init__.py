@@ -33,11 +33,9 @@ class Settings(config.Settings):
         batch_size: Number of examples per update; a last, smaller batch of an epoch is dropped.
         learning_rate: Learning rate of plain SGD.
         eps: Constant added to the variance in the norms.
-        momentum: Weight of the newest batch in batch norm's running averages.
         train_cases: Maximum number of training examples; the first ones are used.
         measured_cases: Number of training examples on which the NLL and the smoothness of the loss
             are measured; the first ones are used.
-        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"

@@ -49,13 +49,11 @@ class Settings(config.Settings):
             such constant.
         variance: Variance that batch norm divides by in training: ``biased``, ``unbiased``, or
             ``paper``, which is unbiased for batch sizes below 128 ("for the smaller batch-size").
-        momentum: Weight of the newest batch in batch norm's running averages.
         initialization: Distribution of the initial weights: ``uniform`` in +-1/sqrt(fan_in), as in
             PyTorch, or ``he``, normal with standard deviation sqrt(2/fan_in). Biases are
             initialized to 0, gains to 1.
         measured_cases: Maximum number of training examples on which the training NLL is evaluated;
             the first ones are used, at most as many as there are test examples.
-        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"

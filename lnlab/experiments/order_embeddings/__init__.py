@@ -70,12 +70,6 @@ class Settings(config.Settings):
             default on the command line.
         margin: Margin of the ranking loss: the penalty of a mismatched pair must exceed that of a
             matching pair by this amount.
-        gain: Initial value of the gains of layer norm.
-        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
-        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
-        eps: Constant added to the variance in layer norm; the paper's equations have no such
-            constant.
-        first_epoch_points: Number of measurements within the first epoch.
         keep: Number of test images whose first caption's embedding is recorded at each evaluation,
             together with the weights of the image embedding, so that the captions can be ranked for
             any scene. ``None`` disables this.

@@ -76,16 +76,11 @@ class Settings(config.Settings):
             overflows, and layer norm needs ``uniform``.
         clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
             ``None`` disables clipping.
-        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
-        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
-        eps: Constant added to the variance in layer norm; the paper's equations have no such
-            constant.
         train_cases: Maximum number of training examples; the first ones are used.
         held_out: Whether to hold out every fifth training example and evaluate on these instead of
             the test examples, so that settings can be chosen without using the test examples.
         measured_cases: Maximum number of training examples on which the training NLL is evaluated;
             the first ones are used, at most as many as there are test examples.
-        first_epoch_points: Number of measurements within the first epoch.
     """
 
     cell: Cell = "lstm"

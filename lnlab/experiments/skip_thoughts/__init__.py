@@ -87,17 +87,11 @@ class Settings(config.Settings):
             norm and initialization.
         clip: Maximum Euclidean norm of the gradient over all parameters, for the loss summed over
             the words of the batch; 5 in the public code. ``None`` disables clipping.
-        gain: Initial value of the gains of layer norm.
-        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
-        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
-        eps: Constant added to the variance in layer norm; the paper's equations have no such
-            constant.
         val_sentences: Number of sentences of the held-out chapters, evenly spaced, on whose
             neighbors the loss is evaluated.
         judge_every: Number of epochs between evaluations of the sentence vectors on the tasks; the
             first evaluation is before training. ``None`` disables them.
         keep: Whether to record a map of short sentences and the nearest neighbors of each.
-        first_epoch_points: Number of measurements within the first epoch.
     """
 
     norm: Norm = "layer"

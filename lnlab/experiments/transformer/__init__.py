@@ -75,14 +75,11 @@ class Settings(config.Settings):
         warm_up: Number of updates over which the learning rate increases linearly (warm-up).
         decay: Number of updates after which the learning rate has decreased to 0 (cosine decay).
             ``None`` keeps it constant.
-        adam_betas: Decay rates of Adam's running averages of the gradient and of its square.
-        adam_eps: Constant added to the denominator of Adam's update for numerical stability.
         eps: Constant added to the variance in each norm.
         windows: Number of evenly spaced windows of the validation text on which the loss is
             evaluated.
         ablate: Whether to evaluate the trained model with its norms changed or removed, and to
             record its weights.
-        first_epoch_points: Number of measurements within the first epoch.
     """
 
     place: Place = "pre"

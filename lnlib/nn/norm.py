@@ -4,6 +4,7 @@ The arithmetic is in :mod:`lnlib.nn.functional`, and in one pass in
 :mod:`lnlib.nn.kernels.cpu.layer_norm`.
 """
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -18,7 +19,59 @@ IMPLEMENTATIONS = ("plain", "function", "fused", "compiled")
 OURS = ("fused", "compiled")  # on a CPU
 
 
-class LayerNorm(nn.LayerNorm):
+class _Norm(nn.Module):
+    """What both norms share: the choice of the implementation, and the call."""
+
+    _functions: ClassVar[dict[str, Callable]]  # with "fused", PyTorch's own
+    _is_centered: ClassVar[bool]
+
+    def _check_and_set(self, implementation: str) -> None:
+        name = type(self).__name__
+        if implementation not in IMPLEMENTATIONS:
+            raise ValueError(
+                f"{name}: implementation must be one of {', '.join(IMPLEMENTATIONS)}, "
+                f"got {implementation!r}; the fast one is 'fused'"
+            )
+        if 0 in self.normalized_shape:
+            raise ValueError(
+                f"{name}: normalized_shape must have at least one feature to take a mean of, "
+                f"got {tuple(self.normalized_shape)}; give the width of the layer"
+            )
+        if self.eps is not None or self._is_centered:
+            check_eps(name, self.eps)
+        self.implementation = implementation
+
+    def forward(
+        self, input: Tensor, residual: Tensor | None = None
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
+        centered, weight = self._is_centered, self.weight
+        shape, bias, eps = self.normalized_shape, self.bias if centered else None, self.eps
+        arguments = (input, residual, shape, weight, bias, eps, centered)
+        is_fast = self.implementation in OURS
+        if is_fast and (result := layer_norm.at_once(*arguments)) is not None:
+            return result
+        if _calls.is_transformed(self, input):
+            return _calls.call(self, input, residual)
+        name = "LayerNorm" if centered else "RMSNorm"
+        functional.check_real(name, input=input, residual=residual, weight=weight)
+        is_ours = _is_ours(self, input, residual)
+        if is_ours and (result := layer_norm.norm(*arguments)) is not None:
+            return _in_format_of(input, result)
+        function = self._functions.get(self.implementation, self._functions["fused"])
+        parameters = (weight, bias) if centered else (weight,)
+        total = input if residual is None else _add(name, input, residual)
+        y = function(total, shape, *parameters, eps)
+        return _in_format_of(input, y if residual is None else (y, total))
+
+    def extra_repr(self) -> str:
+        """Return what the class of ``torch.nn`` prints, and the implementation unless fused."""
+        if self.implementation == "fused":
+            return super().extra_repr()
+        return f"{super().extra_repr()}, implementation={self.implementation!r}"
+
+
+class LayerNorm(_Norm, nn.LayerNorm):
     """Normalize each example over its own features; drop-in for ``torch.nn.LayerNorm``.
 
     ::
@@ -72,7 +125,9 @@ class LayerNorm(nn.LayerNorm):
     _functions: ClassVar = {
         "plain": functional.layer_norm_plain,
         "function": functional.layer_norm_function,
+        "fused": F.layer_norm,
     }
+    _is_centered = True
 
     def __init__(
         self,
@@ -86,37 +141,10 @@ class LayerNorm(nn.LayerNorm):
         implementation: str = "fused",
     ) -> None:
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype)
-        self.implementation = implementation
-        _check(self)
-
-    def forward(
-        self, input: Tensor, residual: Tensor | None = None
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
-        if self.implementation in OURS:
-            arguments = (input, residual, self.normalized_shape, self.weight, self.bias, self.eps)
-            if (result := layer_norm.at_once(*arguments, centered=True)) is not None:
-                return result
-        if _calls.is_transformed(self, input):
-            return _calls.call(self, input, residual)
-        functional.check_real("LayerNorm", input=input, residual=residual, weight=self.weight)
-        shape, weight, bias, eps = self.normalized_shape, self.weight, self.bias, self.eps
-        if _is_ours(self, input, residual):
-            result = layer_norm.norm(input, residual, shape, weight, bias, eps, centered=True)
-            if result is not None:
-                return _in_format_of(input, result)
-        function = self._functions.get(self.implementation, F.layer_norm)
-        if residual is None:
-            return _in_format_of(input, function(input, shape, weight, bias, eps))
-        total = _add("LayerNorm", input, residual)
-        return _in_format_of(input, (function(total, shape, weight, bias, eps), total))
-
-    def extra_repr(self) -> str:
-        """Return what ``torch.nn.LayerNorm`` prints, and the implementation unless fused."""
-        return super().extra_repr() + _named(self.implementation)
+        self._check_and_set(implementation)
 
 
-class RMSNorm(nn.RMSNorm):
+class RMSNorm(_Norm, nn.RMSNorm):
     """Divide each example by its root mean square; drop-in for ``torch.nn.RMSNorm``.
 
     ::
@@ -139,11 +167,7 @@ class RMSNorm(nn.RMSNorm):
         elementwise_affine: Whether there is ``weight`` (the gain).
         device: Of the parameter.
         dtype: Of the parameter. A float16 or bfloat16 input may meet a float32 one.
-        implementation: ``"plain"``, ``"function"``, ``"fused"`` or ``"compiled"``: plain
-            operations, the gradient by hand, one kernel (on a GPU PyTorch's; ours on a CPU and with
-            a residual, where PyTorch has none), or ours alone
-            (:mod:`lnlib.nn.kernels.cpu.layer_norm`).
-            PyTorch's operations take the place of ours where they cannot run.
+        implementation: As in :class:`LayerNorm`.
 
     Shape:
         Input and output: ``(*, *normalized_shape)``. With a ``residual`` of the input's shape, two
@@ -164,7 +188,9 @@ class RMSNorm(nn.RMSNorm):
     _functions: ClassVar = {
         "plain": functional.rms_norm_plain,
         "function": functional.rms_norm_function,
+        "fused": F.rms_norm,
     }
+    _is_centered = False
 
     def __init__(
         self,
@@ -177,34 +203,7 @@ class RMSNorm(nn.RMSNorm):
         implementation: str = "fused",
     ) -> None:
         super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
-        self.implementation = implementation
-        _check(self)
-
-    def forward(
-        self, input: Tensor, residual: Tensor | None = None
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
-        if self.implementation in OURS:
-            arguments = (input, residual, self.normalized_shape, self.weight, None, self.eps)
-            if (result := layer_norm.at_once(*arguments, centered=False)) is not None:
-                return result
-        if _calls.is_transformed(self, input):
-            return _calls.call(self, input, residual)
-        functional.check_real("RMSNorm", input=input, residual=residual, weight=self.weight)
-        shape, weight, eps = self.normalized_shape, self.weight, self.eps
-        if _is_ours(self, input, residual):
-            result = layer_norm.norm(input, residual, shape, weight, None, eps, centered=False)
-            if result is not None:
-                return _in_format_of(input, result)
-        rms_norm = self._functions.get(self.implementation, F.rms_norm)
-        if residual is None:
-            return _in_format_of(input, rms_norm(input, shape, weight, eps))
-        total = _add("RMSNorm", input, residual)
-        return _in_format_of(input, (rms_norm(total, shape, weight, eps), total))
-
-    def extra_repr(self) -> str:
-        """Return what ``torch.nn.RMSNorm`` prints, and the implementation unless fused."""
-        return super().extra_repr() + _named(self.implementation)
+        self._check_and_set(implementation)
 
 
 def _in_format_of(
@@ -244,23 +243,3 @@ def _add(name: str, input: Tensor, residual: Tensor) -> Tensor:
             f"{list(residual.shape)}; try residual.expand_as(input)"
         )
     return input + residual
-
-
-def _check(module: LayerNorm | RMSNorm) -> None:
-    name, implementation = type(module).__name__, module.implementation
-    if implementation not in IMPLEMENTATIONS:
-        raise ValueError(
-            f"{name}: implementation must be one of {', '.join(IMPLEMENTATIONS)}, "
-            f"got {implementation!r}; the fast one is 'fused'"
-        )
-    if 0 in module.normalized_shape:
-        raise ValueError(
-            f"{name}: normalized_shape must have at least one feature to take a mean of, "
-            f"got {tuple(module.normalized_shape)}; give the width of the layer"
-        )
-    if module.eps is not None or isinstance(module, LayerNorm):
-        check_eps(name, module.eps)
-
-
-def _named(implementation: str) -> str:
-    return "" if implementation == "fused" else f", implementation={implementation!r}"

@@ -44,19 +44,11 @@ def reason() -> str:
     return _library.load()[1]
 
 
-def at_once(
-    input: Tensor,
-    residual: Tensor | None,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float | None,
-    centered: bool,
-) -> Tensor | tuple[Tensor, Tensor] | None:
-    """Return what :func:`norm` does, sooner, or ``None`` where it is not that simple."""
+def at_once(*arguments) -> Tensor | tuple[Tensor, Tensor] | None:
+    """Return what :func:`norm` does of these, sooner, or ``None`` where it is not that simple."""
     if torch.compiler.is_compiling() or (operator := _operator()) is None:
         return None
-    return operator(input, residual, normalized_shape, weight, bias, eps, centered)
+    return operator(*arguments)
 
 
 def operator_reason() -> str:

@@ -14,6 +14,18 @@ def _jit(kernel):
     return kernel if triton is None else triton.jit(kernel)
 
 
+def launch(kernel, programs: int, H: int, per_warp: int, *arguments, **options) -> None:
+    """Run a kernel of rows of ``H`` numbers, each of its warps with so many of them."""
+    block = triton.next_power_of_2(H)
+    compiler = compiler_options(block, per_warp)
+    kernel[(programs,)](*arguments, H=H, BLOCK=block, **compiler, **options)
+
+
+def compiler_options(block: int, per_warp: int) -> dict[str, int | bool]:
+    """Return from 128 to 1024 threads, and what Triton 3.9 warns about if it is left out."""
+    return {"num_warps": min(32, max(4, block // per_warp)), "enable_fp_fusion": True}
+
+
 @_jit
 def _sigmoid(x):
     e = tl.exp(-tl.abs(x))

@@ -15,15 +15,10 @@ import torch
 from torch import Tensor
 
 from lnlib.nn.kernels.layer_norm_function import FLOATS, compare
-
-try:
-    import triton
-    import triton.language as tl
-except ImportError:
-    # PyTorch for CPUs comes without. The module can then be read, and its kernels not run.
-    triton = None
+from lnlib.nn.kernels.triton.arithmetic import _jit, _store, launch, tl, triton
 
 WIDEST = 16384  # numbers of a row that one program can hold in its registers
+PER_WARP = 256  # numbers of a row, of which each thread takes eight
 PROGRAMS = 512  # of the backward pass, each with a part of the sums over rows
 dtypes = set(FLOATS)
 
@@ -69,7 +64,7 @@ def forward(rows, H, centered, eps, x, residual, weight, bias, y, total, stats) 
     # A pointer that is not read stands for what is missing.
     pointers = [x if t is None else t.contiguous() for t in (residual, weight, bias)]
     written = (y, y if total is None else total, stats)
-    _launch(_forward, rows, H, x, *pointers, *written, CENTERED=centered, EPS=eps, **has)
+    launch(_forward, rows, H, PER_WARP, x, *pointers, *written, CENTERED=centered, EPS=eps, **has)
 
 
 def backward(rows, H, centered, x, weight, stats, dy, dsum, dx, dweight, dbias) -> None:
@@ -81,25 +76,10 @@ def backward(rows, H, centered, x, weight, stats, dy, dsum, dx, dweight, dbias) 
     pointers = [x if t is None else t.contiguous() for t in (weight, dsum)]
     written = (x if dx is None else dx, sums)
     arguments = (x, dy, *pointers, stats, *written, rows)
-    _launch(_backward, programs, H, *arguments, CENTERED=centered, **has)
+    launch(_backward, programs, H, PER_WARP, *arguments, CENTERED=centered, **has)
     for d, part in zip((dweight, dbias), sums, strict=True):
         if d is not None:
             d.copy_(part.sum(0).view(d.shape))
-
-
-def _launch(kernel, programs: int, H: int, *arguments, **options) -> None:
-    block = triton.next_power_of_2(H)
-    kernel[(programs,)](*arguments, H=H, BLOCK=block, **_compiled_with(block), **options)
-
-
-def _compiled_with(block: int) -> dict[str, int | bool]:
-    """Return the options of the compiler."""
-    # Explicit, because Triton 3.9 warns that its default will change.
-    return {"num_warps": min(32, max(4, block // 256)), "enable_fp_fusion": True}
-
-
-def _jit(kernel):
-    return kernel if triton is None else triton.jit(kernel)
 
 
 @_jit
@@ -108,27 +88,11 @@ def _load(pointer, offsets, ok, WIDE: tl.constexpr):
 
 
 @_jit
-def _store(pointer, offsets, ok, value):
-    tl.store(pointer + offsets, value.to(pointer.dtype.element_ty), mask=ok)
-
-
-@_jit
 def _forward(
-    x,
-    residual,
-    weight,
-    bias,
-    y,
-    total,
-    stats,
-    H: tl.constexpr,
-    BLOCK: tl.constexpr,
-    CENTERED: tl.constexpr,
-    EPS: tl.constexpr,
-    ADDED: tl.constexpr,
-    GAIN: tl.constexpr,
+    x, residual, weight, bias, y, total, stats, H: tl.constexpr, BLOCK: tl.constexpr,
+    CENTERED: tl.constexpr, EPS: tl.constexpr, ADDED: tl.constexpr, GAIN: tl.constexpr,
     BIAS: tl.constexpr,
-):
+):  # fmt: skip
     WIDE: tl.constexpr = tl.float64 if x.dtype.element_ty == tl.float64 else tl.float32
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
@@ -155,21 +119,9 @@ def _forward(
 
 @_jit
 def _backward(
-    x,
-    dy,
-    weight,
-    dsum,
-    stats,
-    dx,
-    sums,
-    rows,
-    H: tl.constexpr,
-    BLOCK: tl.constexpr,
-    CENTERED: tl.constexpr,
-    ADDED: tl.constexpr,
-    GAIN: tl.constexpr,
-    DX: tl.constexpr,
-):
+    x, dy, weight, dsum, stats, dx, sums, rows, H: tl.constexpr, BLOCK: tl.constexpr,
+    CENTERED: tl.constexpr, ADDED: tl.constexpr, GAIN: tl.constexpr, DX: tl.constexpr,
+):  # fmt: skip
     WIDE: tl.constexpr = tl.float64 if x.dtype.element_ty == tl.float64 else tl.float32
     program, programs = tl.program_id(0).to(tl.int64), tl.num_programs(0)
     col = tl.arange(0, BLOCK)

@@ -32,15 +32,15 @@ def _lstm_forward(
     x_f = _load(x, offsets + H, mask, rstd)
     x_g = _load(x, offsets + 2 * H, mask, rstd)
     x_o = _load(x, offsets + 3 * H, mask, rstd)
+    NORMS: tl.constexpr = 1 if FORM == "draw" else 5 if FORM == "per_gate" else 2
+    r_at = row * NORMS
     if FORM == "draw":
-        r_at = row
         i += x_i
         f += x_f
         g += x_g
         o += x_o
     else:
         if FORM == "per_gate":
-            r_at = row * 5
             i, r_i = _norm(i + x_i, mask, H, EPS)
             f, r_f = _norm(f + x_f, mask, H, EPS)
             g, r_g = _norm(g + x_g, mask, H, EPS)
@@ -49,9 +49,7 @@ def _lstm_forward(
             tl.store(rstd + r_at + 1, r_f)
             tl.store(rstd + r_at + 2, r_g)
             tl.store(rstd + r_at + 3, r_o)
-            r_at += 4
         else:
-            r_at = row * 2
             mean = tl.sum(i + f + g + o, 0) / (4 * H)
             i = tl.where(mask, i - mean, 0)
             f = tl.where(mask, f - mean, 0)
@@ -63,7 +61,6 @@ def _lstm_forward(
             g *= r
             o *= r
             tl.store(rstd + r_at, r)
-            r_at += 1
         _store(product, offsets, mask, i)
         _store(product, offsets + H, mask, f)
         _store(product, offsets + 2 * H, mask, g)
@@ -89,7 +86,7 @@ def _lstm_forward(
     previous = _load(c_prev, offsets, mask, rstd)
     cell = tl.where(mask, f * previous + i * g, 0)
     n_hat, r = _norm(cell, mask, H, EPS)
-    tl.store(rstd + r_at, r)
+    tl.store(rstd + r_at + NORMS - 1, r)
     _store(cell_hat, offsets, mask, n_hat)
     y = n_hat * _load(gain_c, col, mask, rstd) + _load(bias_c, col, mask, rstd)
     out = o * _tanh(y)
@@ -127,22 +124,12 @@ def _lstm_backward(
     f = _load(gates, offsets + H, mask, rstd)
     g = _load(gates, offsets + 2 * H, mask, rstd)
     o = _load(gates, offsets + 3 * H, mask, rstd)
-    if FORM == "draw":
-        r_at = row
-    elif FORM == "per_gate":
-        r_at = row * 5
-    else:
-        r_at = row * 2
-
+    NORMS: tl.constexpr = 1 if FORM == "draw" else 5 if FORM == "per_gate" else 2
+    r_at = row * NORMS
     d_y = d * o * (1 - tanh * tanh)
     if FORM == "carried":
         d_y += d_c
-    if FORM == "draw":
-        r = tl.load(rstd + r_at)
-    elif FORM == "per_gate":
-        r = tl.load(rstd + r_at + 4)
-    else:
-        r = tl.load(rstd + r_at + 1)
+    r = tl.load(rstd + r_at + NORMS - 1)
     d_sum = _norm_backward(d_y * scale, n_hat, mask, r, H)
     if FORM != "carried":
         d_sum += d_c

@@ -27,6 +27,7 @@ from lnlib.nn.kernels import autograd
 from lnlib.nn.kernels.once_differentiable import once_differentiable
 from lnlib.nn.kernels.spec import Norm, Spec
 from lnlib.nn.kernels.triton import steps
+from lnlib.nn.kernels.triton.arithmetic import triton
 from lnlib.nn.kernels.triton.steps import Weights
 
 MAX_HIDDEN = 4096  # units of a row that one program of a Triton kernel can hold in its registers
@@ -37,7 +38,7 @@ Named = dict[str, Tensor]
 
 def available() -> bool:
     """Return whether PyTorch sees a CUDA GPU and Triton is installed."""
-    return torch.cuda.is_available() and steps.triton is not None
+    return torch.cuda.is_available() and triton is not None
 
 
 def supports(inputs: Tensor, *others: Tensor) -> bool:
@@ -183,14 +184,14 @@ def _forward_steps(
     spec: Spec, w: Weights, x: Tensor, running: Tensor | None, states: Named, saved: Named
 ) -> None:
     """Fill ``states`` (T + 1 of each, the first given) and ``saved`` (T of each)."""
-    step, weight_t = getattr(steps, f"{spec.kind}_forward"), w.weight.t()
+    weight_t = w.weight.t()
     for t in range(len(x)):
-        now = {name: tensor[t] for name, tensor in saved.items()}
-        product = now.pop("x_hat")
-        torch.mm(states["h"][t], weight_t, out=product)
+        now = {name: tensor[t] for name, tensor in saved.items()} | {"x": x[t]}
+        now["product"] = now["x_hat"]  # which overwrites it
+        torch.mm(states["h"][t], weight_t, out=now["product"])
         for name, state in states.items():
             now |= {f"{name}_prev": state[t], name: state[t + 1]}
-        step(spec, w, x=x[t], product=product, running=_at(running, t), **now)
+        steps.take("forward", spec, w, _at(running, t), now)
 
 
 def _backward_steps(
@@ -204,17 +205,15 @@ def _backward_steps(
     grads: Named,
 ) -> None:
     """Fill ``grads`` (T of each); ``d_states`` is of the last states, then of the first."""
-    step = getattr(steps, f"{spec.kind}_backward")
+    tensors = saved | grads | {"d_out": d_out}
+    for name, state in states.items():
+        tensors |= {f"{name}_prev": state[:-1], name: state[1:]}
+    names = steps.KERNELS[spec.kind, "backward"].arg_names
+    tensors = {name: tensor for name, tensor in tensors.items() if name in names}
     d_state = dict(zip(("dh", "dc"), d_states, strict=False))
     for t in reversed(range(len(d_out))):
-        now = {name: tensor[t] for name, tensor in (saved | grads).items()}
-        if spec.kind == "lstm":
-            now["c_prev"] = states["c"][t]
-        elif spec.kind == "gru":
-            now["h_prev"] = states["h"][t]
-        else:
-            now["h"] = states["h"][t + 1]
-        step(spec, w, d_out=d_out[t], running=_at(running, t), **d_state, **now)
+        now = {name: tensor[t] for name, tensor in tensors.items()} | d_state
+        steps.take("backward", spec, w, _at(running, t), now)
         d_states[0].addmm_(now["d_product"], w.weight)
 
 

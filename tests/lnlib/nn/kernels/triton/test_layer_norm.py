@@ -9,6 +9,7 @@ pytest.importorskip("triton", reason="needs triton, which comes with PyTorch for
 from lnlib.nn import functional
 from lnlib.nn.kernels import layer_norm_function
 from lnlib.nn.kernels.triton import layer_norm
+from lnlib.nn.kernels.triton.arithmetic import compiler_options
 from tests.cases.interpreter import in_the_interpreter, in_this_process
 
 each_kind = pytest.mark.parametrize("centered", [True, False], ids=["layer", "rms"])
@@ -111,7 +112,7 @@ def compile_kernel(name, H, dtype, centered, added, chip):
         n: "constexpr" if n in constants else types.get(n, f"*{dtype}") for n in kernel.arg_names
     }
     source = ASTSource(kernel, signature, constants)
-    options = layer_norm._compiled_with(block)
+    options = compiler_options(block, layer_norm.PER_WARP)
     return triton.compile(source, target=GPUTarget("cuda", chip, 32), options=options)
 
 

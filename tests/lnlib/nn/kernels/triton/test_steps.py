@@ -8,6 +8,7 @@ pytest.importorskip("triton", reason="needs triton, which comes with PyTorch for
 
 from lnlib.nn.kernels.spec import Spec
 from lnlib.nn.kernels.triton import recurrent, steps
+from lnlib.nn.kernels.triton.arithmetic import compiler_options
 from tests.cases.interpreter import in_the_interpreter, in_this_process
 from tests.cases.recurrences import each_kind
 
@@ -20,25 +21,28 @@ def test_tanh_keeps_its_digits_near_zero_and_is_1_far_from_it():
     w = steps.Weights(torch.zeros(x.shape[1], x.shape[1]), one, zero, None, None)
     h = torch.empty_like(x)
     product, rstd = torch.zeros_like(x), torch.empty(1, 1)
-    steps.rnn_forward(spec, w, x, product, h, h, rstd, None)
+    tensors = {"x": x, "product": product, "h_prev": h, "h": h, "rstd": rstd}
+    steps.take("forward", spec, w, None, tensors)
     assert_close(h, x.double().tanh().float(), rtol=4e-7, atol=0)
 
 
 # Whether the compiler accepts the kernels, which the interpreter cannot test.
 
-IN_THE_WIDE_DTYPE = {"gain", "bias", "gain_c", "bias_c", *steps.WIDE}
+IN_THE_WIDE_DTYPE = {
+    *("gain", "bias", "gain_c", "bias_c", "rstd", "c", "c_prev", "cell_hat", "dc", "d_cell")
+}
 WIDE = {"fp16": "fp32", "bf16": "fp32", "fp32": "fp32", "fp64": "fp64"}
 
 
-def compile_kernel(name, form, H, dtype, masked, chip, relu=False):
+def compile_kernel(kind, direction, form, H, dtype, masked, chip, relu=False):
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    kernel = getattr(steps, name)
+    kernel = steps.KERNELS[kind, direction]
     block = triton.next_power_of_2(H)
     constants = {"H": H, "BLOCK": block, "FORM": form, "EPS": 1e-5, "MASKED": masked}
-    if name.startswith("_rnn"):
+    if kind == "rnn":
         constants["RELU"] = relu
     pointers = {
         n: "*i32" if n == "running" else "*" + (WIDE[dtype] if n in IN_THE_WIDE_DTYPE else dtype)
@@ -48,7 +52,7 @@ def compile_kernel(name, form, H, dtype, masked, chip, relu=False):
     # By position, because Triton 3.2 has other names for the constants.
     signature = {n: pointers.get(n, "constexpr") for n in kernel.arg_names}
     source = ASTSource(kernel, signature, constants)
-    options = steps._compiled_with(block)
+    options = compiler_options(block, steps.PER_WARP)
     return triton.compile(source, target=GPUTarget("cuda", chip, 32), options=options)
 
 
@@ -68,6 +72,6 @@ def test_kernels_compile(monkeypatch, tmp_path, kind, options, direction, chip):
     if chip == 80 and not options:  # seconds each: seen on one chip, and in the default form
         shapes += [(1, "fp32", True), (400, "fp32", False), (64, "fp64", False)]
     for H, dtype, masked in shapes:
-        kernel = compile_kernel(f"_{kind}_{direction}", form, H, dtype, masked, chip, relu)
+        kernel = compile_kernel(kind, direction, form, H, dtype, masked, chip, relu)
         assert kernel.asm["cubin"]
         assert ".entry" in kernel.asm["ptx"]

@@ -174,10 +174,7 @@ def output(
     _check_data("output", X, layers)
     h = X
     for layer in layers:
-        a = h @ layer.W.T
-        if layer.input_bias is not None:
-            a = a + layer.input_bias
-        h = _ACTIVATIONS[activation](_normalized(norm, a, layer, eps))
+        h = _ACTIVATIONS[activation](_normalized(norm, _summed(h, layer), layer, eps))
     return h
 
 
@@ -348,13 +345,8 @@ def change(
         True
     """
     new_X, (new,), order = transform(transformation, X, (layer,), strength=strength)
-
-    def summed(data: np.ndarray, layer: Layer) -> np.ndarray:
-        a = data @ layer.W.T
-        return a if layer.input_bias is None else a + layer.input_bias
-
-    before = summed(X, layer), output(norm, X, (layer,), eps=eps)
-    after = summed(new_X, new), output(norm, new_X, (new,), eps=eps)
+    before = _summed(X, layer), output(norm, X, (layer,), eps=eps)
+    after = _summed(new_X, new), output(norm, new_X, (new,), eps=eps)
     return Change(before[0][:, order], after[0], before[1][:, order], after[1])
 
 
@@ -386,6 +378,11 @@ def changes(
         for i, name in enumerate(TRANSFORMS):
             result[i, j] = measure(norm, name, activation=activation, **options)
     return result
+
+
+def _summed(x: np.ndarray, layer: Layer) -> np.ndarray:
+    a = x @ layer.W.T
+    return a if layer.input_bias is None else a + layer.input_bias
 
 
 def _normalized(norm: str, a: np.ndarray, layer: Layer, eps: float) -> np.ndarray:

@@ -30,7 +30,6 @@ The matrices are required; missing gains are 1 and missing biases 0. Wrong argum
 ``ValueError`` or ``TypeError``; arguments are never modified.
 """
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 
@@ -39,7 +38,7 @@ import numpy as np
 from lnlib._former_keywords import accept_former_keywords
 from lnlib.norms import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from lnlib.norms._activations import softmax, softmax_product
-from lnlib.norms._arguments import check_arrays, check_eps
+from lnlib.norms._arguments import check_arrays, check_eps, check_names
 
 Params = Mapping[str, np.ndarray]
 Gradients = dict[str, np.ndarray]
@@ -113,15 +112,8 @@ def attention_backward(
 ) -> tuple[np.ndarray, Gradients]:
     """Return ``(dx, dparams)``, the gradients of :func:`attention`.
 
-    Args:
-        dy: Gradient of the loss in the output.
-        x: As for :func:`attention`.
-        params: As for :func:`attention`.
-        qk_norm: As for :func:`attention`.
-        eps: As for :func:`attention`.
-
-    Returns:
-        Gradients in ``x`` and in each array of ``params``.
+    ``dy`` is the gradient of the loss in the output; the other arguments are those of
+    :func:`attention`. The gradients are those in ``x`` and in each array of ``params``.
     """
     shapes = _attention_shapes(qk_norm)
     _check("attention_backward", x, params, shapes, dy, qk_norm=qk_norm, eps=eps)
@@ -220,17 +212,8 @@ def block_backward(
 ) -> tuple[np.ndarray, Gradients]:
     """Return ``(dx, dparams)``, the gradients of :func:`block`.
 
-    Args:
-        dy: Gradient of the loss in the output.
-        x: As for :func:`block`.
-        params: As for :func:`block`.
-        placement: As for :func:`block`.
-        norm: As for :func:`block`.
-        qk_norm: As for :func:`block`.
-        eps: As for :func:`block`.
-
-    Returns:
-        Gradients in ``x`` and in each array of ``params``.
+    ``dy`` is the gradient of the loss in the output; the other arguments are those of
+    :func:`block`. The gradients are those in ``x`` and in each array of ``params``.
     """
     options = {"placement": placement, "norm": norm, "qk_norm": qk_norm}
     _check("block_backward", x, params, _block_shapes(**options), dy, eps=eps, **options)
@@ -380,7 +363,7 @@ def _check(
             raise ValueError(
                 f"{function}: {name} must be one of {', '.join(allowed)}; got {value!r}"
             )
-    _check_names(function, params, shapes)
+    check_names(function, params, shapes, "here", "leave it out")
     check_arrays(function, {"x": x} | ({} if dy is None else {"dy": dy}) | dict(params))
     if x.ndim < 2 or 0 in x.shape[-2:]:
         raise ValueError(
@@ -391,29 +374,11 @@ def _check(
     _check_shapes(function, params, shapes, x.shape[-1])
 
 
-def _check_names(function: str, params: Params, shapes: dict[str, str]) -> None:
-    """Check that ``params`` is a dict with no other names than those of ``shapes``."""
-    if not isinstance(params, Mapping):
-        raise TypeError(
-            f"{function}: params must be a dict of arrays, got {type(params).__name__}; "
-            f"{', '.join(name for name in shapes if name[0] == 'W')} must be in it"
-        )
-    for name in params:
-        if name not in shapes:
-            near = difflib.get_close_matches(str(name), shapes, n=1)
-            fix = f"did you mean {near[0]!r}?" if near else "leave it out"
-            raise ValueError(
-                f"{function}: params are {', '.join(shapes)} here; got {name!r}; {fix}"
-            )
-
-
 def _check_shapes(function: str, params: Params, shapes: dict[str, str], D: int) -> None:
-    """Check that ``params`` has all matrices, and that its shapes agree with D and each other."""
+    """Check that the shapes of ``params`` agree with D and each other."""
     sizes = {"D": D}
     for name, axes in shapes.items():
         if name not in params:
-            if name[0] == "W":
-                raise ValueError(f"{function}: params must hold {name}, got {', '.join(params)}")
             continue
         shape = params[name].shape
         if len(shape) == len(axes):

@@ -1,13 +1,12 @@
 """What the cells share: the norms of a step, and argument checks."""
 
-import difflib
 from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from lnlib import norms
 from lnlib.cells.batch_norm import BatchNormAtStep
-from lnlib.norms._arguments import check_arrays, check_eps
+from lnlib.norms._arguments import check_arrays, check_eps, check_names
 from lnlib.registry import CELLS
 
 Params = Mapping[str, np.ndarray]
@@ -97,15 +96,10 @@ def _check(
             "no statistics, leave it out"
         )
     check_eps(function, eps)
-    if not isinstance(params, Mapping):
-        raise TypeError(
-            f"{function}: params must be a dict of arrays, got {type(params).__name__}; "
-            "W_ih and W_hh must be in it"
-        )
     spans = forms[form].norms
     known = ["W_ih", "W_hh"] + ["b"] * forms[form].bias
     known += [f"{kind}_{position}" for position in spans for kind in ("gain", "bias")]
-    _check_names(function, params, known, form)
+    check_names(function, params, known, f"of form {form!r}", "leave it out or choose another form")
     check_arrays(function, {"x": x} | states | dict(params))
     W_ih, W_hh = params["W_ih"], params["W_hh"]
     H = W_hh.shape[-1] if W_hh.ndim == 2 else 0
@@ -133,16 +127,3 @@ def _check(
                 "one number for each summed input that it is applied to"
             )
     return _Norms(form, spans, params, eps, batch_norm)
-
-
-def _check_names(function: str, params: Params, known: list[str], form: str) -> None:
-    for name in ("W_ih", "W_hh"):
-        if name not in params:
-            raise ValueError(f"{function}: params must hold {name}, got {', '.join(params)}")
-    for name in params:
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            fix = f"did you mean {near[0]!r}?" if near else "leave it out or choose another form"
-            raise ValueError(
-                f"{function}: params of form {form!r} are {', '.join(known)}; got {name!r}; {fix}"
-            )

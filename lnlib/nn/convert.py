@@ -107,8 +107,8 @@ def to_fastrnns(module: LayerNormLSTM) -> dict[str, Tensor]:
                 theirs[prefix + weight] = getattr(module, weight + suffix).detach().clone()
             for name in ("layernorm_i", "layernorm_h", "layernorm_c"):
                 norm = getattr(module, name + suffix)
-                theirs[f"{prefix}{name}.weight"] = norm.weight.detach().clone()
-                theirs[f"{prefix}{name}.bias"] = norm.bias.detach().clone()
+                for key, p in norm.named_parameters():
+                    theirs[f"{prefix}{name}.{key}"] = p.detach().clone()
             theirs[f"{prefix}layernorm_i.bias"] += getattr(module, "bias" + suffix).detach()
     return theirs
 
@@ -268,12 +268,7 @@ def _check_fold(norm: nn.Module, linears: tuple, model: nn.Module | None) -> Non
             f"{type(norm).__name__}; fold batch norm by torch.nn.utils.fusion.fuse_conv_bn_eval, "
             "and another norm by hand: multiply the columns of each weight by its gain"
         )
-    if len(norm.normalized_shape) != 1:
-        raise ValueError(
-            f"{name}: norm must be over one axis, got normalized_shape={norm.normalized_shape}; a "
-            "linear layer has one weight for all but the last axis"
-        )
-    (features,) = norm.normalized_shape
+    features = _features(name, norm)
     if not linears:
         raise ValueError(
             f"{name}: there must be a layer to fold into, got none; pass all nn.Linear that read "
@@ -318,12 +313,7 @@ def _check_neighbors(norm: nn.LayerNorm, before: list, after: list) -> None:
     name = "rms_from_layer_norm"
     if not isinstance(norm, nn.LayerNorm):
         raise TypeError(f"{name}: norm must be an nn.LayerNorm, got {type(norm).__name__}")
-    if len(norm.normalized_shape) != 1:
-        raise ValueError(
-            f"{name}: norm must be over one axis, got normalized_shape={norm.normalized_shape}; "
-            "the weights before it are centered over that axis"
-        )
-    (features,) = norm.normalized_shape
+    features = _features(name, norm)
     for layer in before:
         if isinstance(layer, nn.LayerNorm | nn.RMSNorm):
             raise TypeError(
@@ -368,6 +358,15 @@ def _check_neighbors(norm: nn.LayerNorm, before: list, after: list) -> None:
             f"{name}: the norm's bias must have a linear layer to move into, got after=(); pass "
             "all layers that read the norm's output"
         )
+
+
+def _features(function: str, norm: nn.LayerNorm | nn.RMSNorm) -> int:
+    if len(norm.normalized_shape) != 1:
+        raise ValueError(
+            f"{function}: norm must be over one axis, got normalized_shape="
+            f"{norm.normalized_shape}; the weights of a linear layer belong to the last axis alone"
+        )
+    return norm.normalized_shape[0]
 
 
 def _size(layer: nn.Linear | nn.Embedding | Tensor) -> int:

@@ -165,12 +165,19 @@ def norm_backward(
     dx = dx_hat - slope * x_hat
     if centered:
         dx = dx - dx_hat.mean(axes, keepdim=True)
+    return (dx / std).to(input.dtype), *parameter_gradients(dy, x_hat, weight, bias)
+
+
+def parameter_gradients(
+    dy: Tensor, x_hat: Tensor, weight: Tensor | None, bias: Tensor | None
+) -> tuple[Tensor | None, Tensor | None]:
+    """Return ``dweight`` and ``dbias``, the sums over the examples."""
     dweight = dbias = None
     if weight is not None:
         dweight = (dy * x_hat).sum_to_size(weight.shape).to(weight.dtype)
     if bias is not None:
         dbias = dy.sum_to_size(bias.shape).to(bias.dtype)
-    return (dx / std).to(input.dtype), dweight, dbias
+    return dweight, dbias
 
 
 def _standardize(

@@ -148,23 +148,10 @@ class ParallelRMSNorm(_SplitNorm):
     where ``x_hat`` is the normalized input.
 
     Args:
-        features: On this rank. Ranks may have different numbers.
+        features, device, dtype, group: As in :class:`ParallelLayerNorm`.
         eps: In squared units of the input. ``None``: the machine epsilon, as in
             :class:`lnlib.nn.RMSNorm`.
         elementwise_affine: Whether there is ``weight`` (the gain).
-        device: Of the parameter.
-        dtype: Of the parameter. A float16 or bfloat16 input may meet a float32 one.
-        group: The ranks that share an example; ``None``: all ranks, or this process alone.
-
-    Attributes:
-        weight: Shape ``(features,)``: of the ordinary norm's, the slice of this rank.
-
-    Shape:
-        Input and output: ``(*, features)``.
-
-    Raises:
-        ValueError: If ``features`` is below 1, or ``eps`` below 0.
-        RuntimeError: In a call, if a shape does not fit, or this process is not in ``group``.
 
     Example:
         >>> norm = ParallelRMSNorm(2, eps=0)  # one process
@@ -215,11 +202,8 @@ class _SplitFunction(torch.autograd.Function):
             dist.all_reduce(sums, group=ctx.group)
         slope, *shift = sums / ctx.count
         dx = (dx_hat - slope * x_hat - (shift[0] if shift else 0)) * rstd
-        dweight = None if weight is None else (dy * x_hat).sum_to_size(weight.shape)
-        dbias = None if bias is None else dy.sum_to_size(bias.shape)
-        return dx.to(input.dtype), *(
-            d if d is None else d.to(p.dtype) for d, p in ((dweight, weight), (dbias, bias))
-        ), *[None] * 4  # fmt: skip
+        parameters = functional.parameter_gradients(dy, x_hat, weight, bias)
+        return dx.to(input.dtype), *parameters, *[None] * 4
 
 
 def _statistics(

@@ -157,15 +157,7 @@ class Transformer(nn.Module):
 class Block(nn.Module):
     """Attention and a feed-forward network of four times the width, each with norms around it.
 
-    Args:
-        width: Features of a token.
-        heads: Of attention.
-        norm: As for :class:`Transformer`, and so are the rest.
-        placement: As for :class:`Transformer`.
-        qk_norm: ``none``, ``layer`` or ``rms``.
-        eps: Inside the root of every norm.
-        number: Of the block, from 1.
-        depth: Number of blocks.
+    The arguments are those of :class:`Transformer`, and the ``number`` of the block, from 1.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """Argument checks of the norms, and of what is built of them."""
 
+import difflib
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -39,6 +40,36 @@ def check_arrays(function: str, arrays: Mapping[str, object]) -> None:
         else:
             continue
         raise TypeError(f"{function}: {name} must be a NumPy array of floats, got {got}; {fix}")
+
+
+def check_names(
+    function: str, params: Mapping[str, object], known: Collection[str], where: str, fix: str
+) -> None:
+    """Check that a dict of parameters holds the matrices among ``known``, and nothing unknown.
+
+    Args:
+        function: What errors call the function.
+        params: The dict.
+        known: The names it may hold; those that begin with W it must hold.
+        where: Of which these are the names.
+        fix: What to do about an unknown name that is like none of them.
+    """
+    matrices = [name for name in known if name[0] == "W"]
+    if not isinstance(params, Mapping):
+        raise TypeError(
+            f"{function}: params must be a dict of arrays, got {type(params).__name__}; "
+            f"{', '.join(matrices)} must be in it"
+        )
+    for name in params:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            fix = f"did you mean {near[0]!r}?" if near else fix
+            raise ValueError(
+                f"{function}: params {where} are {', '.join(known)}; got {name!r}; {fix}"
+            )
+    for name in matrices:
+        if name not in params:
+            raise ValueError(f"{function}: params must hold {name}, got {', '.join(params)}")
 
 
 def check_shapes(function: str, shape: tuple[int, ...], **arrays: np.ndarray | None) -> None:

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from lnlib.nn.functional import _affine
 from lnlib.nn.kernels.autograd_norms import (
     _add_norm_gradients,
-    _affine,
     _before,
     _buffer,
     _chunks,

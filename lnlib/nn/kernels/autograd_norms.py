@@ -121,11 +121,6 @@ def _zeros(params: Sequence[Tensor | None], needed: Sequence[bool]) -> list[Tens
     return [torch.zeros_like(p) if w else None for p, w in zip(params, needs_grad, strict=True)]
 
 
-def _affine(x_hat: Tensor, gain: Tensor | None, bias: Tensor | None) -> Tensor:
-    y = x_hat if gain is None else x_hat * gain
-    return y if bias is None else y + bias
-
-
 def _norm_backward(dy, x, features, mean, rstd, gain, bias) -> Tensor:
     return _layer_norm_backward(dy, x, [features], mean, rstd, gain, bias, _DX)[0]
 

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lnlib.nn.functional import _affine
 from lnlib.nn.kernels.spec import Norm, Spec
 
 Step = Callable[..., tuple[Tensor, ...]]
@@ -183,8 +184,5 @@ def normalize(x: Tensor, norm: Norm, eps: float, groups: int = 1) -> Tensor:
         return norm(x)
     if groups == 1:
         return F.layer_norm(x, x.shape[1:], *norm, eps)
-    weight, bias = norm
     parts = F.layer_norm(x.unflatten(1, (groups, -1)), (x.shape[1] // groups,), eps=eps)
-    y = parts.flatten(1)
-    y = y if weight is None else y * weight
-    return y if bias is None else y + bias
+    return _affine(parts.flatten(1), *norm)

@@ -58,13 +58,9 @@ def _check_data(module: nn.Module, weight: Tensor, data: Tensor) -> None:
 
 
 def _check_states(
-    name: str,
-    state: tuple[Tensor, ...],
-    expected: tuple[int, ...],
-    axes: str,
-    dtype: torch.dtype,
-    autocast: torch.dtype | None,
+    name: str, state: tuple[Tensor, ...], expected: tuple[int, ...], axes: str, data: Tensor
 ) -> None:
+    dtype, autocast = data.dtype, _autocast(data)
     for symbol, s in zip("hc", state, strict=False):
         if tuple(s.shape) != expected:
             raise RuntimeError(

@@ -131,6 +131,10 @@ class _RecurrentBase(nn.Module):
         Returns:
             The outputs, shape ``(N, H)``, then the last state.
         """
+        if (dtype := _autocast(data)) is not None:
+            with torch.autocast(data.device.type, enabled=False):
+                state = tuple(s.to(dtype) for s in state)
+                return self._run_layer(suffix, data.to(dtype), batch_sizes, state, reverse)
         H, GH = self.hidden_size, self.gates * self.hidden_size
 
         def checked(
@@ -357,15 +361,6 @@ class _RNNBase(_RecurrentBase):
         self._check_sizes(data, batch_sizes, hx)
         if hx is not None and sorted_indices is not None:
             hx = _map_state(hx, lambda s: s.index_select(1, sorted_indices))
-        if (dtype := _autocast(data)) is None:
-            return self._layers(data, batch_sizes, hx)
-        with torch.autocast(data.device.type, enabled=False):
-            hx = None if hx is None else _map_state(hx, lambda s: s.to(dtype))
-            return self._layers(data.to(dtype), batch_sizes, hx)
-
-    def _layers(
-        self, data: Tensor, batch_sizes: list[int], hx: State | None
-    ) -> tuple[Tensor, State]:
         directions = 1 + self.bidirectional
         if hx is None:
             shape = (self.num_layers * directions, batch_sizes[0], self.hidden_size)
@@ -414,7 +409,7 @@ class _RNNBase(_RecurrentBase):
         expected = (self.num_layers * (1 + self.bidirectional), batch_sizes[0], self.hidden_size)
         _check_states(
             name, _tensors(name, hx, self.states), expected,
-            "layers * directions, B, hidden_size", data.dtype, _autocast(data),
+            "layers * directions, B, hidden_size", data,
         )  # fmt: skip
 
 
@@ -484,14 +479,9 @@ class _RNNCellBase(_RecurrentBase):
             input, state = input.unsqueeze(0), tuple(s.unsqueeze(0) for s in state)
         _check_data(self, self.weight_ih, input)
         expected = (len(input), self.hidden_size)
-        _check_states(name, state, expected, "B, hidden_size", input.dtype, _autocast(input))
+        _check_states(name, state, expected, "B, hidden_size", input)
         if not state:
             state = (input.new_zeros(expected),) * self.states
-        if (dtype := _autocast(input)) is None:
-            _, *state = self._run_layer("", input, [len(input)], state)
-        else:
-            with torch.autocast(input.device.type, enabled=False):
-                state = tuple(s.to(dtype) for s in state)
-                _, *state = self._run_layer("", input.to(dtype), [len(input)], state)
+        _, *state = self._run_layer("", input, [len(input)], state)
         state = tuple(s.squeeze(0) for s in state) if is_unbatched else tuple(state)
         return state if self.states == 2 else state[0]

@@ -61,7 +61,7 @@ class LayerNormLSTM(_LSTM, _RNNBase):
         eps: Inside the root of every norm, in squared units of the summed inputs.
         gain: What every gain starts at.
         bias_init: ``"zeros"``, as the paper, or ``"uniform"``, all that is added drawn as
-            ``torch.nn`` draws its biases: see below.
+            ``torch.nn`` draws its biases.
         recurrent_init: ``"uniform"``, as ``torch.nn``, or ``"orthogonal"``, gate by gate, as the
             authors' code.
         implementation: Who computes: see :mod:`lnlib.nn.kernels`.
@@ -106,24 +106,8 @@ class LayerNormGRU(_GRU, _RNNBase):
 
     Sequences that begin with blank inputs need ``bias_init="uniform"``: see :class:`LayerNormLSTM`.
 
-    Args:
-        input_size: Features of the input.
-        hidden_size: H.
-        num_layers: Layers, each fed with the outputs of the one below.
-        bias: Whether the norms have biases; the equations have no other.
-        batch_first: Input and output are ``(B, T, features)``; the states are not.
-        dropout: Probability of zeroing an output between layers, in training.
-        bidirectional: Run a second network from the last step to the first.
-        proj_size: 0; there is no projection.
-        device: Of the parameters.
-        dtype: Of the parameters.
-        form: ``"paper"``.
-        eps: Inside the root of every norm, in squared units of the summed inputs.
-        gain: What every gain starts at.
-        bias_init: ``"zeros"``, as the paper, or ``"uniform"``, all that is added drawn as
-            ``torch.nn`` draws its biases: see below.
-        recurrent_init: ``"uniform"`` or ``"orthogonal"``, gate by gate.
-        implementation: Who computes: see :mod:`lnlib.nn.kernels`.
+    It takes the arguments of :class:`LayerNormLSTM`. ``form`` is ``"paper"``, and ``bias`` is
+    whether the norms have biases: the equations have no other.
 
     Parameters, for layer 0, with ``_reverse`` at the end for the other direction:
 
@@ -156,25 +140,10 @@ class LayerNormRNN(_RNN, _RNNBase):
 
     Sequences that begin with blank inputs need ``bias_init="uniform"``: see :class:`LayerNormLSTM`.
 
-    Args:
-        input_size: Features of the input.
-        hidden_size: H.
-        num_layers: Layers, each fed with the outputs of the one below.
-        nonlinearity: ``"tanh"`` or ``"relu"``.
-        bias: Whether there is anything that is added: ``b`` in parts, and the norms' biases.
-        batch_first: Input and output are ``(B, T, features)``; the states are not.
-        dropout: Probability of zeroing an output between layers, in training.
-        bidirectional: Run a second network from the last step to the first.
-        proj_size: 0; there is no projection.
-        device: Of the parameters.
-        dtype: Of the parameters.
-        form: ``"paper"`` or ``"parts"``.
-        eps: Inside the root of every norm, in squared units of the summed inputs.
-        gain: What every gain starts at.
-        bias_init: ``"zeros"``, as the paper, or ``"uniform"``, all that is added drawn as
-            ``torch.nn`` draws its biases: see below.
-        recurrent_init: ``"uniform"`` or ``"orthogonal"``.
-        implementation: Who computes: see :mod:`lnlib.nn.kernels`.
+    It takes the arguments of :class:`LayerNormLSTM`, with ``nonlinearity`` before ``bias``:
+
+    - ``nonlinearity``: ``"tanh"`` or ``"relu"``.
+    - ``form``: ``"paper"`` or ``"parts"``; ``"paper"`` has no ``b``.
 
     Parameters, for layer 0, with ``_reverse`` at the end for the other direction:
 

@@ -7,9 +7,7 @@ the plain formula before its first use; where it cannot run or differs, PyTorch'
 its place, and a line on stderr on a CPU, a warning on a GPU says why, once.
 
 float16, bfloat16, float32 and float64; 16 bits are computed in float32, with parameters of either
-dtype. Whatever looks at the operations themselves gets PyTorch's: ``torch.func``, forward-mode
-differentiation, ``torch.compile``, ``torch.jit.trace``, modes, and tensors whose memory does not
-hold their numbers (:mod:`.memory`).
+dtype. Whatever looks at the operations themselves gets PyTorch's (:func:`.memory.is_transformed`).
 """
 
 from __future__ import annotations

@@ -94,10 +94,8 @@ class AdaptiveLayerNorm(nn.Module):
             raise TypeError(f"AdaptiveLayerNorm: gate must be True or False, got {gate!r}")
         self.normalized_shape, self.condition_size = (normalized_shape,), condition_size
         self.eps, self.gate = eps, gate
-        rows, factory_kwargs = (
-            (3 if gate else 2) * normalized_shape,
-            {"device": device, "dtype": dtype},
-        )
+        factory_kwargs = {"device": device, "dtype": dtype}
+        rows = (3 if gate else 2) * normalized_shape
         self.weight = nn.Parameter(torch.empty(rows, condition_size, **factory_kwargs))
         self.bias = nn.Parameter(torch.empty(rows, **factory_kwargs))
         self.reset_parameters()

@@ -172,10 +172,7 @@ class Block(nn.Module):
         self.skip_factor = (2 * depth) ** 0.25 if placement == "deepnorm" else 1.0
         if placement in ("layer_scale", "rezero"):
             initial_scale = torch.zeros(()) if placement == "rezero" else _layer_scale(width, depth)
-            self.gain_a, self.gain_f = (
-                nn.Parameter(initial_scale.clone()),
-                nn.Parameter(initial_scale.clone()),
-            )
+            self.gain_a, self.gain_f = (nn.Parameter(initial_scale.clone()) for _ in range(2))
         self.qkv = nn.Linear(width, 3 * width)
         self.merge = nn.Linear(width, width)
         self.norm_q, self.norm_k = (NORMS[qk_norm](width // heads, eps) for _ in range(2))

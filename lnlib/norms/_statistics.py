@@ -100,6 +100,30 @@ def standardize_backward(
     return dx
 
 
+def gradients_in_blocks(
+    dy: np.ndarray,
+    x: np.ndarray,
+    gain: np.ndarray | None,
+    eps: float,
+    dtype: np.dtype,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``dx``, and ``dgain`` and ``dbias`` of the second axis of ``dy``.
+
+    ``x`` holds the numbers of ``dy`` in another shape: its last axis shares statistics.
+    """
+    axes = (0, *range(2, dy.ndim))
+    dx = np.empty(x.shape, dtype)
+    dgain, dbias = np.zeros((2, dy.shape[1]))
+    for examples in blocks(x):
+        x_hat, std = standardize(x[examples], eps)
+        d = at_least_float32(dy[examples])
+        dx_hat = d if gain is None else gain * d
+        dx[examples] = standardize_backward(dx_hat.reshape(x_hat.shape), x_hat, std)
+        dgain += (d * x_hat.reshape(d.shape)).sum(axes, dtype=float)
+        dbias += d.sum(axes, dtype=float)
+    return dx, dgain.astype(dtype), dbias.astype(dtype)
+
+
 def affine(x_hat: np.ndarray, gain: np.ndarray | None, bias: np.ndarray | None) -> np.ndarray:
     """Return ``gain * x_hat + bias``, written over ``x_hat``."""
     if gain is not None:

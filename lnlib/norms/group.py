@@ -3,14 +3,7 @@
 import numpy as np
 
 from lnlib.norms._arguments import check_channels, check_floats, check_groups, check_shapes
-from lnlib.norms._statistics import (
-    affine,
-    at_least_float32,
-    blocks,
-    column,
-    standardize,
-    standardize_backward,
-)
+from lnlib.norms._statistics import affine, blocks, column, gradients_in_blocks, standardize
 
 
 @np.errstate(under="ignore")
@@ -78,18 +71,9 @@ def group_norm_backward(
     N, C, S = check_channels("group_norm_backward", x, gain=gain)
     check_groups("group_norm_backward", groups, C)
     check_shapes("group_norm_backward", x.shape, dy=dy)
-    gain = column(gain)
-    x_groups, dy_channels = x.reshape(N, groups, C // groups * S), dy.reshape(N, C, S)
-    dx = np.empty(x_groups.shape, dtype)
-    dgain, dbias = np.zeros(C), np.zeros(C)
-    for examples in blocks(x_groups):
-        x_hat, std = standardize(x_groups[examples], eps)
-        d = at_least_float32(dy_channels[examples])
-        dx_hat = d if gain is None else gain * d
-        dx[examples] = standardize_backward(dx_hat.reshape(x_hat.shape), x_hat, std)
-        dgain += (d * x_hat.reshape(d.shape)).sum((0, 2), dtype=float)
-        dbias += d.sum((0, 2), dtype=float)
-    return dx.reshape(x.shape), dgain.astype(dtype), dbias.astype(dtype)
+    dy, x_groups = dy.reshape(N, C, S), x.reshape(N, groups, C // groups * S)
+    dx, dgain, dbias = gradients_in_blocks(dy, x_groups, column(gain), eps, dtype)
+    return dx.reshape(x.shape), dgain, dbias
 
 
 def instance_norm(

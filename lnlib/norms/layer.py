@@ -7,9 +7,9 @@ from lnlib.norms._statistics import (
     affine,
     at_least_float32,
     blocks,
+    gradients_in_blocks,
     rescale_against_overflow,
     standardize,
-    standardize_backward,
 )
 
 
@@ -83,17 +83,9 @@ def layer_norm_backward(
     dtype = check_floats("layer_norm_backward", eps, dy=dy, x=x, gain=gain)
     H = check_features("layer_norm_backward", x, gain=gain)
     check_shapes("layer_norm_backward", x.shape, dy=dy)
-    x_rows, dy_rows = x.reshape(-1, H), dy.reshape(-1, H)
-    dx = np.empty(x_rows.shape, dtype)
-    dgain, dbias = np.zeros(H), np.zeros(H)
-    for rows in blocks(x_rows):
-        x_hat, std = standardize(x_rows[rows], eps)
-        d = at_least_float32(dy_rows[rows])
-        dx_hat = d if gain is None else gain * d
-        dx[rows] = standardize_backward(dx_hat, x_hat, std)
-        dgain += (d * x_hat).sum(0, dtype=float)
-        dbias += d.sum(0, dtype=float)
-    return dx.reshape(x.shape), dgain.astype(dtype), dbias.astype(dtype)
+    rows = dy.reshape(-1, H), x.reshape(-1, H)
+    dx, dgain, dbias = gradients_in_blocks(*rows, gain, eps, dtype)
+    return dx.reshape(x.shape), dgain, dbias
 
 
 @np.errstate(under="ignore")

@@ -37,5 +37,41 @@ def patch_the_language_once_per_kernel():
     interpreter._patch_lang = once
 
 
+def compile_kernel(kernel, H, chip, per_warp, type_of, constants):
+    """Compile a kernel for a GPU that need not be there.
+
+    Args:
+        kernel: A function of Triton.
+        H: Numbers of a row.
+        chip: Its compute capability, such as 80.
+        per_warp: As for ``arithmetic.launch``.
+        type_of: Returns the type of an argument by its name.
+        constants: Of those that the kernel may have, besides ``H`` and ``BLOCK``.
+    """
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from lnlib.nn.kernels.triton.arithmetic import compiler_options
+
+    block = triton.next_power_of_2(H)
+    constants = {"H": H, "BLOCK": block} | constants
+    constants = {name: v for name, v in constants.items() if name in kernel.arg_names}
+    # By position, because Triton 3.2 has other names for the constants.
+    signature = {n: "constexpr" if n in constants else type_of(n) for n in kernel.arg_names}
+    options = compiler_options(block, per_warp)
+    source = ASTSource(kernel, signature, constants)
+    compiled = triton.compile(source, target=GPUTarget("cuda", chip, 32), options=options)
+    assert compiled.asm["cubin"]
+    assert ".entry" in compiled.asm["ptx"]
+
+
+each_chip = pytest.mark.parametrize(
+    "chip",
+    [80, *(pytest.param(chip, marks=pytest.mark.slow) for chip in (75, 90, 100))],
+    ids="sm_{}".format,
+)
+WIDE = {"fp16": "fp32", "bf16": "fp32", "fp32": "fp32", "fp64": "fp64"}
+
 if interpreted:
     patch_the_language_once_per_kernel()

@@ -121,6 +121,17 @@ def run_oracle(norm: Norm, dy, *inputs):
     return y.detach().numpy(), [a.grad.numpy() for a in inputs]
 
 
+def assert_equals_autograd(ours, backward, theirs, *arrays):
+    """Compare a function, and the gradients of its arguments, with the same in PyTorch."""
+    tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
+    y = theirs(*tensors)
+    dy = np.random.default_rng(1).normal(1, 2, size=y.shape)
+    y.backward(torch.tensor(dy))
+    assert_close(ours(*arrays), y.detach().numpy(), FORWARD)
+    for d, t in zip(backward(dy, *arrays), tensors, strict=True):
+        assert_close(d, t.grad.numpy(), BACKWARD)
+
+
 def assert_close(actual, expected, tolerance):
     assert actual.shape == expected.shape
     assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)

@@ -1,6 +1,6 @@
 """Every setting of every layer, at a value that is not its default, against a loop in NumPy.
 
-The loop is written from the equations, and every setting is in it.
+The loop takes the steps of ``lnlib.cells``, whose tests hold them to the equations in PyTorch.
 """
 
 import re
@@ -12,10 +12,11 @@ import torch.nn.functional as F
 from torch.autograd import forward_ad
 from torch.testing import assert_close
 
+from lnlib import cells
 from lnlib.nn import from_fastrnns, to_fastrnns
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
 from lnlib.nn.kernels.cpu import recurrent
-from tests.cases.modules import CELLS
+from tests.cases.modules import CELLS, draw
 from tests.cases.modules import KINDS as NETWORKS
 
 # Measured in float64: results 4e-15, slopes by central differences 3e-10 of the largest.
@@ -78,44 +79,24 @@ def implementation(request):
     return request.param
 
 
-def sigmoid(a):
-    return 1 / (1 + np.exp(-a))
+NAMES = {"weight_ih": "W_ih", "weight_hh": "W_hh", "bias": "b"}
 
 
 def step(kind, p, x, state, settings):
-    """Take one step; ``p`` holds the parameters by their names, without layer and direction."""
-
-    def norm(place, a, groups=1):
-        parts = a.reshape(len(a), groups, -1)
-        centered = parts - parts.mean(2, keepdims=True)
-        std = np.sqrt((centered**2).mean(2, keepdims=True) + settings["eps"])
-        x_hat = (centered / std).reshape(a.shape)
-        return x_hat * p[f"layernorm_{place}.weight"] + p.get(f"layernorm_{place}.bias", 0)
-
-    h, form, b = state[0], settings["form"], p.get("bias", 0)
-    from_x, from_h = x @ p["weight_ih"].T, h @ p["weight_hh"].T
+    """Take one step in NumPy; ``p`` has the parameters' names without layer and direction."""
+    params = {}
+    for name, a in p.items():
+        norm, _, part = name.removeprefix("layernorm_").partition(".")
+        if part:
+            params[f"{'gain' if part == 'weight' else 'bias'}_{norm}"] = a
+        elif name in NAMES:
+            params[NAMES[name]] = a
+    options = {"form": settings["form"], "eps": settings["eps"]}
     if kind == "rnn":
-        if form == "paper":
-            a = norm("s", from_x + from_h)
-        else:
-            a = norm("i", from_x) + norm("h", from_h) + b
-        return (np.tanh(a) if settings["nonlinearity"] == "tanh" else np.maximum(a, 0),)
-    if kind == "gru":
-        k = 2 * h.shape[1]
-        gates = sigmoid(norm("i", from_x[:, :k]) + norm("h", from_h[:, :k]))
-        r, z = np.split(gates, 2, 1)
-        n = np.tanh(norm("in", from_x[:, k:]) + r * norm("hn", from_h[:, k:]))
-        return ((1 - z) * h + z * n,)
-    if form == "draw":
-        gates = from_x + from_h + b
-    elif form == "per_gate":
-        gates = norm("s", from_x + from_h + b, 4)
-    else:
-        gates = norm("i", from_x) + norm("h", from_h) + b
-    i, f, g, o = np.split(gates, 4, 1)
-    c = sigmoid(f) * state[1] + sigmoid(i) * np.tanh(g)
-    normalized = norm("c", c)
-    return sigmoid(o) * np.tanh(normalized), normalized if form == "carried" else c
+        options["nonlinearity"] = settings["nonlinearity"]
+    given = state if kind == "lstm" else state[0]
+    new = getattr(cells, f"{kind}_step")(x, given, params, **options)
+    return new if kind == "lstm" else (new,)
 
 
 def parameters_of(arrays, suffix):
@@ -145,11 +126,6 @@ def network(kind, arrays, x, state, settings, mask):
     if settings["batch_first"]:
         x = x.swapaxes(0, 1)
     return [x, *(np.stack(s) for s in zip(*ends, strict=True))]
-
-
-def draw(*shape, seed):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def hold(results, leaves, compute):

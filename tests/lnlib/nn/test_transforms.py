@@ -23,6 +23,7 @@ from lnlib.nn import (
 )
 from tests.cases.modules import CELLS, randomize
 from tests.cases.modules import KINDS as RECURRENT
+from tests.cases.norm_modules import draw
 
 B, T, H = 4, 3, 5
 FAST = ("fused", "compiled", "function")
@@ -32,11 +33,6 @@ CASES = [
     *[(name, how) for name in RECURRENT for how in ("auto", "function")],
 ]  # fmt: skip
 each_case = pytest.mark.parametrize(("name", "implementation"), CASES, ids=map(" ".join, CASES))
-
-
-def draw(*shape, seed=0, dtype=torch.float64):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
 def make(name, implementation):

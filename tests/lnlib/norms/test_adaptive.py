@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 import lnlib
 from lnlib.nn import AdaptiveLayerNorm, DynamicTanh, LayerNorm
+from tests.cases.norms import assert_equals_autograd
 
 H, C = 5, 3
 # Shape of x, and of the condition.
@@ -30,21 +31,10 @@ def squashed(x, alpha, gain, bias):
     return gain * torch.tanh(alpha * x) + bias
 
 
-def held(ours, backward, theirs, *arrays):
-    tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
-    y = theirs(*tensors)
-    (dy,) = drawn(y.shape, seed=1)
-    y.backward(torch.tensor(dy))
-    np.testing.assert_allclose(ours(*arrays), y.detach(), rtol=1e-12, atol=1e-12)
-    for d, t in zip(backward(dy, *arrays), tensors, strict=True):
-        assert d.shape == t.shape
-        np.testing.assert_allclose(d, t.grad, rtol=1e-10, atol=1e-11)
-
-
 @pytest.mark.parametrize(("shape", "given"), SHAPES, ids=str)
 def test_adaptive_layer_norm_and_its_gradient_equal_autograd(shape, given):
     eps = 1e-2
-    held(
+    assert_equals_autograd(
         lambda *a: lnlib.adaptive_layer_norm(*a, eps=eps),
         lambda dy, *a: lnlib.adaptive_layer_norm_backward(dy, *a, eps=eps),
         lambda *t: adapted(*t, eps),
@@ -60,7 +50,7 @@ def test_dynamic_tanh_and_its_gradient_equal_autograd(shape, one):
     def backward(dy, x, alpha, gain, bias):
         return lnlib.dynamic_tanh_backward(dy, x, alpha, gain)
 
-    held(lnlib.dynamic_tanh, backward, squashed, x, np.asarray(alpha), gain, bias)
+    assert_equals_autograd(lnlib.dynamic_tanh, backward, squashed, x, np.asarray(alpha), gain, bias)
 
 
 @pytest.mark.parametrize(

@@ -28,21 +28,6 @@ def x(*shape):
 
 
 @pytest.fixture
-def calls(monkeypatch):
-    """The names of the implementations that were called, in order."""
-    names = []
-    for path, module in {"plain": reference, "function": autograd, "compiled": recurrent}.items():
-        real = module.run
-
-        def spy(*args, real=real, path=path, **options):
-            names.append(path)
-            return real(*args, **options)
-
-        monkeypatch.setattr(module, "run", spy)
-    return names
-
-
-@pytest.fixture
 def unbuilt(monkeypatch, tmp_path):
     """A process in which nothing has been built yet, and whose compiler fails."""
     monkeypatch.setattr(recurrent, "_library", build.Library(recurrent.SOURCE, recurrent._check))

@@ -9,8 +9,13 @@ pytest.importorskip("triton", reason="needs triton, which comes with PyTorch for
 from lnlib.nn import functional
 from lnlib.nn.kernels import layer_norm_function
 from lnlib.nn.kernels.triton import layer_norm
-from lnlib.nn.kernels.triton.arithmetic import compiler_options
-from tests.cases.interpreter import in_the_interpreter, in_this_process
+from tests.cases.interpreter import (
+    WIDE,
+    compile_kernel,
+    each_chip,
+    in_the_interpreter,
+    in_this_process,
+)
 
 each_kind = pytest.mark.parametrize("centered", [True, False], ids=["layer", "rms"])
 
@@ -93,43 +98,20 @@ def test_a_failure_is_said_once_and_leaves_the_norm_to_torch(monkeypatch):
     assert layer_norm.kernel(torch.ones(3, 4), 4, None) is None  # warnings are errors
 
 
-WIDE = {"fp16": "fp32", "bf16": "fp32", "fp32": "fp32", "fp64": "fp64"}
-
-
-def compile_kernel(name, H, dtype, centered, added, chip):
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
-    kernel = getattr(layer_norm, name)
-    block = triton.next_power_of_2(H)
-    given = {"H": H, "BLOCK": block, "CENTERED": centered, "ADDED": added, "EPS": 1e-5}
-    given |= {"GAIN": True, "BIAS": centered, "DX": True}
-    constants = {n: v for n, v in given.items() if n in kernel.arg_names}
-    types = {"stats": "*fp64", "rows": "i32", "sums": f"*{WIDE[dtype]}"}
-    # By position, because Triton 3.2 has other names for the constants.
-    signature = {
-        n: "constexpr" if n in constants else types.get(n, f"*{dtype}") for n in kernel.arg_names
-    }
-    source = ASTSource(kernel, signature, constants)
-    options = compiler_options(block, layer_norm.PER_WARP)
-    return triton.compile(source, target=GPUTarget("cuda", chip, 32), options=options)
-
-
 @in_this_process
 @each_kind
 @pytest.mark.parametrize("name", ["_forward", "_backward"])
-@pytest.mark.parametrize(
-    "chip",
-    [80, *(pytest.param(chip, marks=pytest.mark.slow) for chip in (75, 90, 100))],
-    ids="sm_{}".format,
-)
+@each_chip
 def test_kernels_compile(monkeypatch, tmp_path, centered, name, chip):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     shapes = [(768, "bf16", True)]
     if chip == 80:  # seconds each: what does not depend on the chip is seen on one
         shapes += [(1, "fp32", False), (400, "fp64", False), (layer_norm.WIDEST, "fp16", True)]
     for H, dtype, added in shapes:
-        kernel = compile_kernel(name, H, dtype, centered, added, chip)
-        assert kernel.asm["cubin"]
-        assert ".entry" in kernel.asm["ptx"]
+        types = {"stats": "*fp64", "rows": "i32", "sums": f"*{WIDE[dtype]}"}
+        constants = {"CENTERED": centered, "ADDED": added, "EPS": 1e-5}
+        constants |= {"GAIN": True, "BIAS": centered, "DX": True}
+        compile_kernel(
+            getattr(layer_norm, name), H, chip, layer_norm.PER_WARP,
+            lambda n, types=types, dtype=dtype: types.get(n, f"*{dtype}"), constants,
+        )  # fmt: skip

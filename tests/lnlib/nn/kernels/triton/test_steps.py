@@ -8,8 +8,13 @@ pytest.importorskip("triton", reason="needs triton, which comes with PyTorch for
 
 from lnlib.nn.kernels.spec import Spec
 from lnlib.nn.kernels.triton import recurrent, steps
-from lnlib.nn.kernels.triton.arithmetic import compiler_options
-from tests.cases.interpreter import in_the_interpreter, in_this_process
+from tests.cases.interpreter import (
+    WIDE,
+    compile_kernel,
+    each_chip,
+    in_the_interpreter,
+    in_this_process,
+)
 from tests.cases.recurrences import each_kind
 
 
@@ -31,47 +36,25 @@ def test_tanh_keeps_its_digits_near_zero_and_is_1_far_from_it():
 IN_THE_WIDE_DTYPE = {
     *("gain", "bias", "gain_c", "bias_c", "rstd", "c", "c_prev", "cell_hat", "dc", "d_cell")
 }
-WIDE = {"fp16": "fp32", "bf16": "fp32", "fp32": "fp32", "fp64": "fp64"}
-
-
-def compile_kernel(kind, direction, form, H, dtype, masked, chip, relu=False):
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
-    kernel = steps.KERNELS[kind, direction]
-    block = triton.next_power_of_2(H)
-    constants = {"H": H, "BLOCK": block, "FORM": form, "EPS": 1e-5, "MASKED": masked}
-    if kind == "rnn":
-        constants["RELU"] = relu
-    pointers = {
-        n: "*i32" if n == "running" else "*" + (WIDE[dtype] if n in IN_THE_WIDE_DTYPE else dtype)
-        for n in kernel.arg_names
-        if n not in constants
-    }
-    # By position, because Triton 3.2 has other names for the constants.
-    signature = {n: pointers.get(n, "constexpr") for n in kernel.arg_names}
-    source = ASTSource(kernel, signature, constants)
-    options = compiler_options(block, steps.PER_WARP)
-    return triton.compile(source, target=GPUTarget("cuda", chip, 32), options=options)
 
 
 @pytest.mark.one_in(3)
 @in_this_process
 @each_kind
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-@pytest.mark.parametrize(
-    "chip",
-    [80, *(pytest.param(chip, marks=pytest.mark.slow) for chip in (75, 90, 100))],
-    ids="sm_{}".format,
-)
+@each_chip
 def test_kernels_compile(monkeypatch, tmp_path, kind, options, direction, chip):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    form, relu = options.get("form", "paper"), options.get("nonlinearity") == "relu"
     shapes = [(256, "bf16", True), (recurrent.MAX_HIDDEN, "fp16", True)]
     if chip == 80 and not options:  # seconds each: seen on one chip, and in the default form
         shapes += [(1, "fp32", True), (400, "fp32", False), (64, "fp64", False)]
     for H, dtype, masked in shapes:
-        kernel = compile_kernel(kind, direction, form, H, dtype, masked, chip, relu)
-        assert kernel.asm["cubin"]
-        assert ".entry" in kernel.asm["ptx"]
+
+        def type_of(name, dtype=dtype):
+            dtype = WIDE[dtype] if name in IN_THE_WIDE_DTYPE else dtype
+            return "*i32" if name == "running" else f"*{dtype}"
+
+        constants = {"FORM": options.get("form", "paper"), "EPS": 1e-5, "MASKED": masked}
+        constants["RELU"] = options.get("nonlinearity") == "relu"
+        kernel = steps.KERNELS[kind, direction]
+        compile_kernel(kernel, H, chip, steps.PER_WARP, type_of, constants)

@@ -1,7 +1,5 @@
 """``python -m lnlib`` is ``python -m lnlab``: commands of recorded runs have the former name."""
 
-from __future__ import annotations
-
 import sys
 
 

@@ -4,8 +4,6 @@ The name lnlib is not registered on the package index, so no message may say ``p
 that would install whatever someone else publishes under it.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import shlex
 from pathlib import Path

@@ -14,8 +14,6 @@ how public implementations set them.
 None is what ``lnlib.layer_norm`` does, which adds up in float64 whatever the numbers are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

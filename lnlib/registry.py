@@ -4,8 +4,6 @@ A new norm is a row in :data:`NORMS`, a new form of a cell one in :data:`CELLS`.
 form computes is documented in :mod:`lnlib.norms`, :mod:`lnlib.cells` and :mod:`lnlib.nn`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -4,8 +4,6 @@ PyTorch treats the modules of ``torch.nn`` itself: the tracer of ``torch.fx`` ma
 ``call_for_per_sample_grads`` knows the functions they call. Ours do the same here.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

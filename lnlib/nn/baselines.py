@@ -1,7 +1,5 @@
 """The normalizations that the paper compares layer norm with, as PyTorch modules."""
 
-from __future__ import annotations
-
 import math
 import numbers
 

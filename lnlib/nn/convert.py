@@ -1,7 +1,5 @@
 """Weights from and to other code, from layer norm to RMS norm, and from a norm to linear layers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

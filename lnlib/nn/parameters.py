@@ -1,7 +1,5 @@
 """Parameters of norms: their names in other frameworks, and optimizers without weight decay."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

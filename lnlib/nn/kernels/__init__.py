@@ -20,8 +20,6 @@ The first use on a CPU builds the ``compiled`` path, some seconds; ``python -m l
 does so beforehand. ``LNLIB_COMPILED=0`` in the environment leaves it out, without a word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module

@@ -12,8 +12,6 @@ float16 and bfloat16 are computed in float32. It runs on every device, with publ
 It cannot be differentiated twice; :mod:`.reference` can.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

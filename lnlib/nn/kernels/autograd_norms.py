@@ -1,7 +1,5 @@
 """Steps and the rows that belong to them; the norm, its gradients, and what they need."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

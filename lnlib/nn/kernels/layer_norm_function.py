@@ -1,7 +1,5 @@
 """The norms of :mod:`.cpu.layer_norm` as one autograd function, whatever kernel computes them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether a kernel can read a tensor's numbers at its address, and what to do where it cannot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

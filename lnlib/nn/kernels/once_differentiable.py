@@ -1,7 +1,5 @@
 """Backward passes that can be taken once, of gradients of any kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial, wraps
 

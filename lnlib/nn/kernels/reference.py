@@ -4,8 +4,6 @@ Every other file in this folder computes the same, faster; this one is what they
 also the one that can be differentiated twice, run under ``vmap`` and on any device and dtype.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The specification of a recurrence, which every implementation takes with its tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

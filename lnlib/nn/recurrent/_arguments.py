@@ -1,7 +1,5 @@
 """Argument checks of the recurrent modules."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """The norms inside the recurrent modules: whether one has to be called, and calling it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

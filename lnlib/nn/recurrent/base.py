@@ -1,7 +1,5 @@
 """Base classes of the recurrent modules and cells: parameters, layers, directions, time steps."""
 
-from __future__ import annotations
-
 import math
 import numbers
 import warnings

@@ -1,7 +1,5 @@
 """The paper's networks."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import torch  # noqa: F401, the examples need it

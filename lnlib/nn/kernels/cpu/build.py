@@ -8,8 +8,6 @@ are compared with those of the implementation that it replaces. ``LNLIB_COMPILED
 ``$CXX``, and waits forever for the lock of a process that was killed (pytorch issue 189245).
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import hashlib

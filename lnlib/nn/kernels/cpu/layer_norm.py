@@ -10,8 +10,6 @@ float16, bfloat16, float32 and float64; 16 bits are computed in float32, with pa
 dtype. Whatever looks at the operations themselves gets PyTorch's (:func:`.memory.is_transformed`).
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 from collections.abc import Callable, Sequence

@@ -6,8 +6,6 @@ A call takes some microseconds less, which is most of what a small norm takes. B
 headers of PyTorch, which come with it, and those of Python.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from functools import partial

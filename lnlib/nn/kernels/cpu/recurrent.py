@@ -6,8 +6,6 @@ gradient of ``weight_hh``, a sum over all steps, is PyTorch's own product of a c
 :mod:`.cpu.build` says what it needs; it is checked against :mod:`.reference` before its first use.
 """
 
-from __future__ import annotations
-
 import ctypes
 from array import array
 from collections.abc import Sequence
@@ -211,7 +209,7 @@ class _Recurrence(torch.autograd.Function):
         return ddata, dh[:, :H], dc, dweight, dweight_x, *param_grads, *[None] * 4
 
 
-def _multiply(call: _Call, data: Tensor, weight: Tensor, to: Tensor, span: int) -> Tensor:
+def _multiply(call: "_Call", data: Tensor, weight: Tensor, to: Tensor, span: int) -> Tensor:
     """Have the library make the inputs, ``span`` rows at a time; return what is to stay alive."""
     packed = to.new_empty(to.shape[1], weight.shape[1])
     call.set(multiply=True, data=data, I=weight.shape[1], weight_x=weight, packed_x=packed)

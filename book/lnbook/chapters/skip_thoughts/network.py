@@ -36,7 +36,7 @@ FLOW = Flow(
         Wire("task", "label"),
     ),
     "An encoder turns a sentence into a vector. From this vector two decoders predict the next and "
-    "the previous sentence. All three are GRUs, with or without layer norm. Afterwards the encoder "
+    "the previous sentence. All three are GRUs, with or without layer norm. Then the encoder "
     "is frozen, and a logistic regression on its vectors is trained on a task.",
 )  # fmt: skip
 

@@ -131,7 +131,9 @@ def plain_gradients(records: Records) -> list[Finding]:
     for scale in SCALES:
         plain = _decades("plain", scale)
         what = f"recurrent weights × {scale:g}: one power of ten minus the change of the gradient"
-        results.append(Finding(f"{what} ({plain.mean():.1f})", 1 - plain, "powers of ten"))
+        results.append(
+            Finding(f"{what}, {plain.mean():.1f} (below 0: more)", 1 - plain, "powers of ten")
+        )
     return results
 
 

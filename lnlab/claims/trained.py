@@ -143,7 +143,8 @@ def to_targets(
         text = f"updates to the targets, {what}"
         return [Finding(text, unknown, RATIO, None, runs, counts, untestable=reason)]
     ratios = _arms.ratios(plain, other, score, updates)
-    limit = "" if at_most == 1 else f" as a share of the other network's, minus {at_most:.0%}"
+    share = f" as a share of the other network's, minus {at_most:.0%} (below 0: fewer)"
+    limit = "" if at_most == 1 else share
     return [
         Finding(f"updates to {target:.0%} of the way{limit}, {what}", values - at_most, RATIO,
                 values - 1, runs, counts)

@@ -47,11 +47,14 @@ def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
     """Return :func:`findings` for an experiment and some of its records."""
     results = evaluate_records(experiment, records, *names)
     ranges = [text for result in results if " to " in (text := result.label.text)]
+    counting = [finding for result in results for finding in result.counting]
+    shared_rate = any("both at rate" in finding.description for finding in counting)
     return findings(
         results,
         "The paper's claims, each with the measurements behind its label. Every network was "
-        "trained at the best of the learning rates that were tried. With fewer than ten seeds the "
-        "label is a count and not a test."
+        "trained at the best of the learning rates that were tried"
+        + ", unless a row names the rate of both" * shared_rate
+        + ". With fewer than ten seeds the label is a count and not a test."
         + (
             f" A label such as '{ranges[0]}' gives the lowest and the highest count among the "
             "measurements."

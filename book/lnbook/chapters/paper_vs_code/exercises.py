@@ -149,6 +149,7 @@ EXERCISES = {
                 lambda a, variance, delta: _metric(a, variance, delta, square=False)
             ),
         },
-        on_success="This equals eq. 9 for independent labels of any family.",
+        on_success="This is eq. 8 with the Fisher matrix of eq. 9, for independent labels of any "
+        "family.",
     ),
 }

@@ -52,7 +52,6 @@ class Explorer(Displayed):
         describe: Called like ``draw``; returns a description of the state in one sentence. Not
             given with a :class:`Picture`, which contains it.
         alt: Alt text for all states. Not given with a :class:`Picture`.
-        columns: Panels per row on a wide page. Default: up to 3, and 2 for four panels.
         limit: Maximum number of states in the built book.
 
     Raises:
@@ -68,13 +67,12 @@ class Explorer(Displayed):
         title: str,
         describe: Callable[..., str] | None = None,
         alt: str | None = None,
-        columns: int | None = None,
         limit: int = 5000,
     ):
         picture = picture_of("Explorer", draw, describe, alt)
         self.draw, self.describe, self.alt = picture.draw, picture.describe, picture.alt
         self.controls = dict(controls or {})
-        self.title, self.columns = title, columns
+        self.title = title
         self.n_states = math.prod(len(c.values) for c in self.controls.values())
         if self.n_states > limit:
             raise ValueError(
@@ -118,13 +116,13 @@ class Explorer(Displayed):
         """Return the explorer as HTML that contains all states."""
         with no_template():
             states = static_html.make_alt_texts_unique(list(self.states()), self.controls)
-        columns = self.columns or live_widget.num_columns(len(states[0]["panels"]))
+        columns = live_widget.num_columns(len(states[0]["panels"]))
         return static_html.explorer_html(self.title, self.alt, self.controls, states, columns)
 
     def widget(self) -> Any:
         """Return a widget with controls, panels and description."""
         controls, rows = live_widget.control_widgets(self.controls)
-        canvas = live_widget.Canvas(self.title, rows, self.columns)
+        canvas = live_widget.Canvas(self.title, rows)
 
         def update(_=None):
             params = {name: control.value for name, control in controls.items()}

@@ -182,19 +182,18 @@ def control_widgets(controls: Mapping[str, Control]) -> tuple[dict, list]:
 
 
 def num_columns(num_panels: int) -> int:
-    """Return the default number of panels per row."""
+    """Return the number of panels per row."""
     return 2 if num_panels == 4 else min(num_panels, 3)
 
 
 class Canvas:
     """A card with a title, rows of controls, panels, a description and tables of the numbers."""
 
-    def __init__(self, title: str, rows: list, columns: int | None = None):
+    def __init__(self, title: str, rows: list):
         import ipywidgets as widgets
 
         head = widgets.HTML(f"{STYLE}<b>{html.escape(title)}</b>")
         self.text = widgets.HTML()
-        self.columns = columns
         self.panels = widgets.Box(layout=wrapped())
         self.show_numbers = widgets.ToggleButton(
             description="The numbers behind the figure",
@@ -235,7 +234,7 @@ class Canvas:
 
         self.figures = figures
         self.tabulate()
-        per_row = self.columns or num_columns(len(figures)) or 1
+        per_row = num_columns(len(figures)) or 1
         if len(figures) != len(self.panels.children):
             flex = f"1 1 {100 / per_row - 2:.0f}%"  # minus the gap
             layout = {"flex": flex, "min_width": "min(100%, 240px)", "overflow": "hidden"}

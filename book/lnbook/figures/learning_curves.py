@@ -10,7 +10,7 @@ from lnbook.explorer.control import Control, choice
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import band, label_ends, spread, suffix
-from lnbook.figures.run_groups import LAYER, MAIN, MISSING, Runs
+from lnbook.figures.run_groups import LAYER, MAIN, Runs
 
 
 @dataclass(frozen=True)
@@ -237,8 +237,6 @@ class LearningCurves:
 
     def describe_rates(self, runs: Runs) -> str:
         """Describe the best rate of each arm, with its value there and at the worst rate."""
-        if not runs.sweep:
-            return f"The runs at several rates are {MISSING}."
         texts = []
         for name, arm in runs.sweep.items():
             edge = ", the edge of the grid" if arm.at_edge else ""

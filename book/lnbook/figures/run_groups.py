@@ -25,7 +25,6 @@ STYLES = {
 }
 MAIN = "standard settings"  # the group of the runs with the default settings
 SWEEP = "sweep"  # the group of the runs that chose the learning rates
-MISSING = "not yet recorded"
 
 
 class Runs:
@@ -40,9 +39,6 @@ class Runs:
             without records are left out.
         records_by_group: Maps a name of :attr:`GROUPS` to all its records.
         sweep: The arms of the runs that chose the learning rates, empty if there are none.
-
-    Raises:
-        ValueError: If there are no records.
     """
 
     EXPERIMENT: ClassVar[str]
@@ -53,11 +49,6 @@ class Runs:
     STYLES: ClassVar[Mapping[str, tuple[str, str, str]]] = STYLES  # of the arms, layer norm last
 
     def __init__(self, records: Sequence[Mapping[str, Any]], task: Any) -> None:
-        if not records:
-            raise ValueError(
-                "Runs: no records were given; record them with python -m lnlab replay "
-                f"{self.EXPERIMENT}"
-            )
         self.task, self.records = task, records
         self.groups: dict[str, dict[str, Any]] = {}
         self.records_by_group: dict[str, Sequence[Mapping[str, Any]]] = {}

@@ -58,7 +58,7 @@ def test_the_book_gets_html_and_a_notebook_a_widget(make, monkeypatch):
 
 
 OPTIONS = [
-    (CaptionRanking(20, point=3), {"picture": 20, "point": 3}),
+    (CaptionRanking(), {"picture": 68, "point": 8}),
     (Playground(small=True, depth=12, a="batch"),
      {"small": True, "settings": {"depth": 12, "a": "batch"}}),
     (Sphere(gradient=True), {"cloud": cloud(), "settings": {"gradient": True}}),

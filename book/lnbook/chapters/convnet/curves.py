@@ -6,7 +6,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.convnet.runs import ConvnetRuns
-from lnbook.chapters.convnet.tables import compared_arms
 from lnbook.explorer import Explorer
 from lnbook.explorer.control import choice
 from lnbook.explorer.figure_spec import Picture
@@ -34,7 +33,7 @@ def lines(runs: ConvnetRuns, task: Any) -> dict[str, tuple[np.ndarray, np.ndarra
     The time in seconds is not drawn: other jobs were running on the machine during the runs.
     """
     results = {}
-    for name, arm in compared_arms(runs, task).items():
+    for name, arm in task.at_best_rates(runs.compared).items():
         errors = np.array([100 * task.score(run) for run in arm.runs.values()])
         results[name] = task.updates(next(iter(arm.runs.values()))), errors
     return results
@@ -80,16 +79,12 @@ CURVES = Picture(
 )
 
 
-def curves(runs: ConvnetRuns, task: Any) -> Explorer | None:
-    """Return the figure with its controls, or ``None`` while an arm is not recorded.
+def curves(runs: ConvnetRuns, task: Any) -> Explorer:
+    """Return the figure with its controls.
 
     Args:
         runs: The recorded runs.
         task: Their comparison, ``lnlab.experiments.convnet.results.TASK``.
     """
-    if not compared_arms(runs, task):
-        return None
-    controls = {
-        "other": choice("Third network", OTHERS, start="layer norm"),
-    }
+    controls = {"other": choice("Third network", OTHERS, start="layer norm")}
     return Explorer(CURVES.of(runs, task), controls, title="Validation error during training")

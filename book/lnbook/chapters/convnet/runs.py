@@ -22,9 +22,6 @@ class ConvnetRuns:
         maps: Maps data set, crop and norm to the run that recorded activation maps.
         compared: The runs that compare the norms, with default settings.
         mnist: The runs that compare three of the norms on MNIST, tested on all its test images.
-
-    Raises:
-        ValueError: If there are no maps.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
@@ -33,11 +30,6 @@ class ConvnetRuns:
             for run in records
             if run["settings"]["maps"]
         }
-        if not self.maps:
-            raise ValueError(
-                "Runs: records must include runs with maps; record them with python -m lnlab "
-                "replay convnet --maps"
-            )
         defaults = {"cut": 0, "batch_size": 64, "epochs": 10, "maps": False}
         self.compared, self.mnist = (
             [

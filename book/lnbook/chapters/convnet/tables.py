@@ -7,7 +7,6 @@ import numpy as np
 
 from lnbook.chapters.convnet.runs import ConvnetRuns
 from lnbook.figures import claims
-from lnbook.figures.run_groups import MISSING
 from lnbook.figures.table import Table
 from lnlab.claims.trained import end
 
@@ -21,17 +20,6 @@ LABELS = {
     "group": "group norm",
     "instance": "instance norm",
 }
-MIN_SEEDS = 2  # arms are not compared before each has this many seeds
-
-
-def compared_arms(runs: ConvnetRuns, task: Any) -> dict[str, Any]:
-    """Return every arm at its best learning rate, or an empty dict while one has too few seeds.
-
-    The best rate of an arm could be among those that are not yet recorded.
-    """
-    arms = task.at_best_rates(runs.compared)
-    arms = {name: arm for name, arm in arms.items() if len(arm.runs) >= MIN_SEEDS}
-    return arms if set(arms) == set(LABELS) else {}
 
 
 def norm_table(runs: ConvnetRuns, task: Any) -> Table:
@@ -41,10 +29,7 @@ def norm_table(runs: ConvnetRuns, task: Any) -> Table:
         runs: The recorded runs.
         task: Their comparison, ``lnlab.experiments.convnet.results.TASK``.
     """
-    arms = compared_arms(runs, task)
-    if not arms:
-        rows = [[label, MISSING] for label in LABELS.values()]
-        return Table(["Network", "Updates"], rows, MISSING)
+    arms = task.at_best_rates(runs.compared)
     table = claims.targets(task, arms, LABELS)
     rows = []
     for row, arm in zip(table.rows, arms.values(), strict=True):

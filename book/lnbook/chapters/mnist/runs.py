@@ -54,32 +54,15 @@ class MNISTRuns(RecordedRuns):
 
     @property
     def rate_sweep(self) -> "MNISTRuns":
-        """The runs of the sweep over learning rates with batches of 4, for the seeds they share.
-
-        Raises:
-            ValueError: If there is only one learning rate.
-        """
-        if not self.swept_norms:
-            raise ValueError(
-                "Runs: no sweep over learning rates was given; record it with: python -m lnlab "
-                "replay mnist --norm layer batch --batch-size 4 --learning-rate RATE RATE …"
-            )
+        """The runs of the sweep over learning rates with batches of 4, for the seeds they share."""
         return self.among(RunKey(n, 4, r) for n in self.swept_norms for r in self.swept_rates)
 
     @property
     def size_sweep(self) -> "MNISTRuns":
-        """The runs of norms with more than two batch sizes, for the seeds they share.
-
-        Raises:
-            ValueError: If no norm ran with more than two batch sizes.
-        """
-        cells = [c for c in self.groups if c.rate == RATE and len(self.batch_sizes(c.norm)) > 2]
-        if not cells:
-            raise ValueError(
-                "Runs: only the batch sizes of figure 6 were given; record them with: "
-                "python -m lnlab replay mnist --norm layer batch --batch-size 2 8 16 …"
-            )
-        return self.among(cells)
+        """The runs of norms with more than two batch sizes, for the seeds they share."""
+        return self.among(
+            c for c in self.groups if c.rate == RATE and len(self.batch_sizes(c.norm)) > 2
+        )
 
     def batch_sizes(self, norm: str | None = None) -> list[int]:
         """Return the batch sizes recorded at :data:`RATE` with a norm, or with any if ``None``."""
@@ -99,19 +82,6 @@ class MNISTRuns(RecordedRuns):
     def end(self, cell: RunKey) -> float:
         """Return the last epoch of a group's runs."""
         return float(self.epochs(cell)[-1])
-
-    def runs(self, cell: RunKey) -> list[Record]:
-        """Return the records of a group, sorted by seed.
-
-        Raises:
-            ValueError: If there are none; the message contains the command that records one.
-        """
-        if cell not in self.groups:
-            raise ValueError(
-                f"Runs: no run of {cell} was given; record it with: python -m lnlab replay mnist "
-                f"--norm {cell.norm} --batch-size {cell.batch_size} --learning-rate {cell.rate:g}"
-            )
-        return self.groups[cell]
 
 
 def _cell(settings: dict[str, Any]) -> RunKey:

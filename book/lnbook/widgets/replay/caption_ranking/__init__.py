@@ -19,7 +19,7 @@ import functools
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,26 +38,13 @@ class CaptionRanking(Displayed):
     Make it the last line of a cell. It is HTML, filled by the scripts of this folder, in the built
     book, and a widget in a live notebook.
 
-    Args:
-        picture: Index of the initial test image.
-        point: Index of the recorded point of training. ``None``: the last one.
-
-    Raises:
-        ValueError: If there is no such image or point.
-
     Example:
-        >>> CaptionRanking(68)
+        >>> CaptionRanking()
         CaptionRanking: objects on a canvas, and 500 captions ranked by two networks
     """
 
-    def __init__(self, picture: int = 68, *, point: int | None = None) -> None:
-        count = len(pictures()["pictures"])
-        for name, value, most in (("picture", picture, count), ("point", point or 0, POINTS)):
-            if not 0 <= value < most:
-                raise ValueError(
-                    f"CaptionRanking: {name} must be an index from 0 to {most - 1}, got {value}"
-                )
-        self.options = {"picture": picture, "point": POINTS - 1 if point is None else point}
+    #: Indices of the test image and of the point of training that are shown first.
+    options: ClassVar = {"picture": 68, "point": POINTS - 1}
 
     def to_html(self) -> str:
         """Return a ``<div>``, which ``caption_ranking.js`` fills."""

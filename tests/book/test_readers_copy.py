@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import nbformat
 import pytest
 
-from lnbook.classroom import chapters
+from lnbook.classroom import chapters, glossary
 from tools import live
 from tools.live import readers_copy
 
@@ -101,7 +101,8 @@ def test_copies_contain_authors_years_and_equation_numbers():
     assert (
         text.index("\\tag{1}") < text.index("\\tag{2}") < text.index("as for (2), is this book's")
     )
-    assert readers_copy.decode_tex(r"Ko{\v{c}}isk{\'y}") == "Kočiský"
+    names = {authors for authors, _, _ in glossary.references().values()}
+    assert {"Ioffe and Szegedy", "van Laarhoven", "Amodei et al."} <= names
 
 
 def test_existing_copies_are_not_overwritten(tmp_path):

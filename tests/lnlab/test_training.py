@@ -73,7 +73,6 @@ def saved(digits, tmp_path_factory):
 
 
 TINY = Settings(norm="batch", **SMALL | {"hidden": (4,), "batch_size": 128})
-GONE = object()
 
 
 def tiny(digits, file, **more):
@@ -147,16 +146,14 @@ def changed(content, change):
     return checkpoint.with_checksum(out.getvalue())
 
 
-def put(value, *path):
-    """A change of the state: a part has another value, or is missing if ``value`` is ``GONE``."""
+def without(*names):
+    """A change of the state: a part is missing."""
 
     def change(state):
-        *parents, last = path
-        for key in parents:
-            state = state[key]
-        state[last] = value
-        if value is GONE:
-            del state[last]
+        *parents, last = names
+        for name in parents:
+            state = state[name]
+        del state[last]
 
     return change
 
@@ -164,9 +161,9 @@ def put(value, *path):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (put(GONE, "model"), "its part 'model' is missing"),
-        (put(GONE, "settings"), "other settings: settings None"),
-        (put(GONE, "model", "0.weight"), "its part 'model' does not fit"),
+        (without("model"), "its part 'model' is missing"),
+        (without("settings"), "other settings: settings None"),
+        (without("model", "0.weight"), "its part 'model' does not fit"),
         (lambda _: [1, 2], "it holds a list, not the parts of a run"),
     ],
 )
@@ -191,7 +188,8 @@ def test_checkpoints_of_other_runs_raise_an_error(digits, tmp_path, saved, capsy
 
 def test_valid_checkpoints_are_resumed_also_with_again(digits, tmp_path, saved):
     # An interrupted repetition is resumed, not started again.
-    (tmp_path / "run.pt").write_bytes(changed(saved[0], put(0.125, "points", 0, "test_nll")))
+    content = changed(saved[0], lambda state: state["points"][0].update(test_nll=0.125))
+    (tmp_path / "run.pt").write_bytes(content)
     first = next(tiny(digits, tmp_path / "run.pt", again=True))
     assert first["test_nll"] == 0.125
 

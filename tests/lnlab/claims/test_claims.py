@@ -140,6 +140,12 @@ def test_a_seed_without_a_number_is_told_and_not_counted(differences, reported):
     assert claims.interval(finding) == reported
 
 
+def test_where_higher_is_better_differences_are_told_with_their_own_sign():
+    finding = Finding("recall", np.array([-0.1, -0.3, -0.2]), "of it", turned=True)
+    told = "+20% of it (+10 to +30, lowest to highest of 3 seeds)"
+    assert claims.interval(finding) == told
+
+
 def test_runs_that_exploded_are_missing_in_the_papers_tables():
     runs, cells = book("draw", 1, 2, 3), []
     best = [run for run in runs if run["settings"]["norm"] == "layer"

@@ -2,11 +2,9 @@
 
 import hashlib
 import json
-import shutil
 
 import pytest
 
-from lnlab import claims
 from lnlab.claims import Records
 from tests.cases import toy_records
 from tests.lnlab.claims import truth
@@ -62,24 +60,3 @@ def test_files_are_those_of_the_runs_asked_for_with_their_own_checksums(runs, fo
     }  # fmt: skip
     for name, digest in result.items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
-
-
-@pytest.fixture
-def copied(folder, tmp_path):
-    shutil.copytree(folder / "draw", tmp_path / "draw")
-    return tmp_path
-
-
-CLAIM = next(claim for claim in claims.PAPER if claim.name == "draw-bound")
-
-
-def test_a_folder_is_read_anew_each_time_it_is_weighed(copied):
-    (before,) = claims.evaluate(copied, [CLAIM])
-    default_names = (name for name in before.files if "-T8-" in name and "seed1." in name)
-    name = next(name for name in default_names if "-layer-" in name)
-    run = json.loads((copied / name).read_text())
-    run["curves"]["test_bound_of_all"][-1] += 1000.0
-    (copied / name).write_text(json.dumps(run))
-    (after,) = claims.evaluate(copied, [CLAIM])
-    assert after.files[name] != before.files[name]
-    assert after.counting[0].differences.sum() > before.counting[0].differences.sum() + 900

@@ -4,26 +4,18 @@ import re
 
 import pytest
 
-from lnlab import datasets
 from lnlab.cli import main
 
 SHORT = {  # settings of runs that take a tenth of a second
-    "attentive_reader": "--norm layer --gain 1 --batch-size 40 --hidden 4 --word-size 3",
     "mnist": "--data digits --norm batch --batch-size 400 --hidden 8 --step plain",
-    "noise": "--data digits --norm batch --batch-size 300 --hidden 8 --step plain",
-    "order_embeddings": "--norm layer --batch-size 40 --hidden 4 --word-size 3",
     "sequence": "--cell rnn --norm layer --batch-size 400 --hidden 8",
-    "transformer": "--norm layer --place pre --depth 1 --width 8 --length 8 --updates-an-epoch 2 "
-    "--windows 2 --warm-up 0 --data python_topics",
     "weights": "--norm layer --optimizer sgd --scale 1 --batch-size 400 --hidden 8",
 }
 
 
 @pytest.fixture
-def short(monkeypatch, cloze, layouts):
+def short():
     """``short(experiment, folder)``: the command of a short run on data without downloads."""
-    load, made_up = datasets.load, {of.name: of for of in (cloze, layouts)}
-    monkeypatch.setattr(datasets, "load", lambda name: made_up.get(name) or load(name))
 
     def typed(experiment, out, *more):
         always = f"replay {experiment} {SHORT[experiment]} --epochs 1 --seeds 0 --device cpu"

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pooch
@@ -15,50 +16,43 @@ class Mirror:
     """A file server that records the requested paths.
 
     ``behavior`` is ``well``, ``not_found``, ``breaking_off`` (after the first half), ``stalling``
-    (after the first half, until ``resume`` is set) or ``wrong_content``.
+    (for a second, after the first half) or ``wrong_content``.
     """
 
     def __init__(self, files: dict[str, bytes], behavior: str):
-        self.files, self.behavior = files, behavior
         self.requested: list[str] = []
-        self.resume = threading.Event()
         mirror = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                mirror.answer(self)
+                name = self.path.removeprefix("/")
+                mirror.requested.append(name)
+                if behavior == "not_found":
+                    self.send_error(404)
+                    return
+                body = b"other" if behavior == "wrong_content" else files[name]
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                half = len(body) // 2
+                with contextlib.suppress(OSError):  # the client hung up
+                    self.wfile.write(body[:half])
+                    self.wfile.flush()
+                    if behavior == "stalling":
+                        time.sleep(1)
+                    if behavior != "breaking_off":
+                        self.wfile.write(body[half:])
 
             def log_message(self, *_):
                 pass
 
+        self.files = files
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.handle_error = lambda *_: None  # the client hung up
         self.url = f"http://127.0.0.1:{self.server.server_port}/"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
         self.thread.start()
 
-    def answer(self, handler):
-        name = handler.path.removeprefix("/")
-        self.requested.append(name)
-        if self.behavior == "not_found" or name not in self.files:
-            handler.send_error(404)
-            return
-        body = b"other" if self.behavior == "wrong_content" else self.files[name]
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        half = len(body) // 2
-        with contextlib.suppress(OSError):
-            handler.wfile.write(body[:half])
-            if self.behavior == "breaking_off":
-                return
-            if self.behavior == "stalling":
-                handler.wfile.flush()
-                self.resume.wait(60)
-            handler.wfile.write(body[half:])
-
     def close(self):
-        self.resume.set()
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()

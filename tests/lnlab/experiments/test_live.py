@@ -1,28 +1,30 @@
-"""Live training, which can be stopped and resumed without losing a step, and step times."""
-
-import pytest
+"""Live training of several networks side by side."""
 
 from lnlab import training
 from lnlab.experiments.mnist import live
 from lnlab.experiments.mnist import run as mnist
+from lnlab.experiments.sequential_mnist import run as sequence
 from tests.cases.points import without_time
 
 SMALL = {"data": "digits", "hidden": (8, 8)}
 
 
-@pytest.fixture
-def small(monkeypatch):
+def alone(run):
+    s = run.settings
+    points = training.train(run, epochs=s.epochs, first_epoch_points=s.first_epoch_points)
+    return without_time(points)
+
+
+def test_live_runs_equal_the_runs_of_their_norms_and_seeds(monkeypatch, digits):
     monkeypatch.setattr(live, "SMALL", SMALL)
-
-
-def test_live_runs_equal_the_runs_of_their_norms_and_seeds(small, digits):
-    given = {"learning_rate": 0.02}
-    results = list(live.train_norms(("layer", "batch"), 2, 32, "cpu", epochs=2, **given))
+    results = list(live.train_norms(("layer", "batch"), 2, 32, "cpu", epochs=2, learning_rate=0.02))
+    given = SMALL | {"batch_size": 32, "epochs": 2, "first_epoch_points": 6, "learning_rate": 0.02}
     for norm in ("layer", "batch"):
-        settings = mnist.Settings(
-            norm=norm, batch_size=32, epochs=2, first_epoch_points=6, **SMALL, **given
-        )
         for seed in (0, 1):
-            alone = mnist.MNISTRun(settings, digits, seed=seed)
-            expected = list(training.train(alone, epochs=2, first_epoch_points=6))
-            assert without_time(r[norm][seed] for r in results) == without_time(expected)
+            run = mnist.MNISTRun(mnist.Settings(norm=norm, **given), digits, seed=seed)
+            assert without_time(points[norm][seed] for points in results) == alone(run)
+    given = {"cell": "gru", "epochs": 1, "hidden": 12, "batch_size": 48, "first_epoch_points": 2}
+    results = list(sequence.train_norms(("layer", "none"), digits, device="cpu", **given))
+    for norm in ("layer", "none"):
+        run = sequence.SequentialMNISTRun(sequence.Settings(norm=norm, **given), digits)
+        assert without_time(points[norm] for points in results) == alone(run)

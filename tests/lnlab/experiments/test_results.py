@@ -18,40 +18,44 @@ from tests.cases.toy_records import HIGH, LOW
 CASES = ("better", "worse", "later")
 
 
-#: Maps words in a measure's name to its value in a run, if it is not a curve at the run's best.
-def value(experiment, measure):
-    best, last = oracle.at_best, oracle.known
-    if result := re.fullmatch(r"(\w+) retrieval, R@(\d+) \(%\)", measure):
-        return lambda run: 100 * best(run, f"test_{result[1]}_recall_{result[2]}")
-    if result := re.fullmatch(r"(\w+) retrieval, mean rank", measure):
-        return lambda run: best(run, f"test_{result[1]}_mean_rank")
-    if result := re.fullmatch(r"activity of border units, layer (\d), % of interior", measure):
-        return lambda run: (
-            100 * best(run, f"border_on_{result[1]}") / best(run, f"inner_on_{result[1]}")
-        )
-    if result := re.fullmatch(r"(untrained: |words: |)(MR|CR|SUBJ|captions).*%", measure):
-        task = {"captions": "caption_pairs"}.get(result[2], result[2].lower())
-        name = "bag_" + task if result[1] == "words: " else task
-        at = 0 if result[1] == "untrained: " else -1
-        return lambda run: 100 * last(oracle.numbers(run, name))[at]
-    plain = {
-        "validation error, %": (100, "val_error"), "test error, %": (100, "test_error"),
-        "validation, longer passages, %": (100, "val_longer_error"),
-        "test, longer passages, %": (100, "test_longer_error"), "test NLL, nats": (1, "test_nll"),
-        "training NLL, nats": (1, "train_nll"), "loss, nats per word": (1, "val_nll"),
-        "bound on validation, nats": (1, "val_bound"),
-    }  # fmt: skip
-    lines = {"lines of known writers": "val_seen", "lines of new writers": "val_new",
-             "test lines of new writers": "test_new"}  # fmt: skip
-    for words, split in lines.items():
-        plain[f"{words}, nats"] = 1, f"{split}_nll"
-        plain[f"{words}, characters and filling"] = 1, f"{split}_window_off"
-    if measure in plain:
-        factor, name = plain[measure]
-        return lambda run: factor * best(run, name)
+#: Maps the name of a measure to its factor and its curve, of which the value at the run's best is
+#: printed.
+CURVES = {
+    r"(\w+) retrieval, R@(\d+) \(%\)": (100, "test_{}_recall_{}"),
+    r"(\w+) retrieval, mean rank": (1, "test_{}_mean_rank"),
+    "validation error, %": (100, "val_error"),
+    "test error, %": (100, "test_error"),
+    "validation, longer passages, %": (100, "val_longer_error"),
+    "test, longer passages, %": (100, "test_longer_error"),
+    "test NLL, nats": (1, "test_nll"),
+    "training NLL, nats": (1, "train_nll"),
+    "loss, nats per word": (1, "val_nll"),
+    "bound on validation, nats": (1, "val_bound"),
+    r"(\w+), nats": (1, "{}_nll"),
+    r"(\w+), characters and filling": (1, "{}_window_off"),
+}
+LINES = {"test lines of new writers": "test_new", "lines of known writers": "val_seen",
+         "lines of new writers": "val_new"}  # fmt: skip
+
+
+def value(measure):
+    """Return a function for the value of a measure in a run."""
+    best, numbers = oracle.at_best, oracle.numbers
     if measure == "of all test images at the end":
-        return lambda run: oracle.numbers(run, "test_bound_of_all")[-1]
-    raise AssertionError(measure)
+        return lambda run: numbers(run, "test_bound_of_all")[-1]
+    if found := re.fullmatch(r"activity of border units, layer (\d), % of interior", measure):
+        names = [f"{where}_on_{found[1]}" for where in ("border", "inner")]
+        return lambda run: 100 * best(run, names[0]) / best(run, names[1])
+    if found := re.fullmatch(r"(untrained: |words: |)(MR|CR|SUBJ|captions).*%", measure):
+        task = {"captions": "caption_pairs"}.get(found[2], found[2].lower())
+        name, at = "bag_" * (found[1] == "words: ") + task, -(found[1] != "untrained: ")
+        return lambda run: 100 * oracle.known(numbers(run, name))[at]
+    for words, split in LINES.items():
+        measure = measure.replace(words, split)
+    pattern = next(pattern for pattern in CURVES if re.fullmatch(pattern, measure))
+    factor, name = CURVES[pattern]
+    name = name.format(*re.fullmatch(pattern, measure).groups())
+    return lambda run: factor * best(run, name)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -75,7 +79,7 @@ def test_measures_use_paired_runs(experiment, case):
         assert len(lines) >= 2
         for line in lines:
             measure, numbers = re.fullmatch(r"    (.*?)  +(−?\d.*)", line).groups()
-            of = value(experiment, measure)
+            of = value(measure)
             without, with_norm = ([of(runs[s]) for s in seeds] for runs in (other, layer))
             d = [b - a for a, b in zip(without, with_norm, strict=True)]
             wanted = [fmean(without), fmean(with_norm), fmean(d), min(d), max(d)]

@@ -141,7 +141,7 @@ class Cells:
         elif s.cell == "gru":
             p |= {"layernorm_i_l0.bias": drawn[: 2 * H], "layernorm_in_l0.bias": drawn[2 * H :]}
         else:
-            p["layernorm_s_l0.bias"] = drawn
+            p["layernorm_i_l0.bias" if s.form == "parts" else "layernorm_s_l0.bias"] = drawn
         self.p = {name: value.clone() for name, value in p.items()}
         self.head = [head, torch.zeros(classes)]
         self.params = [q.requires_grad_() for q in (*self.p.values(), *self.head)]
@@ -307,7 +307,8 @@ NON_DEFAULT = {
         ({}, {"gain": 0.3}),
         ({}, {"form": "parts"}),
         ({}, {"recurrent_init": "orthogonal"}),
-        ({}, {"bias_init": "uniform"}),
+        *((of, {"bias_init": "uniform"}) for of in ({}, {"form": "parts"}, {"cell": "lstm"})),
+        ({"cell": "gru"}, {"bias_init": "uniform"}),
         ({}, {"clip": 0.05}),
         ({"clip": 0.05}, {"clip": None}),
         ({}, {"eps": 0.3}),

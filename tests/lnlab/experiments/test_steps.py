@@ -89,24 +89,6 @@ def test_fast_updates_equal_plain_ones(
         assert_close(moments(ours)[name], moments(plain)[name], **close)
 
 
-@pytest.mark.parametrize(
-    ("step", "norm"),
-    [("compiled", "none"), ("compiled", "layer"), ("compiled", "batch"), ("plain", "layer")],
-)
-def test_losses_stay_close_to_double_precision_at_the_paper_size(images, built, step, norm):
-    settings = {"norm": norm, "batch_size": 4, "data": "mnist", "hidden": (1000, 1000)}
-    exact, _ = pair(images, **settings)
-    ours = MNISTRun(Settings(**settings), images, step=step)
-    for k, (x, y) in zip(range(20), exact.batches(0), strict=False):
-        # Batch norm of four examples amplifies rounding without bound within these steps, also for
-        # the plain updates: here, each update starts from the state of the exact run.
-        if norm == "batch" and k:
-            ours.model.load_state_dict(exact.model.state_dict())
-            for name in ("exp_avg", "exp_avg_sq"):
-                moments(ours)[name].copy_(moments(exact)[name])
-        assert abs(float(ours.update((x.float(), y)) - exact.update((x, y)))) < 1e-4
-
-
 def test_resumed_runs_are_identical_bit_for_bit(digits, built, tmp_path):
     settings = Settings(norm="batch", batch_size=32, epochs=2, first_epoch_points=2, **SMALL)
 

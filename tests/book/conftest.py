@@ -1,8 +1,5 @@
 """Fixtures of the tests of pages: the built book, a browser, and visits that record errors."""
 
-import base64
-import gzip
-import json
 import os
 import re
 import shutil
@@ -22,6 +19,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from playwright.sync_api import Error, sync_playwright
 
 from tests.book.builder import Builder
+from tests.cases.page import unpack
 from tools import axe, book
 from tools import browser as browsers
 from tools.server import serve
@@ -404,17 +402,3 @@ def payloads(built_book):
 def explored(payloads):
     """A page that has an explorer with controls."""
     return next(name for name in pages() if any(len(states) > 1 for states in payloads(name)))
-
-
-def unpack(data):
-    """Decode states as the page does."""
-    packed = json.loads(gzip.decompress(base64.b64decode(data)))
-
-    def whole(value):
-        if isinstance(value, dict):
-            if "$" in value:
-                return whole(packed["pool"][value["$"]])
-            return {k: whole(v) for k, v in value.items()}
-        return [whole(v) for v in value] if isinstance(value, list) else value
-
-    return whole(packed["states"])

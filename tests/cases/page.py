@@ -1,5 +1,8 @@
-"""Parsers for tests: the elements of HTML, and the parts of a widget."""
+"""Parsers for tests: the elements of HTML, the parts of a widget, the states of an explorer."""
 
+import base64
+import gzip
+import json
 from html.parser import HTMLParser
 
 
@@ -57,3 +60,17 @@ def parts(box, kind):
     for child in getattr(box, "children", ()):
         result += parts(child, kind)
     return result
+
+
+def unpack(data):
+    """Return the states of an explorer, decoded as the page does."""
+    packed = json.loads(gzip.decompress(base64.b64decode(data)))
+
+    def whole(value):
+        if isinstance(value, dict):
+            if "$" in value:
+                return whole(packed["pool"][value["$"]])
+            return {k: whole(v) for k, v in value.items()}
+        return [whole(v) for v in value] if isinstance(value, list) else value
+
+    return whole(packed["states"])

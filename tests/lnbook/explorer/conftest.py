@@ -1,7 +1,5 @@
 """An explorer and a live run for tests, and helpers to inspect them."""
 
-import base64
-import gzip
 import json
 import threading
 
@@ -11,25 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show import Explorer, LiveRun, choice, slider
-from tests.cases.page import parts
+from tests.cases.page import parts, unpack
 
 PATIENCE = 30  # seconds; a limit against hanging, not a measure of speed
-
-
-# A payload and its oracle: decoded in ten lines, compared with the results of draw.
-
-
-def unpack(data):
-    packed = json.loads(gzip.decompress(base64.b64decode(data)))
-
-    def whole(value):
-        if isinstance(value, dict) and "$" in value:
-            return whole(packed["pool"][value["$"]])
-        if isinstance(value, dict):
-            return {k: whole(v) for k, v in value.items()}
-        return [whole(v) for v in value] if isinstance(value, list) else value
-
-    return whole(packed["states"])
 
 
 TABLE = np.random.default_rng(0).normal(1e4, 3, (5, 7))

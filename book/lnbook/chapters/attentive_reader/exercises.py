@@ -141,8 +141,7 @@ EXERCISES = {
             "words above `names` are not names.": _count_words,
             "names are numbered from 1.": lambda *given: _most_frequent(*given) - 1,
         },
-        on_success="Early in training, all models on this page have a higher error than this "
-        "rule.",
+        on_success="Early in training, all models on this page have a higher error than this rule.",
     ),
     "statistics-per-time-step": Function(
         _normalize,

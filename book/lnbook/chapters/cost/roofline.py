@@ -169,8 +169,7 @@ ROOFLINE = Picture(
     draw_roofline,
     describe_roofline,
     alt="Left, on logarithmic axes, the maximum speed of a machine over operations per byte: a "
-    "slope, "
-    "then a flat top. The three norms are low on the slope, the matrix product is further right. "
-    "Right, the time of each norm in percent of the product's, which falls with the width except "
-    "where the arrays no longer fit in a cache.",
+    "slope, then a flat top. The three norms are low on the slope, the matrix product is further "
+    "right. Right, the time of each norm in percent of the product's, which falls with the width "
+    "except where the arrays no longer fit in a cache.",
 )

@@ -126,8 +126,7 @@ TRAINING = Picture(
     describe_training,
     alt="Two line plots over 20 epochs, with layer norm, with batch norm and without "
     "normalization. Left, the norm of the weights, with circles at the norm that Pythagoras "
-    "predicts; right, "
-    "the mean angle by which an update turns them, with a band over the seeds.",
+    "predicts; right, the mean angle by which an update turns them, with a band over the seeds.",
 )
 
 
@@ -170,9 +169,8 @@ def describe_starts(runs: WeightGrowthRuns, norm: str) -> str:
 FOUR_LENGTHS = Picture(
     draw_starts,
     describe_starts,
-    alt="Two line plots over 20 epochs for initial weights multiplied by 0.25, 1, 4, and 16. "
-    "Left, the norm of the weights of layer 2; right, the training loss, with a band over the "
-    "seeds.",
+    alt="Two line plots over 20 epochs for initial weights multiplied by 0.25, 1, 4, and 16. Left, "
+    "the norm of the weights of layer 2; right, the training loss, with a band over the seeds.",
 )
 
 

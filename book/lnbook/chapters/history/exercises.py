@@ -93,8 +93,7 @@ EXERCISES = {
         },
         on_success="In our runs on a CPU, a Python loop over the time steps can slow an update "
         "down by more than that: fewer updates do not always mean less time.",
-        hint="with 0.6 times as many updates, each r times as long, the total time is equal "
-        "when "
+        hint="with 0.6 times as many updates, each r times as long, the total time is equal when "
         "0.6 r = 1.",
     ),
     "share-of-the-updates": Function(
@@ -108,7 +107,6 @@ EXERCISES = {
             "this is the reciprocal: divide by the epochs that `none` needed.": _upside_down,
         },
         on_success="Updates to the same score and updates to its own best score are two different "
-        "numbers. "
-        "The sentence in the paper refers to the second.",
+        "numbers. The sentence in the paper refers to the second.",
     ),
 }

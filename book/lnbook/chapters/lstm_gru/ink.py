@@ -57,7 +57,6 @@ def describe_ink(ink: float) -> str:
 INK = Picture(
     draw_ink,
     describe_ink,
-    alt="Three bar plots over twelve rows of the weights. Left, Wₓx grows with the amount of "
-    "ink; middle, its layer norm does not change; right, the layer norm of the sum with Wₕh "
-    "changes.",
+    alt="Three bar plots over twelve rows of the weights. Left, Wₓx grows with the amount of ink; "
+    "middle, its layer norm does not change; right, the layer norm of the sum with Wₕh changes.",
 )

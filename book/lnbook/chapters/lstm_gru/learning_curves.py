@@ -207,8 +207,7 @@ def comparison(learned: SequentialDigitRuns) -> Table:
         ],
         rows,
         f"Layer norm compared with no norm, means of {seeds} seeds per row. Updates are relative "
-        f"to "
-        f"those without a norm. The labels are corrected for all {tested} tests of this table.",
+        f"to those without a norm. The labels are corrected for all {tested} tests of this table.",
     )  # fmt: skip
 
 

@@ -60,8 +60,7 @@ def describe_sizes(runs: MNISTRuns, nll: str) -> str:
         least, most = min(errors, key=errors.get), max(errors, key=errors.get)
         low = min(nlls, key=nlls.get)
         phrases.append(
-            f"{NORMS[norm][0]}: test error lowest at {least} ({errors[least]:.2f}%) and highest "
-            f"at "
+            f"{NORMS[norm][0]}: test error lowest at {least} ({errors[least]:.2f}%) and highest at "
             f"{most} ({errors[most]:.2f}%), {NAMES[nll].replace('T', 't')} lowest at {low} "
             f"({nats(nlls[low])} nats)"
         )

@@ -252,11 +252,9 @@ def describe_bias(bias: float) -> str:
         return "With b = 0 the two are the same, and both are invariant to the scale of the input."
     once, twice = (change(form, bias, 0.1) for form in STYLES)
     return (
-        f"With b of scale {bias:g}, these gates differ by up to {apart:.2f}. Multiplying the "
-        f"input by "
-        f"0.1 changes an output by up to {once:.2f} if b is added once, and by up to {twice:.2f} "
-        f"if "
-        f"it is added twice."
+        f"With b of scale {bias:g}, these gates differ by up to {apart:.2f}. Multiplying the input "
+        f"by 0.1 changes an output by up to {once:.2f} if b is added once, and by up to "
+        f"{twice:.2f} if it is added twice."
     )
 
 

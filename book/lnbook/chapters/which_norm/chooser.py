@@ -102,8 +102,7 @@ LINES = (
           "normalization_axes#dependence-on-the-batch",
           weights="new", data="conv", sequence="one", batch="small"),
     _line("Norm",
-          "Batch norm. It computes a different function in eval mode, so test the model "
-          "there.",
+          "Batch norm. It computes a different function in eval mode, so test the model there.",
           "normalization_axes#running-statistics-training-and-inference",
           weights="new", data="conv", sequence="one", batch="large"),
     _line("Norm",
@@ -169,8 +168,7 @@ LINES = (
           "bias.",
           "troubleshooting#is-the-bias-before-a-norm-redundant", data="conv"),
     _line("Placement",
-          "Inside the cell: on W_x x and W_h h separately, and in an LSTM also on the cell "
-          "state.",
+          "Inside the cell: on W_x x and W_h h separately, and in an LSTM also on the cell state.",
           "lstm_gru#one-step-of-a-layer-normalized-lstm", data="rnn"),
     _line("Placement",
           "On the summed inputs, before the non-linearity.",
@@ -192,9 +190,8 @@ LINES = (
           "float32 everywhere.",
           "layer_norm_from_scratch#numerical-precision-of-the-variance", precision="float32"),
     _line("dtype",
-          "Statistics in float32, then cast back, as PyTorch's own norms do. Under autocast "
-          "on a GPU, layer norm and group norm return float32, and so does RMS norm since PyTorch "
-          "2.12.",
+          "Statistics in float32, then cast back, as PyTorch's own norms do. Under autocast on a "
+          "GPU, layer norm and group norm return float32, and so does RMS norm since PyTorch 2.12.",
           "mixed_precision#which-dtype-does-a-normalization-layer-return-under-autocast",
           precision="bfloat16"),
     _line("dtype",

@@ -35,14 +35,14 @@ def task(name):
     return importlib.import_module(f"lnlab.experiments.{CHAPTERS[name].experiment}.results").TASK
 
 
-def module(name, part):
-    """Return a module of a chapter."""
-    return importlib.import_module(f"lnbook.chapters.{name}.{part}")
+def module(name):
+    """Return the module with the figures of a chapter."""
+    return importlib.import_module(f"lnbook.chapters.{name}.figures")
 
 
 def runs_class(name):
     """Return the class of a chapter's recorded runs."""
-    classes = [c for c in vars(module(name, "runs")).values() if isinstance(c, type)]
+    classes = [c for c in vars(module(name)).values() if isinstance(c, type)]
     return next(c for c in classes if issubclass(c, run_groups.Runs))
 
 

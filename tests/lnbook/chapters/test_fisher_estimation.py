@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnbook.chapters.fisher_estimation import figures, networks
+from lnbook.chapters.fisher_estimation import figures
 from lnlib.fisher import trace_estimates
 from tests.cases.drawn import heights as lines
 
@@ -19,12 +19,12 @@ def test_labels_of_the_data_have_the_stated_distribution():
 def test_traces_are_drawn_with_their_errors():
     A = np.diag([1.0, 2.0, 4.0]) + 0.5
     results = list(trace_estimates(lambda v: A @ v, 3, 50))
-    mean, errors = networks.running(results)
+    mean, errors = figures.running(results)
     assert mean[-1] == pytest.approx(np.mean(results))
     assert errors[-1] == pytest.approx(np.std(results, ddof=1) / np.sqrt(50))
-    drawn = lines(networks.draw_trace({"layer": A}, results, "layer"))
+    drawn = lines(figures.draw_trace({"layer": A}, results, "layer"))
     band = [*(mean - 2 * errors)[1:], *(mean + 2 * errors)[:0:-1]]
     np.testing.assert_allclose(drawn["two standard errors"], band, rtol=1e-3)
-    text = networks.describe_trace({"layer": A}, results, "layer")
+    text = figures.describe_trace({"layer": A}, results, "layer")
     assert f"give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}" in text
-    assert "One vector" in networks.describe_trace({"layer": A}, results[:1], "layer")
+    assert "One vector" in figures.describe_trace({"layer": A}, results[:1], "layer")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.chapters.handwriting import figures, speed, splits
+from lnbook.chapters.handwriting import figures, speed
 from tests.cases import learning_curve_chapters, oracle
 
 
@@ -22,7 +22,7 @@ def test_normalized_sums_equal_pytorchs_layer_norm_of_the_product():
 def test_the_table_of_splits_has_the_difference_of_each_loss_at_the_end(case):
     known = learning_curve_chapters.read("handwriting", case)
     records = learning_curve_chapters.records("handwriting", case)
-    rows = splits.splits(known).rows
+    rows = figures.splits(known).rows
     names = {"loss on new writers": "val_new_nll", "loss on known writers": "val_seen_nll",
              "training loss": "batch_nll"}  # fmt: skip
     assert [row[0] for row in rows] == list(names)

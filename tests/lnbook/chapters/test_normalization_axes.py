@@ -5,8 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lnbook.chapters.normalization_axes import batches, followed, groups, summary
-from lnbook.chapters.normalization_axes import running_statistics as running
+from lnbook.chapters.normalization_axes import figures
 from lnbook.diagrams import cubes
 from tests.cases.drawn import lines
 
@@ -16,8 +15,8 @@ EPS = 1e-5
 @pytest.mark.parametrize("n", [1, 3, 12])
 @pytest.mark.parametrize("shift", [0, 10])
 def test_bars_equal_pytorchs_group_and_rms_norm(n, shift):
-    x = torch.from_numpy(groups.CHANNELS)[None] + shift
-    before, group, rms = groups.draw_groups(n, shift)
+    x = torch.from_numpy(figures.CHANNELS)[None] + shift
+    before, group, rms = figures.draw_groups(n, shift)
     for k, part in enumerate(x[0].chunk(n)):
         np.testing.assert_allclose(before.data[1].y[3 * k : 3 * k + 2], part.mean())
     pair = torch.cat([x, x])  # torch refuses one number for a mean, unless there are two examples
@@ -26,7 +25,7 @@ def test_bars_equal_pytorchs_group_and_rms_norm(n, shift):
 
 
 def test_the_table_of_modules_agrees_with_the_cube():
-    texts = {row[0].replace("(G,", "(2,"): row[2] for row in summary.summary().rows}
+    texts = {row[0].replace("(G,", "(2,"): row[2] for row in figures.summary().rows}
     assert list(texts) == list(cubes.NORMS)
     sizes = dict(zip("NCT", cubes.SHAPE, strict=True)) | {"G": 2}
     for norm, formula in texts.items():
@@ -35,10 +34,10 @@ def test_the_table_of_modules_agrees_with_the_cube():
 
 @pytest.mark.parametrize(("momentum", "size", "num_batches"), [(0.3, 2, 1), (0.1, 16, 40)])
 def test_running_statistics_are_drawn_per_batch(momentum, size, num_batches):
-    panels = running.draw_running(momentum, size, num_batches)
-    values = running.batches(size)
+    panels = figures.draw_running(momentum, size, num_batches)
+    values = figures.batches(size)
     own = values.copy()  # the batch if it contains the followed number
-    own[:, 0] = x = followed.FOLLOWED
+    own[:, 0] = x = figures.FOLLOWED
     mu, var = 0.0, 1.0
     means, tests = [mu], [(x - mu) / np.sqrt(var + EPS)]
     for batch in values:
@@ -55,9 +54,9 @@ def test_running_statistics_are_drawn_per_batch(momentum, size, num_batches):
 
 
 def test_batch_norm_approaches_the_statistics_of_all_data_in_large_batches():
-    mean, var = (p[followed.FEATURE] for p in followed.POPULATION)
-    expected = (followed.FOLLOWED - mean) / np.sqrt(var + 1e-5)
-    assert followed.whole_population() == pytest.approx(expected, abs=1e-12)
-    result = batches.outputs(200)
-    error = result.std() / np.sqrt(batches.BATCHES)
+    mean, var = (p[figures.FEATURE] for p in figures.POPULATION)
+    expected = (figures.FOLLOWED - mean) / np.sqrt(var + 1e-5)
+    assert figures.whole_population() == pytest.approx(expected, abs=1e-12)
+    result = figures.outputs(200)
+    error = result.std() / np.sqrt(figures.BATCHES)
     assert abs(result.mean() - expected) < 5 * error + 0.02  # a bias of the order 1 / batch size

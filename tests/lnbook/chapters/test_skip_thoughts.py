@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnbook.chapters.skip_thoughts import tasks
+from lnbook.chapters.skip_thoughts import figures
 from tests.cases import drawn, learning_curve_chapters, oracle
 
 TASK_NAMES = ("mr", "cr", "subj", "caption_pairs")
@@ -24,8 +24,8 @@ def worth(run, name):
 def test_tasks_are_drawn_with_the_range_over_seeds_and_stated_at_the_end(case):
     known = learning_curve_chapters.read("skip_thoughts", case)
     result = learning_curve_chapters.arms("skip_thoughts", case)
-    text = tasks.describe_tasks(known).partition("seeds. ")[2].split("; ")
-    for task, part, panel in zip(TASK_NAMES, text, tasks.draw_tasks(known), strict=True):
+    text = figures.describe_tasks(known).partition("seeds. ")[2].split("; ")
+    for task, part, panel in zip(TASK_NAMES, text, figures.draw_tasks(known), strict=True):
         ends, words = [], []
         for arm, label in LINES.items():
             rows = [worth(result[arm][s], task) for s in sorted(result[arm])]

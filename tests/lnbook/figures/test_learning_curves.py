@@ -42,7 +42,7 @@ def without(text, labels):
 @ALL
 @EVERY
 def test_curves_show_mean_and_range_and_the_text_states_their_ends(name, case, runs):
-    known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
+    known, learning_curves = runs[name, case], module(name).LEARNING_CURVES
     (figure,) = learning_curves.draw_curves(known, "loss")
     drawn = lines(figure)
     ends = []
@@ -69,7 +69,7 @@ def test_curves_show_mean_and_range_and_the_text_states_their_ends(name, case, r
 @ALL
 @EVERY
 def test_differences_are_layer_norm_minus_the_other_network(name, case, runs):
-    known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
+    known, learning_curves = runs[name, case], module(name).LEARNING_CURVES
     (figure,) = learning_curves.draw_curves(known, "lead")
     drawn, wanted, labels = lines(figure), [], []
     where, own = curves(name, case, LAYER)
@@ -111,7 +111,7 @@ def first_at(target, times, values):
 @ALL
 @EVERY
 def test_relative_training_times_are_times_to_each_point_of_the_other_network(name, case, runs):
-    known, learning_curves = runs[name, case], module(name, "curves").LEARNING_CURVES
+    known, learning_curves = runs[name, case], module(name).LEARNING_CURVES
     (figure,) = learning_curves.draw_curves(known, "share")
     drawn, result = lines(figure), arms(name, case)
     text = learning_curves.describe_curves(known, "share")
@@ -149,7 +149,7 @@ def test_relative_training_times_are_times_to_each_point_of_the_other_network(na
 
 @ALL
 def test_rates_are_drawn_with_mean_lowest_losses_and_the_best_is_marked(name, runs):
-    known, learning_curves = runs[name, "better"], module(name, "curves").LEARNING_CURVES
+    known, learning_curves = runs[name, "better"], module(name).LEARNING_CURVES
     (figure,) = learning_curves.draw_rates(known)
     text = learning_curves.describe_rates(known)
     rings = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]

@@ -177,6 +177,11 @@ class Settings:
     stands for the behavior before they were added, and is left out of records and file names.
 
     Args:
+        epochs: Number of passes over the training examples.
+        updates_an_epoch: Number of updates per epoch; the run is evaluated after each epoch.
+        batch_size: Number of examples per update; a last, smaller batch of an epoch is dropped.
+        clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
+            ``None`` disables clipping.
         gain: Initial value of the gains of layer norm.
         eps: Constant added to the variance in layer norm; the paper's equations have no such
             constant.

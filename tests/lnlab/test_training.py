@@ -186,14 +186,6 @@ def test_checkpoints_of_other_runs_raise_an_error(digits, tmp_path, saved, capsy
     assert_again_starts_over(digits, file, capsys, epochs=1, **other)
 
 
-def test_valid_checkpoints_are_resumed_also_with_again(digits, tmp_path, saved):
-    # An interrupted repetition is resumed, not started again.
-    content = changed(saved[0], lambda state: state["points"][0].update(test_nll=0.125))
-    (tmp_path / "run.pt").write_bytes(content)
-    first = next(tiny(digits, tmp_path / "run.pt", again=True))
-    assert first["test_nll"] == 0.125
-
-
 def test_hyperparameters_come_from_settings_not_from_the_checkpoint(digits, tmp_path, saved):
     (tmp_path / "run.pt").write_bytes(saved[0])
     replay = MNISTRun(TINY, digits)

@@ -128,8 +128,6 @@ class Settings(config.Settings):
             (``use_desc_skip_c_g`` in the public code).
         learned_initial_state: Whether the initial hidden state is learned (``learn_h0`` in the
             public code).
-        clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
-            ``None`` disables clipping.
         eps: Constant added to the variance in the norms; the paper's equations have no such
             constant.
         momentum: Weight of the newest batch in the running averages of batch norm.

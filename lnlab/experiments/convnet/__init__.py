@@ -50,8 +50,6 @@ class Settings(config.Settings):
         initialization: Distribution of the initial weights: ``uniform`` in +-1/sqrt(fan_in), as in
             PyTorch, or ``he``, normal with standard deviation sqrt(2/fan_in). Biases are
             initialized to 0, gains to 1.
-        epochs: Number of passes over the training examples.
-        batch_size: Number of examples per update; a last, smaller batch of an epoch is dropped.
         learning_rate: Learning rate of Adam.
         train_cases: Number of training examples, taken from the beginning of the training set.
         val_cases: Number of validation examples, on which the learning rate is chosen; they are

@@ -47,12 +47,9 @@ class Settings(config.Settings):
             initialization.
         epochs: Number of epochs, each of ``updates_an_epoch`` updates. They do not coincide with
             passes over the training images, which are shuffled before each pass.
-        updates_an_epoch: Number of updates per epoch; the run is evaluated after each epoch.
         batch_size: Number of images per update; 128 in the paper.
         learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
             norm and initialization.
-        clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
-            ``None`` disables clipping.
         images: Number of validation images and of test images, evenly spaced, on which the bound is
             evaluated during training; at the end, it is evaluated on all images.
         keep: Number of test images, evenly spaced, whose canvas and windows are recorded at each

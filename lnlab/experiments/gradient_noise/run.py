@@ -12,12 +12,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from lnlab.datasets import Dataset
-from lnlab.experiments.gradient_noise import EXPERIMENT, NORMS, Settings
+from lnlab.experiments.gradient_noise import EXPERIMENT
 from lnlab.experiments.mnist import run as mnist
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm
-
-__all__ = ["NORMS", "GradientNoiseRun", "NormInputs", "Settings", "forward"]
 
 CLOUD = 40  # number of batches (examples with layer norm) whose statistics are recorded
 MOVES_SIZE = (400, 8)  # number of examples, and of batches in which each of them is evaluated

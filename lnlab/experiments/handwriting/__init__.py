@@ -84,7 +84,6 @@ class Settings(config.Settings):
             characters.
         epochs: Number of epochs, each of ``updates_an_epoch`` updates rather than a pass over the
             lines.
-        updates_an_epoch: Number of updates per epoch; the run is evaluated after each epoch.
         batch_size: Number of segments of lines per update, sampled at random; 8 in the paper.
         learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
             norm and initialization.

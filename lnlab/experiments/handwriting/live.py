@@ -59,12 +59,10 @@ class HandwritingSampler:
         arrays = record["arrays"]
         if "matrices" not in arrays:
             raise ValueError("of: record must be of a run with keep, this one has no weights")
-        settings = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()
-        }
+        settings = Settings(**record["settings"])
         characters = "".join(map(chr, arrays["characters"][-1]))
         packed = {name: arrays[name][-1] for name in NAMES}
-        model = unpack(packed, HandwritingNetwork(Settings(**settings), len(characters)))
+        model = unpack(packed, HandwritingNetwork(settings, len(characters)))
         if not all(p.isfinite().all() for p in model.parameters()):
             raise ValueError("of: record must be of a run that did not diverge; choose another one")
         return cls(model.eval(), characters)

@@ -29,8 +29,6 @@ class Settings(config.Settings):
         norm: Norm of the hidden layers.
         data: Data set; each image of a digit is flattened to a vector.
         hidden: Widths of the hidden layers, which have ReLU activations.
-        epochs: Number of passes over the training examples.
-        batch_size: Number of examples per update; a last, smaller batch of an epoch is dropped.
         learning_rate: Learning rate of plain SGD.
         eps: Constant added to the variance in the norms.
         train_cases: Maximum number of training examples; the first ones are used.

@@ -15,11 +15,9 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from lnlab.analysis.smoothness import along_gradient, covariate_shift
 from lnlab.datasets import Dataset
 from lnlab.experiments._classification import ClassificationRun
-from lnlab.experiments.loss_landscape import EXPERIMENT, NORMS, Settings
+from lnlab.experiments.loss_landscape import EXPERIMENT, Settings
 from lnlib.nn import LayerNorm, RMSNorm
 from lnlib.nn.baselines import BatchNorm
-
-__all__ = ["NORMS", "LandscapeRun", "LossLandscape", "Settings", "network"]
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # step sizes along the gradient, in learning rates
 

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from lnlab.datasets import Dataset, load
+from lnlab.experiments.mnist import HIDDEN, steps
 from lnlab.experiments.mnist import run as mnist
-from lnlab.experiments.mnist import steps
 from lnlab.records import device_name
 from lnlab.training import resolve_device, train_together
 
@@ -90,7 +90,7 @@ def time_steps(
     *,
     rounds: int = 8,
     updates: int = 20,
-    hidden: tuple[int, ...] = mnist.HIDDEN["mnist"],
+    hidden: tuple[int, ...] = HIDDEN["mnist"],
 ) -> Iterator[dict[str, float]]:
     """Time an update of section 6.6's network with every implementation that works here.
 

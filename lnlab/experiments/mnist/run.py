@@ -11,12 +11,10 @@ from torch import nn
 
 from lnlab.datasets import Dataset
 from lnlab.experiments._classification import ClassificationRun
-from lnlab.experiments.mnist import EXPERIMENT, HIDDEN, NORMS, Settings, steps
+from lnlab.experiments.mnist import EXPERIMENT, Settings, steps
 from lnlab.training import resolve_device
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
-
-__all__ = ["HIDDEN", "NORMS", "MNISTRun", "Settings", "network"]
 
 
 def network(

@@ -59,8 +59,6 @@ class Settings(config.Settings):
         data: Data set: ``digits``, or ``mnist``, whose images begin with blank rows (see
             ``bias_init``).
         hidden: Number of units of the recurrent layer.
-        epochs: Number of passes over the training examples.
-        batch_size: Number of examples per update; a last, smaller batch of an epoch is dropped.
         learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
             cell, norm and step, so that each is compared at its own best rate.
         gain: Initial value of the gains of layer norm: 1 in section 6 of the paper, 0 if its
@@ -74,8 +72,6 @@ class Settings(config.Settings):
             of a norm are equal, and its derivative is 1/sqrt(eps). Over several such steps, the
             first gradient explodes. ``clip`` is enough for digits; for MNIST the gradient
             overflows, and layer norm needs ``uniform``.
-        clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
-            ``None`` disables clipping.
         train_cases: Maximum number of training examples; the first ones are used.
         held_out: Whether to hold out every fifth training example and evaluate on these instead of
             the test examples, so that settings can be chosen without using the test examples.

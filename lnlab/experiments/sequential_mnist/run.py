@@ -12,29 +12,9 @@ from torch import nn
 
 from lnlab.datasets import Dataset
 from lnlab.experiments._classification import ClassificationRun
-from lnlab.experiments.sequential_mnist import (
-    CELLS,
-    EXPERIMENT,
-    FORMS,
-    NORMS,
-    STEPS,
-    TUNED,
-    Settings,
-)
+from lnlab.experiments.sequential_mnist import EXPERIMENT, Settings
 from lnlab.training import resolve_device, train_together
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN
-
-__all__ = [
-    "CELLS",
-    "FORMS",
-    "NORMS",
-    "STEPS",
-    "TUNED",
-    "SequentialMNISTRun",
-    "Settings",
-    "network",
-    "train_norms",
-]
 
 _PLAIN = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 _NORMALIZED = {"lstm": LayerNormLSTM, "gru": LayerNormGRU, "rnn": LayerNormRNN}

@@ -81,7 +81,6 @@ class Settings(config.Settings):
             code leaves out sentences of more than 30 words.
         epochs: Number of epochs, each of ``updates_an_epoch`` updates rather than a pass over the
             books.
-        updates_an_epoch: Number of updates per epoch; the run is evaluated after each epoch.
         batch_size: Number of sentences per update; 64 in the public code.
         learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
             norm and initialization.

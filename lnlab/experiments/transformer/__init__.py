@@ -69,7 +69,6 @@ class Settings(config.Settings):
         length: Context length, in characters.
         epochs: Number of epochs, each of ``updates_an_epoch`` updates rather than a pass over the
             text.
-        updates_an_epoch: Number of updates per epoch; the run is evaluated after each epoch.
         batch_size: Number of windows of the text per update, sampled at random.
         learning_rate: Learning rate of Adam after the warm-up.
         warm_up: Number of updates over which the learning rate increases linearly (warm-up).

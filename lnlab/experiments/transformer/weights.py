@@ -7,7 +7,7 @@ from typing import Any
 
 from lnlab.experiments._weights import NAMES, unpack
 from lnlab.experiments.transformer import Settings
-from lnlab.experiments.transformer.model import model
+from lnlab.experiments.transformer.run import model
 from lnlib.nn.transformer import Transformer
 
 
@@ -27,7 +27,6 @@ def restore(record: Mapping[str, Any], point: int = -1) -> tuple[Transformer, st
     arrays = record["arrays"]
     if "matrices" not in arrays:
         raise ValueError("restore: record must be of a run with ablate, this one has no weights")
-    recorded = {k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()}
     characters = "".join(map(chr, arrays["characters"][point]))
     packed = {name: arrays[name][point] for name in NAMES}
-    return unpack(packed, model(Settings(**recorded), len(characters))).eval(), characters
+    return unpack(packed, model(Settings(**record["settings"]), len(characters))).eval(), characters

@@ -10,9 +10,7 @@ from torch import nn
 
 from lnlab.datasets import Dataset
 from lnlab.experiments.mnist import run as mnist
-from lnlab.experiments.weight_growth import EXPERIMENT, NORMS, OPTIMIZERS, RATES, Settings
-
-__all__ = ["NORMS", "OPTIMIZERS", "RATES", "Settings", "WeightGrowthRun"]
+from lnlab.experiments.weight_growth import EXPERIMENT
 
 
 class WeightGrowthRun(mnist.MNISTRun):

@@ -7,7 +7,7 @@ import torch
 
 from lnlab import datasets, records
 from lnlab.cli import invocation, main
-from lnlab.experiments.weight_growth import run as weights
+from lnlab.experiments import weight_growth as weights
 from lnlab.runner import record_runs
 
 WRONG_COUNT = ["0", "-1", "1.5", "nan", "inf", "many", "", "1e30", "9" * 5000, "none"]

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from lnlab.experiments.gradient_noise.run import CLOUD, GradientNoiseRun, Settings
+from lnlab.experiments.gradient_noise import Settings
+from lnlab.experiments.gradient_noise.run import CLOUD, GradientNoiseRun
 from lnlib.nn.baselines import BatchNorm
 
 SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points": 2,

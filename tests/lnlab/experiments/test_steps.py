@@ -6,8 +6,7 @@ import torch
 from torch.testing import assert_close
 
 from lnlab.datasets import Dataset
-from lnlab.experiments.mnist import run as mnist
-from lnlab.experiments.mnist import steps
+from lnlab.experiments.mnist import NORMS, steps
 from lnlab.experiments.mnist.run import MNISTRun, Settings
 from lnlab.experiments.mnist.steps import compiled
 from lnlab.training import train
@@ -66,7 +65,7 @@ CASES = [
     *(("layer", size, "paper", (37, 21)) for size in (1, 2, 5, 32)),
     *(("weight", size, "paper", (37, 21)) for size in (1, 4, 7)),
     *(("batch", size, v, (37, 21)) for size in (4, 9, 33) for v in ("biased", "unbiased")),
-    *((norm, 4, "paper", hidden) for norm in mnist.NORMS for hidden in ((16,), (17, 40, 8))),
+    *((norm, 4, "paper", hidden) for norm in NORMS for hidden in ((16,), (17, 40, 8))),
 ]
 
 

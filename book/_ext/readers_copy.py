@@ -12,19 +12,21 @@ which pages offer for download and ``make live`` opens, contain plain Markdown:
 """
 
 import ast
+import functools
 import json
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import unicodedata
 from importlib.metadata import version
 from pathlib import Path
 
 from reading_time import measures, minutes_text
 from setup_cell import CELL, DISTRIBUTIONS, FOLDED, setup_cell, sources_in_repository
 
-from lnbook.classroom import chapters, glossary
+from lnbook.classroom import chapters
 
 RUN_ALL_HINT = (
     "> **To begin, choose *Run* › *Run All Cells* in the menu**, in VS Code *Run All*, in Colab "
@@ -184,7 +186,7 @@ class Translator:
         """Return the authors and the year of a citation, linked to the paper."""
         texts = []
         for key in match[2].split(","):
-            authors, year, address = glossary.references()[key.strip()]
+            authors, year, address = references(self.folder / "references.bib")[key.strip()]
             text = f"{authors}, {year}" if match[1] == "p" else f"{authors} ({year})"
             texts.append(f"[{text}]({address})" if address else text)
         return f"({'; '.join(texts)})" if match[1] == "p" else " and ".join(texts)
@@ -222,6 +224,41 @@ class Translator:
                     if match[1] == label:
                         return path.name, match[3]
         return "", ""
+
+
+@functools.cache
+def references(path):
+    """Return ``{key: (authors, year, URL)}`` for a BibTeX file."""
+    results = {}
+    for key, entry in re.findall(
+        r"^@\w+\{([^,]+),\n(.*?)^\}", path.read_text("utf-8"), re.M | re.S
+    ):
+        fields = dict(re.findall(r"^\s*(\w+)\s*=\s*\{(.*)\},?$", entry, re.M))
+        last = [name.partition(",")[0] for name in fields.get("author", key).split(" and ")]
+        last = [decode_tex(name) for name in last]
+        if len(last) > 2 or last[-1] == "others":
+            last = [f"{last[0]} et al."]
+        address = fields.get("url", "")
+        if "eprint" in fields:
+            address = f"https://arxiv.org/abs/{fields['eprint']}"
+        elif "doi" in fields:
+            address = f"https://doi.org/{fields['doi']}"
+        results[key] = " and ".join(last), fields.get("year", ""), address
+    return results
+
+
+def decode_tex(name):
+    r"""Return a name without TeX commands, such as ``Kočiský`` of ``Ko{\v{c}}isk{\'y}``."""
+    marks = {
+        "'": "\u0301",
+        "`": "\u0300",
+        '"': "\u0308",
+        "^": "\u0302",
+        "~": "\u0303",
+        "v": "\u030c",
+    }
+    name = re.sub(r"\\(['`\"^~v])\{?(\w)\}?", lambda m: m[2] + marks[m[1]], name)
+    return unicodedata.normalize("NFC", re.sub(r"[{}]", "", name))
 
 
 def to_json(notebook):

@@ -4,7 +4,6 @@ The package contains its own note type, because the names and settings of Anki's
 on the language and the profile.
 """
 
-import functools
 import html
 import re
 import tempfile
@@ -80,7 +79,7 @@ def renderer():
 
     parser = MarkdownIt("commonmark").use(myst_role_plugin)
     parser.use(dollarmath_plugin, renderer=lambda text, _: rf"\({html.escape(text.strip())}\)")
-    cited, titles = references(), _titles()
+    cited, titles = _cited(), _titles()
 
     def role(self, tokens, index, options, env):
         name, text = tokens[index].meta["name"], tokens[index].content
@@ -88,10 +87,10 @@ def renderer():
         if name == "doc":
             return f"<i>{html.escape(titles[text])}</i>"
         if name == "cite:t":
-            authors, year, _ = cited[text]
+            authors, year = cited[text]
             return html.escape(f"{authors} ({year})")
         if name == "cite:p":
-            parts = ("{} {}".format(*cited[key][:2]) for key in text.split(","))
+            parts = ("{} {}".format(*cited[key]) for key in text.split(","))
             return html.escape(f"({'; '.join(parts)})")
         return html.escape(term)
 
@@ -116,22 +115,13 @@ def _title(path: Path) -> str:
     return result[1] if result else path.stem
 
 
-@functools.cache
-def references() -> dict[str, tuple[str, str, str]]:
-    """Return the authors, the year and the URL of each reference."""
+def _cited() -> dict[str, tuple[str, str]]:
+    """Return authors and year of each reference."""
     from pybtex.database import parse_file
 
     results = {}
     for key, entry in parse_file(str(chapters.book() / "references.bib")).entries.items():
-        fields, names = entry.fields, []
-        for person in entry.persons.get("author", []):
-            names.append(" ".join(map(str, person.rich_prelast_names + person.rich_last_names)))
-        several = len(names) > 2 or "others" in names
-        authors = f"{names[0]} et al." if several else " and ".join(names)
-        address = fields.get("url", "")
-        if "eprint" in fields:
-            address = f"https://arxiv.org/abs/{fields['eprint']}"
-        elif "doi" in fields:
-            address = f"https://doi.org/{fields['doi']}"
-        results[key] = authors, fields.get("year", ""), address
+        names = [" ".join(person.last_names) for person in entry.persons.get("author", [])]
+        short = names[0] + " et al." if len(names) > 2 else " and ".join(names)
+        results[key] = (re.sub(r"[{}\\]", "", short), entry.fields.get("year", ""))
     return results

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
 import threading
 import traceback
@@ -18,7 +19,6 @@ import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from playwright.sync_api import Error, sync_playwright
 
-from tests.book.builder import Builder
 from tests.cases.page import unpack
 from tools import axe, book
 from tools import browser as browsers
@@ -32,12 +32,22 @@ FIREFOX = any(map(shutil.which, browsers.FIREFOX))
 TOC = "format: jb-book\nroot: introduction\nchapters:\n{chapters}"
 
 
+def build(command, *words, folder, **environment):
+    """Run a command of this environment in a folder; its output is without colors."""
+    env = {k: v for k, v in os.environ.items() if k != "LNLIB_STATIC"} | environment
+    done = subprocess.run(
+        [Path(sys.executable).with_name(command), *words], cwd=folder, env=env, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    done.stdout = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+    return done
+
+
 class Book:
     """A small book with the configuration of this one."""
 
-    def __init__(self, folder, builder):
+    def __init__(self, folder):
         self.folder = folder
-        self.builder = builder
         self.pages = []
         (folder / "book").mkdir()
         shutil.copy(ROOT / "_config.yml", folder)
@@ -62,14 +72,14 @@ class Book:
         nbformat.write(notebook, self.folder / "book" / f"{name}.ipynb")
         self.pages = [*dict.fromkeys([*self.pages, name])]
 
-    def build(self, **environment):
+    def build(self):
         chapters = "".join(f"  - file: {name}\n" for name in self.pages if name != "introduction")
         toc = TOC.format(chapters=chapters).removesuffix("chapters:\n")
         (self.folder / "_toc.yml").write_text(toc)
         command = (
             "build book --config _config.yml --toc _toc.yml --path-output . -W -n --keep-going"
         )
-        return self.builder.run("jupyter-book", *command.split(), folder=self.folder, **environment)
+        return build("jupyter-book", *command.split(), folder=self.folder)
 
     def html(self, name):
         return (self.folder / "_build" / "html" / f"{name}.html").read_text("utf-8")
@@ -154,14 +164,6 @@ def pytest_runtest_protocol(item):
         return (yield)
     finally:
         timer.cancel()
-
-
-@pytest.fixture(scope="session")
-def builder():
-    """Builds small books."""
-    builder = Builder()
-    yield builder
-    builder.close()
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from tests.book.conftest import ROOT, Book
 
 
 @pytest.fixture
-def book(tmp_path, builder):
-    return Book(tmp_path, builder)
+def book(tmp_path):
+    return Book(tmp_path)
 
 
 SHOWN = (
@@ -24,9 +24,9 @@ PICTURE = "from IPython.display import SVG\nSVG('<svg xmlns=\"http://www.w3.org/
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory, builder):
+def sound(tmp_path_factory):
     """A valid book, built once; the output of the build is its ``said``."""
-    book = Book(tmp_path_factory.mktemp("sound"), builder)
+    book = Book(tmp_path_factory.mktemp("sound"))
     text = "# Sound\n\n![The logo](_static/logo.svg)"
     metadata = {"mystnb": {"image": {"alt": "An empty picture"}}}
     book.add("sound", text, SHOWN, "print('text')", PICTURE, metadata=metadata)

@@ -1,13 +1,15 @@
-"""Sources of the pages, and the table of executions."""
+"""Sources of the pages, the table of executions, and a small book."""
 
 import json
 import re
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.book.conftest import Book, pages
+from tools.notebooks import CELL, setup_cell
 
 ROOT = Path(__file__).parents[3]
 BOOK = ROOT / "book"
@@ -112,23 +114,64 @@ parts:
 """
 
 
+CHAPTER = """# Chapter of eq. 15
+
+FIRST: eq. 15, eqs. 3, 15 and 16, and, at a line's end, section
+6.6 and sections 2
+and 6.6; table 1.
+
+CODE: `eq. 15`, $x$, [section 6.6](https://example.org).
+
+ELSEWHERE: {cite:t}`Ioffe2015`, section 3, and eq. 2 of {cite:t}`Ioffe2015`; section&nbsp;3.
+
+OWN: {cite:t}`Ba2016`, section 2.
+
+NUMBERS: subsection 2, section two, eqs. 3, 55,000 cases.
+
+```
+eq. 15
+```
+"""
+ANCHORS = ("eq-3", "eq-15", "eq-16", "section-2", "section-6-6", "figure-6", "table-1")
+ABOUT = (
+    "# About\n\n```{last-run}\n```\n\n```{notebooks}\n```\n\n```{home}\n```\n\n```{versions}\n```"
+)
+REMOTE = "https://someone:hush-hush@github.com/some-one/their.book.git"
+
+
 @pytest.fixture(scope="session")
-def taught(tmp_path_factory, builder):
-    """The source folder of a built book with two chapters, one of which is part of a plan."""
-    book = Book(tmp_path_factory.mktemp("taught"), builder)
+def small(tmp_path_factory):
+    """A built book in a clone of a fictitious repository.
+
+    It has two chapters, one of which is part of a plan, a chapter with a setup cell and references
+    to the paper, and pages of the paper, about the book and for teachers.
+    """
+    book = Book(tmp_path_factory.mktemp("small"))
     link = "[the paper](https://arxiv.org/abs/1607.06450) and {cite:t}`Ba2016`."
     bibliography = "\n\n```{bibliography}\n```"
-    book.add(
-        "introduction",
-        f"# Start: one bar\n\n{LEAD}{link}\n{SUMMARY}{bibliography}",
-        EXPLORER,
-        **FOLDED,
-    )
+    start = f"# Start: one bar\n\n{LEAD}{link}\n{SUMMARY}{bibliography}"
+    book.add("introduction", start, EXPLORER, **FOLDED)
     two = f"# Two bars\n\nAnother.\n\n(kept)={SUMMARY}{SOLUTION}"
     book.add("two", two, EXPLORER, QUIZ, **FOLDED)
-    (book.folder / "book" / "teaching.md").write_text(PLAN)
-    book.pages.append("teaching")
+    book.add("chapter", CHAPTER, setup_cell({}), "print('eq. 15')")
+    chapter = book.folder / "book" / "chapter.ipynb"
+    chapter.write_text(chapter.read_text("utf-8").replace('"cell-1"', f'"{CELL}"', 1), "utf-8")
+    for name, text in {
+        "equations": "# Paper\n\n" + "".join(f"(paper-{a})=\nPlace {a}.\n\n" for a in ANCHORS),
+        "about": ABOUT,
+        "teaching": PLAN,
+    }.items():
+        (book.folder / "book" / f"{name}.md").write_text(text)
+        book.pages.append(name)
+    for words in (["init"], ["remote", "add", "origin", REMOTE]):
+        subprocess.run(["git", *words], cwd=book.folder, check=True, capture_output=True)
     done = book.build()
     assert done.returncode == 0, done.stdout
-    (book.folder / "_toc.yml").write_text(TRACKS)
-    return book.folder
+    return book
+
+
+@pytest.fixture(scope="session")
+def taught(small):
+    """The folder of the small book, whose tracks have its first two chapters."""
+    (small.folder / "_toc.yml").write_text(TRACKS)
+    return small.folder

@@ -7,10 +7,9 @@ import sys
 
 import pytest
 
-from tests.book.conftest import Book
+from tests.book.around.conftest import REMOTE
 from tools.notebooks import git_remote, setup_cell, sources_in_repository
 
-REMOTE = "https://someone:hush-hush@github.com/some-one/their.book.git"
 HOME = "https://github.com/some-one/their.book"
 
 
@@ -30,31 +29,8 @@ def test_public_remotes_are_recognized_by_their_host(remote, address):
     assert git_remote.parse_remote(remote) == address
 
 
-def git(folder, *words):
-    subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
-
-
-ABOUT = "# About\n\n```{home}\n```\n\n```{versions}\n```\n\n```{notebooks}\n```"
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory, builder):
-    """A book in a clone of a fictitious repository, whose chapter has the setup cell."""
-    book = Book(tmp_path_factory.mktemp("public"), builder)
-    book.add("chapter", "# Chapter\n\nText.", setup_cell({}), run=False)
-    path = book.folder / "book" / "chapter.ipynb"
-    path.write_text(path.read_text("utf-8").replace('"cell-1"', '"cell-setup"', 1), "utf-8")
-    (book.folder / "book" / "about.md").write_text(ABOUT)
-    book.pages.append("about")
-    git(book.folder, "init")
-    git(book.folder, "remote", "add", "origin", REMOTE)
-    done = book.build()
-    assert done.returncode == 0, done.stdout
-    return book
-
-
-def test_pages_link_to_the_repository_to_binder_and_to_colab(built):
-    html = built.html("chapter")
+def test_pages_link_to_the_repository_to_binder_and_to_colab(small):
+    html = small.html("chapter")
     links = re.findall(r'href="(https://[^"]+)"', html)
     assert f"{HOME}" in links
     assert f"{HOME}/edit/main/book/chapter.ipynb" in links
@@ -67,16 +43,16 @@ def test_pages_link_to_the_repository_to_binder_and_to_colab(built):
     assert f'<meta property="og:url" content="{site}">' in html
     assert not re.findall(r'(?:src|<link[^>]+stylesheet[^>]+href)="https?:', html)
     assert f'<link rel="canonical" href="{site}"' in html
-    sitemap = (built.folder / "_build" / "html" / "sitemap.xml").read_text("utf-8")
+    sitemap = (small.folder / "_build" / "html" / "sitemap.xml").read_text("utf-8")
     assert site in re.findall(r"<loc>(.*?)</loc>", sitemap)
-    assert "no page at this address" in built.html("404")
-    for path in (built.folder / "_build" / "html").rglob("*.*"):
+    assert "no page at this address" in small.html("404")
+    for path in (small.folder / "_build" / "html").rglob("*.*"):
         if path.suffix in (".html", ".ipynb", ".js"):
             assert "hush-hush" not in path.read_text("utf-8"), path
 
 
-def test_a_downloaded_chapter_contains_the_url_of_the_library(built):
-    text = (built.folder / "_build" / "html" / "_sources" / "chapter.ipynb").read_text("utf-8")
+def test_a_downloaded_chapter_contains_the_url_of_the_library(small):
+    text = (small.folder / "_build" / "html" / "_sources" / "chapter.ipynb").read_text("utf-8")
     first = next(c for c in json.loads(text)["cells"] if c["cell_type"] == "code")
     assert "".join(first["source"]) == setup_cell(sources_in_repository(HOME))
     assert f'"lnbook": "git+{HOME}#subdirectory=book"' in "".join(first["source"])

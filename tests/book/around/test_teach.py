@@ -9,7 +9,7 @@ import pytest
 
 from lnbook.widgets.quiz.notebook import read_questions
 from lnbook.widgets.quiz.texts import markup
-from tests.book.conftest import ROOT
+from tests.book.conftest import ROOT, build
 
 SOURCE = (ROOT / "book" / "teaching.md").read_text("utf-8")
 # {open}`words <page#state>`, or the option of a block.
@@ -112,8 +112,8 @@ def notebook(cells):
 class Pages:
     """Two chapters, one of which has a quiz, and a page for teachers, built by Sphinx."""
 
-    def __init__(self, folder, builder):
-        self.folder, self.builder = folder, builder
+    def __init__(self, folder):
+        self.folder = folder
         (folder / "conf.py").write_text(
             "extensions = ['myst_parser', 'teaching']\nmyst_enable_extensions = ['colon_fence']\n"
         )
@@ -130,15 +130,15 @@ class Pages:
         self.write("two.ipynb", notebook(two))
         self.write("index.md", plan)
         path = {"PYTHONPATH": f"{ROOT}/book/_ext"}
-        done = self.builder.run("sphinx-build", "-q", ".", "out", folder=self.folder, **path)
+        done = build("sphinx-build", "-q", ".", "out", folder=self.folder, **path)
         built = self.folder / "out" / "index.html"
         return done.stdout, built.read_text("utf-8") if built.exists() else ""
 
 
 @pytest.fixture(scope="module")
-def teaching(tmp_path_factory, builder):
+def teaching(tmp_path_factory):
     """The valid pages, built once."""
-    pages = Pages(tmp_path_factory.mktemp("teaching"), builder)
+    pages = Pages(tmp_path_factory.mktemp("teaching"))
     text, pages.first = pages.build()
     assert text == ""
     return pages

@@ -53,6 +53,12 @@ def at_best(run, name):
     return numbers(run, name)[place_of_lowest(score(run))]
 
 
+def by_seed(runs, **settings):
+    """The runs with these settings, by seed and in its order."""
+    of = {run["seed"]: run for run in runs if settings.items() <= run["settings"].items()}
+    return dict(sorted(of.items()))
+
+
 def matching(runs, experiment, **settings):
     return [
         run

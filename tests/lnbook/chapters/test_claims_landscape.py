@@ -8,6 +8,7 @@ import pytest
 
 from lnbook.chapters.claims import landscape
 from tests.cases.drawn import lines
+from tests.cases.oracle import by_seed
 
 EPOCHS = (0.0, 0.5, 1.0, 2.0)
 LABELS = {"layer": "layer norm", "batch": "batch norm", "none": "no norm", "rms": "RMS norm"}
@@ -37,9 +38,8 @@ RECORDS = records()
 
 def measured(norm, rate, measure):
     """A measure by seed; of several layers their geometric mean."""
-    runs = [r for r in RECORDS if r["settings"] == {"norm": norm, "learning_rate": rate}]
     results = []
-    for run in sorted(runs, key=lambda r: r["seed"]):
+    for run in by_seed(RECORDS, norm=norm, learning_rate=rate).values():
         columns = zip(*(run["curves"][name] for name in CURVES[measure]), strict=True)
         results.append([math.exp(fmean(map(math.log, c))) if all(v is not None and v > 0 for v in c)
                       else math.nan for c in columns])  # fmt: skip

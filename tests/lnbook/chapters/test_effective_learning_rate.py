@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from lnbook.chapters.effective_learning_rate import figures, same_step, training
 from lnbook.figures.plots import NORMS
 from tests.cases.drawn import check_band, lines
-from tests.cases.oracle import parsed
+from tests.cases.oracle import by_seed, parsed
 from tests.cases.protocol import Answer, ends, holm, key, outcome
 
 EPOCHS = (0.0, 0.5, 1.0, 5.0, 10.0, 15.0, 20.0)
@@ -38,8 +38,8 @@ RECORDS = {3: records((2, 0, 1)), 10: records(range(10))}
 
 
 def rows(name, norm, scale=1.0, count=3):
-    return [r["curves"][name] for r in sorted(RECORDS[count], key=lambda r: r["seed"])
-            if (r["settings"]["norm"], r["settings"]["scale"]) == (norm, scale)]  # fmt: skip
+    runs = by_seed(RECORDS[count], norm=norm, scale=scale).values()
+    return [run["curves"][name] for run in runs]
 
 
 def means(values):

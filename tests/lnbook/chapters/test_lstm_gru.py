@@ -19,7 +19,7 @@ from lnlab.comparison import UNTESTABLE
 from lnlib import cells
 from tests.cases.cells import H, make
 from tests.cases.drawn import check_band, lines
-from tests.cases.oracle import parsed
+from tests.cases.oracle import by_seed, parsed
 from tests.cases.protocol import Answer, end, holm, key, outcome, reason, to_targets
 
 EPOCHS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
@@ -49,9 +49,7 @@ RECORDS = records()
 
 
 def runs(cell, step, norm, gain=1.0):
-    wanted = {"cell": cell, "step": step, "norm": norm, "gain": gain}
-    return {r["seed"]: r for r in sorted(RECORDS, key=lambda r: r["seed"])
-            if wanted.items() <= r["settings"].items()}  # fmt: skip
+    return by_seed(RECORDS, cell=cell, step=step, norm=norm, gain=gain)
 
 
 def value(run, name, epoch):

@@ -9,7 +9,7 @@ import pytest
 from lnbook.chapters.mnist import differences, figure_6, learning_rates
 from lnbook.chapters.mnist.runs import MNISTRuns
 from tests.cases.drawn import check_band, lines
-from tests.cases.oracle import parsed
+from tests.cases.oracle import by_seed, parsed
 from tests.cases.protocol import Answer, end, ends, holm, key, outcome, reason
 
 EPOCHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 3.0)
@@ -51,9 +51,7 @@ RECORDS = {many: book(many) for many in (False, True)}
 
 def cell(many, norm, size, rate=RATE):
     """The runs of a group by seed."""
-    return {r["seed"]: r for r in sorted(RECORDS[many], key=lambda r: r["seed"])
-            if (r["settings"]["norm"], r["settings"]["batch_size"]) == (norm, size)
-            and r["settings"]["learning_rate"] == rate}  # fmt: skip
+    return by_seed(RECORDS[many], norm=norm, batch_size=size, learning_rate=rate)
 
 
 def value(run, name, epoch):

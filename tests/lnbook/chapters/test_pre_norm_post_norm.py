@@ -22,7 +22,7 @@ from lnlab.experiments.transformer.run import TransformerRun
 from lnlab.training import train
 from tests.cases import transformer
 from tests.cases.drawn import check_band, lines
-from tests.cases.oracle import parsed
+from tests.cases.oracle import by_seed, parsed
 from tests.cases.protocol import Answer, holm, key, outcome
 
 SEEDS = (2, 0, 1)
@@ -39,11 +39,10 @@ STARTS = ("xavier", "normal", "pytorch")
 
 
 def made(rng, initialization, kind, depth, seed, *, rate=1e-3, warm_up=0, begun=False, level=None):
-    settings = {
-        "initialization": initialization, "place": "pre", "norm": "layer", "depth": depth,
-        "learning_rate": rate, "warm_up": warm_up, "last_norm": True, "qk_norm": "none",
-        "updates_an_epoch": 1 if begun else 100, "ablate": False,
-    } | KINDS[kind]  # fmt: skip
+    settings = transformer.RECORDED | KINDS[kind] | {
+        "initialization": initialization, "depth": depth, "learning_rate": rate,
+        "warm_up": warm_up, "updates_an_epoch": 1 if begun else 100,
+    }  # fmt: skip
     epochs = (0.0, 1.0) if begun else EPOCHS
     level = rng.uniform(2.2, 4.0) if level is None else level
     curves = {"epoch": list(epochs),
@@ -83,13 +82,10 @@ def known(records):
 
 
 def of(records, initialization, kind, depth, *, begun=False, rate=1e-3, warm_up=0):
-    """The runs of a group by seed."""
+    """The runs of a group in the order of their seeds."""
     wanted = {"initialization": initialization, "depth": depth, "learning_rate": rate,
               "warm_up": warm_up, "updates_an_epoch": 1 if begun else 100}  # fmt: skip
-    plain = {"place": "pre", "norm": "layer", "last_norm": True, "qk_norm": "none"}
-    wanted |= plain | KINDS[kind]
-    return sorted((r for r in records if all(r["settings"][k] == v for k, v in wanted.items())),
-                  key=lambda r: r["seed"])  # fmt: skip
+    return [*by_seed(records, **transformer.RECORDED | KINDS[kind] | wanted).values()]
 
 
 def blocks(cell, name, depth, first, at):

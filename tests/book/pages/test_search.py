@@ -30,6 +30,9 @@ ANSWERS = {
     "must be divisible by num_groups": "divisible by num_groups", "weight_norm": "weight_norm of",
     "hidden_states[-1]": "hidden_states[-1]", "forward_sync_buffers": "DDP",
     "batch norm vs layer norm": "Batch norm and layer norm compared",
+    "weight decay gamma beta": "Should weight decay", "syncbatchnorm deadlock": "Training hangs",
+    "replace layernorm with rmsnorm": "Replacing LayerNorm", "pre-LN warmup": "warm-up",
+    "layernorm torch.compile": "LayerNorm and RMSNorm under torch.compile",
 }  # fmt: skip
 TYPE = """word => {
   const field = document.querySelector(".bd-search-container input[type=search]");

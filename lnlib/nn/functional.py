@@ -122,14 +122,7 @@ class NormFunction(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(
-        input: Tensor,
-        weight: Tensor | None,
-        bias: Tensor | None,
-        ndim: int,
-        eps: float,
-        centered: bool,
-    ) -> Tensor:
+    def forward(input, weight, bias, ndim, eps, centered) -> Tensor:
         """Return what the plain functions return."""
         x_hat, _ = _standardize(input, ndim, eps, centered)
         return _affine(x_hat, weight, bias).to(input.dtype)

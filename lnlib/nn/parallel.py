@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 import torch.distributed as dist
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 class _SplitNorm(nn.Module):
-    """What both norms share: the slices of gain and bias, and the group."""
+    """What both norms share: the slices of gain and bias, the group, and the call."""
+
+    _is_centered: ClassVar[bool]
 
     def __init__(self, features, eps, elementwise_affine, bias, device, dtype, group) -> None:
         super().__init__()
@@ -43,12 +45,14 @@ class _SplitNorm(nn.Module):
         result.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return result
 
-    def _call(self, input: Tensor, eps: float | None, centered: bool) -> Tensor:
-        name = type(self).__name__
-        input = functional._check(name, input, (self.features,), self.weight, self.bias)
-        eps = functional.rms_eps(input.dtype) if eps is None else eps
+    def forward(self, input: Tensor) -> Tensor:
+        """Return this rank's slice of the normalized examples."""
+        name, weight, bias = type(self).__name__, self.weight, self.bias
+        input = functional._check(name, input, (self.features,), weight, bias)
+        eps = functional.rms_eps(input.dtype) if self.eps is None else self.eps
         ranks = _number_of_ranks(name, self.group)
-        return _SplitFunction.apply(input, self.weight, self.bias, eps, centered, self.group, ranks)
+        centered = self._is_centered
+        return _SplitFunction.apply(input, weight, bias, eps, centered, self.group, ranks)
 
     def extra_repr(self) -> str:
         """Return the features of this rank, eps, and which parameters there are."""
@@ -116,6 +120,8 @@ class ParallelLayerNorm(_SplitNorm):
         <All keys matched successfully>
     """
 
+    _is_centered = True
+
     def __init__(
         self,
         features: int,
@@ -129,10 +135,6 @@ class ParallelLayerNorm(_SplitNorm):
     ) -> None:
         check_eps("ParallelLayerNorm", eps)
         super().__init__(features, eps, elementwise_affine, bias, device, dtype, group)
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return this rank's slice of the normalized examples."""
-        return self._call(input, self.eps, centered=True)
 
 
 class ParallelRMSNorm(_SplitNorm):
@@ -159,6 +161,8 @@ class ParallelRMSNorm(_SplitNorm):
         tensor([[0.2000, 1.4000]])
     """
 
+    _is_centered = False
+
     def __init__(
         self,
         features: int,
@@ -172,10 +176,6 @@ class ParallelRMSNorm(_SplitNorm):
         if eps is not None:
             check_eps("ParallelRMSNorm", eps)
         super().__init__(features, eps, elementwise_affine, False, device, dtype, group)
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return this rank's slice of the normalized examples."""
-        return self._call(input, self.eps, centered=False)
 
 
 class _SplitFunction(torch.autograd.Function):

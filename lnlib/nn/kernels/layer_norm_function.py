@@ -70,19 +70,9 @@ def gradients(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of input, residual, weight and bias, where ``needs`` says so.
 
-    Args:
-        kernel: Which computes them, unless they have to be differentiable again.
-        H: Numbers of a row.
-        ndim: Axes of it.
-        eps: In squared units of the input.
-        centered: Whether it is layer norm.
-        needs: Of the four.
-        x: What was normalized.
-        weight: The gain.
-        bias: That of layer norm.
-        stats: Mean and reciprocal of the standard deviation of each row.
-        dy: Gradient of the normalized rows, of any kind.
-        dsum: That of the sum, if it was an output and used.
+    ``kernel`` computes them, unless they have to be differentiable again. A row of ``x``, which was
+    normalized, has ``H`` numbers in ``ndim`` axes; ``stats`` are its mean and the reciprocal of its
+    standard deviation. ``dsum`` is the gradient of the sum, if that was an output and used.
     """
     needs_x, needs_residual, needs_weight, needs_bias = needs
     if torch.is_grad_enabled():  # as it is with create_graph=True

@@ -123,34 +123,29 @@ def test_matrices_are_initialized_as_set(initialization):
         assert high - low < 2.01 * math.sqrt(6 / (96 + 384))
 
 
+def parameters(**settings):
+    torch.manual_seed(3)
+    return dict(Transformer(9, **SMALL, **settings).named_parameters())
+
+
 @pytest.mark.parametrize("initialization", INITIALIZATIONS)
 def test_residual_scaling_only_affects_output_matrices(initialization):
-    models = []
-    for scaled in (False, True):
-        torch.manual_seed(3)
-        models.append(Transformer(9, **SMALL, initialization=initialization,
-                                  residual_scaling=scaled))  # fmt: skip
-    default, scaled = (dict(model.named_parameters()) for model in models)
-    for name, p in default.items():
+    scaled = parameters(initialization=initialization, residual_scaling=True)
+    for name, p in parameters(initialization=initialization).items():
         writes = name.endswith(("merge.weight", "contract.weight"))
         divisor = math.sqrt(2 * SMALL["depth"]) if writes else 1
         torch.testing.assert_close(scaled[name], p / divisor)
 
 
 def test_deepnorm_initializes_matrices_smaller_except_queries_and_keys():
-    models = []
-    for placement in ("post", "deepnorm"):
-        torch.manual_seed(3)
-        models.append(Transformer(9, **SMALL, placement=placement, initialization="xavier"))
-    post, deep = (dict(model.named_parameters()) for model in models)
-    for name, p in post.items():
-        factor = torch.ones(len(p))
+    deep = parameters(placement="deepnorm", initialization="xavier")
+    for name, p in parameters(placement="post", initialization="xavier").items():
+        factor = torch.ones_like(p)
         if name.endswith(("merge.weight", "expand.weight", "contract.weight")):
             factor[:] = 32**-0.25
         elif name.endswith("qkv.weight"):
             factor[2 * SMALL["width"] :] = 32**-0.25
-        expected = p * (factor[:, None] if p.ndim > 1 else factor)
-        torch.testing.assert_close(deep[name], expected, msg=name)
+        torch.testing.assert_close(deep[name], p * factor, msg=name)
 
 
 @pytest.mark.parametrize(("depth", "start"), [(18, 0.1), (19, 1e-5), (25, 1e-6)])

@@ -28,12 +28,7 @@ WORK = 2**21  # multiplications per time step and thread, some 50 us: with less,
 
 
 def available() -> bool:
-    """Return whether the library is there, after building it if that has not been tried.
-
-    Example:
-        >>> available() in (True, False)
-        True
-    """
+    """Return whether the library is there, after building it if that has not been tried."""
     return _load()[0] is not None
 
 

@@ -6,17 +6,19 @@ from torch.testing import assert_close
 
 from lnlib.nn.kernels import autograd, autograd_norms, reference
 from lnlib.nn.kernels.cpu import recurrent
+from lnlib.nn.kernels.triton import recurrent as triton_recurrent
+from tests.cases.interpreter import in_the_interpreter
 from tests.cases.recurrences import EXACT, SIZES, Case, each_kind, randn
 
 ENDING = SIZES["ending"]
 LONG = [2] * 20  # enough steps to lay the weights out anew
 
 
-@pytest.fixture(params=[autograd, recurrent], ids=["by hand", "compiled"])
+@pytest.fixture(params=["by hand", "compiled", pytest.param("triton", marks=in_the_interpreter)])
 def path(request):
-    if request.param is recurrent and not recurrent.available():
+    if request.param == "compiled" and not recurrent.available():
         pytest.skip(f"no compiled library here: {recurrent.reason()}")
-    return request.param
+    return {"by hand": autograd, "compiled": recurrent, "triton": triton_recurrent}[request.param]
 
 
 @each_kind

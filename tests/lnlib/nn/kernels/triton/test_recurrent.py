@@ -9,7 +9,6 @@ pytest.importorskip("triton", reason="needs triton, which comes with PyTorch for
 
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN
 from lnlib.nn.kernels import autograd, reference
-from lnlib.nn.kernels.spec import Spec
 from lnlib.nn.kernels.triton import recurrent
 from tests.cases.interpreter import in_the_interpreter
 from tests.cases.recurrences import (
@@ -47,45 +46,10 @@ def test_results_and_gradients_equal_those_of_the_reference(device, kind, option
     check(Case(kind, options, sizes, device=device), reverse=reverse, eps=0.3)
 
 
-@in_the_interpreter
-@each_kind
-@pytest.mark.parametrize("H", [1, 8, 33])
-def test_columns_past_the_width_do_not_count(kind, options, H):
-    check(Case(kind, options, [2, 2], H=H))
-
-
 @needs_gpu
 @pytest.mark.parametrize("H", [1, 7, 400, 1024, 5000])
 def test_gpu_takes_any_width(H):
     check(Case(*LSTM, [2] * 5, H=H, device="cuda"))
-
-
-@in_the_interpreter
-def test_arguments_and_gradients_may_lie_in_memory_as_they_like():
-    T, B, H = 3, 4, 5
-    norms = [tuple(strided(2, n).select(0, k) for k in (0, 1)) for n in (4 * H, H)]
-    tensors = [strided(*s) for s in ((T * B, 4 * H), (B, H), (B, H), (4 * H, H))]
-    d_results = [strided(T * B, H), strided(B, H), strided(B, H)]
-    inputs, *others = tensors
-    both = []
-    for module in (reference, recurrent):
-        results = module.run(Spec("lstm"), inputs, [B] * T, others[:2], others[2], norms)
-        both.append([*results, *torch.autograd.grad(results, tensors, d_results)])
-    assert_close(both[1], both[0], **EXACT)
-
-
-def strided(*shape):
-    """Return a tensor that is not contiguous."""
-    drawn = torch.randn(*shape[::-1], generator=torch.Generator().manual_seed(1))
-    return drawn.double().permute(*reversed(range(len(shape)))).requires_grad_()
-
-
-@in_the_interpreter
-@each_kind
-def test_a_norm_may_do_without_gain_and_bias(kind, options):
-    case = Case(kind, options, SHORT)
-    case.norms = [(None, None) for norm in case.norms]
-    check(case)
 
 
 @in_the_interpreter
@@ -96,28 +60,6 @@ def test_passes_may_come_in_any_order_and_be_repeated():
     once = first.grads(results[0], retain_graph=True)
     assert_close([once, second.grads(results[1])], expected, **EXACT)
     assert_close(first.grads(results[0]), once, rtol=0, atol=0)
-
-
-@in_the_interpreter
-def test_only_the_gradients_asked_for_are_there():
-    case = Case(*LSTM, SHORT)
-    for p in case.leaves:
-        p.requires_grad_(False)
-    case.state[1].requires_grad_()
-    (expected,) = torch.autograd.grad(case.run(reference)[0].sum(), case.state[1])
-    (actual,) = torch.autograd.grad(case.run(recurrent)[0].sum(), case.state[1])
-    assert_close(actual, expected, **EXACT)
-
-
-# PyTorch's own decorator raises no error behind a sum.
-@in_the_interpreter
-@pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
-def test_a_second_derivative_raises_instead_of_being_wrong(loss):
-    case = Case(*LSTM, SHORT)
-    value = loss(case.run(recurrent)[0])
-    for slope in torch.autograd.grad(value, case.leaves, create_graph=True):
-        with pytest.raises(RuntimeError, match="once_differentiable"):
-            slope.sum().backward(retain_graph=True)
 
 
 @each_device

@@ -1,7 +1,5 @@
 """The command-line parser of ``python -m lnlab``: commands, flags and their help."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import difflib

@@ -1,7 +1,5 @@
 """Atomic writing of files, removal of partial files, and error messages about files."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

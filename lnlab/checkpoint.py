@@ -3,8 +3,6 @@
 Checkpoints are in a folder next to the records, and are removed when the record is written.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno

@@ -1,7 +1,5 @@
 """The commands of ``python -m lnlab``: ``replay``, ``table``, ``claims``, ``data``, ``bench``."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import errno

@@ -28,8 +28,6 @@ were compared. Curves that still fell by almost 2% per eighth passed, such as DR
 of 8.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import itertools

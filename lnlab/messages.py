@@ -4,8 +4,6 @@ A service or a cron job can close standard output and standard error, a log can 
 the program that reads a pipe can end first.
 """
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import os

@@ -16,8 +16,6 @@ takes one of them; a worker of a cluster takes the first that it sees, so start 
 checkpoint. If a process of ``--jobs`` is lost, the command ends, and continues when it is repeated.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import re

@@ -1,7 +1,5 @@
 """A progress bar of training updates, whose rate is that of the updates made just now."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

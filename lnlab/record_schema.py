@@ -1,7 +1,5 @@
 """The JSON schema of records, and the validation of records against it."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

@@ -6,8 +6,6 @@ their content. The book's records are in :func:`folder`, in one subfolder per ex
 which had no arrays and no units, can still be read.
 """
 
-from __future__ import annotations
-
 import datetime
 import io
 import json

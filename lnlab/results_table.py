@@ -1,7 +1,5 @@
 """Tables of records: one row per group of runs that differ only in the seed."""
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Sequence
 from typing import Any

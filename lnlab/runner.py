@@ -1,7 +1,5 @@
 """Train and record many runs, over settings and seeds, in one process or in several."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import os

@@ -1,7 +1,5 @@
 """The training loop of all experiments, with measurements and resumable checkpoints."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -5,8 +5,6 @@ on its own output. With layer norm, they affect all outputs of the layer, throug
 and standard deviation.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnlib.fisher import GLM

@@ -4,8 +4,6 @@ If a norm makes the loss invariant to the norm of W, the gradient is orthogonal 
 as 1/||W||: section 5.2.2 of Ba, Kiros & Hinton (2016); van Laarhoven (2017), arXiv:1706.05350.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 

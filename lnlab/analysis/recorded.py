@@ -1,7 +1,5 @@
 """Recorded runs as arrays, in groups that differ only in the seed, with one curve per seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from typing import Any, Self

@@ -5,8 +5,6 @@ variants, with the same ``params`` and options ``form``, ``nonlinearity`` and ``
 axis of inputs is the step, ``(T, B, I)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Batch norm in training and at test time: one feature over successive batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ These are the measurements of Santurkar, Tsipras, Ilyas & Madry (2018), arXiv:18
 norm. The loss is any function that returns its value and its gradient at a point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

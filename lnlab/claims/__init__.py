@@ -4,8 +4,6 @@
 folder; mathematical claims are computed.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Evaluation of claims at initialization: small random networks, ten draws each."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 

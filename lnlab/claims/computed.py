@@ -1,7 +1,5 @@
 """Evaluation of claims by computation: exact statements and small random networks."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -3,8 +3,6 @@
 These are the claims of sections 1, 3, 5.2, 6.6 and 6.7, and of tutorials.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

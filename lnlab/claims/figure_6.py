@@ -3,8 +3,6 @@
 Network, training examples and batch sizes are those of the paper.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnlab.claims.feedforward import RATE, by_seed

@@ -3,8 +3,6 @@
 Paper and book differ in data and scale. Compare only the two columns of the same source.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from typing import NamedTuple

@@ -4,8 +4,6 @@
 listed once, where it is most precise.
 """
 
-from __future__ import annotations
-
 from lnlab.claims import at_initialization, computed, feedforward, recurrent, ten_seeds
 from lnlab.claims.feedforward import UNTUNED
 from lnlab.claims.finding import Claim

@@ -1,7 +1,5 @@
 """Evaluation of claims about recurrent networks (sections 1, 6.1 to 6.5 and 7), from records."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Sequence

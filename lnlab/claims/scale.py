@@ -1,7 +1,5 @@
 """Size of recorded runs compared with the paper: units, glimpses, training and data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

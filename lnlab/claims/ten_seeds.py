@@ -1,7 +1,5 @@
 """Evaluation of claims about small feed-forward networks with ten recorded seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -3,8 +3,6 @@
 The protocol is that of :mod:`lnlab.comparison`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple

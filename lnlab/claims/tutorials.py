@@ -1,7 +1,5 @@
 """Claims of tutorials about layer norm."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnlab.analysis import recurrence

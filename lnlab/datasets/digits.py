@@ -1,7 +1,5 @@
 """The 1,797 handwritten digits that are part of scikit-learn: always available, no download."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -4,8 +4,6 @@ By Xiao, Rasul and Vollgraf (2017), Zalando SE, under the MIT license. Only the 
 publisher's gzipped files are known, so no other compression is accepted.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 

@@ -7,8 +7,6 @@ from ``fashion_10k.npz`` if the folder has that file. Xiao, Rasul and Vollgraf (
 MIT license.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

@@ -6,8 +6,6 @@ subfolder with the name of the data set), else in the user's cache. ``LNLIB_DATA
 elsewhere, missing files are downloaded.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import hashlib

@@ -13,8 +13,6 @@ more than 70 years ago. They are Project Gutenberg's e-books, here without its n
 license, as it requests for texts that are redistributed without its terms.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

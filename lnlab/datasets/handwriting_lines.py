@@ -1,7 +1,5 @@
 """Lines of handwriting: pen strokes and their text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

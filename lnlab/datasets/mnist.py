@@ -1,7 +1,5 @@
 """MNIST: 60,000 training and 10,000 test images of handwritten digits."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ Derived from MNIST by Yann LeCun and Corinna Cortes, which is under CC BY-SA 3.0
 here is the packing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ Omniglot is by Brenden Lake (github.com/brendenlake/omniglot, copyright 2015, MI
 Salakhutdinov & Tenenbaum (2015). The texts are in the public domain.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import itertools

@@ -5,8 +5,6 @@ run that was recorded on it can be repeated only with the same version. A record
 version and the SHA-256.
 """
 
-from __future__ import annotations
-
 from lnlab.datasets import Text
 
 

@@ -16,8 +16,6 @@ Sentences and labels are by Pang and Lee (2004, 2005), Hu and Liu (2004) and Liu
 are joined, split and shuffled.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import io

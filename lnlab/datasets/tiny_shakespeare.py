@@ -3,8 +3,6 @@
 Collected by Karpathy for char-rnn (2015); the text is in the public domain.
 """
 
-from __future__ import annotations
-
 import os
 
 from lnlab.datasets import Text, fetch

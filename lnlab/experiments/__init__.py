@@ -5,8 +5,6 @@ needed. The ``__init__.py`` of a package has the settings and does not import to
 has the training.
 """
 
-from __future__ import annotations
-
 import functools
 import pkgutil
 from importlib import import_module

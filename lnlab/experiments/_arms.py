@@ -4,8 +4,6 @@ An *arm* has some fixed settings, several learning rates and several seeds. Runs
 have the same initial weights and the same order of examples, so arms are compared seed by seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Base class of runs that train a classifier."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 :mod:`lnlab.comparison` describes the protocol.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

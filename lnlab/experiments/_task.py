@@ -5,8 +5,6 @@ is evaluated at its own best learning rate and each run where its own score is l
 compared seed by seed. The paper's claims are evaluated in :mod:`lnlab.claims`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Quantization of trained weights to 8 bits, for records and for networks that run in a page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar
 

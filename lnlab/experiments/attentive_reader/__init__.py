@@ -14,8 +14,6 @@ for both arms. :class:`~lnlab.experiments.attentive_reader.model.Reader` lists t
 differences.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, get_args

@@ -1,7 +1,5 @@
 """The attentive reader, and an LSTM with recurrent batch norm as a baseline."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

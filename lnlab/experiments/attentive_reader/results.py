@@ -1,7 +1,5 @@
 """Comparison of the runs of section 6.2, by their validation error as in figure 2."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ of the paper is measured, too: units whose receptive fields lie near the border 
 on and thus have very different statistics from the rest".
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Annotated, Any, Literal, get_args
 

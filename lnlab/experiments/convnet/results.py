@@ -1,7 +1,5 @@
 """Comparison of the runs of section 6.7, by error and by NLL, since the paper names no metric."""
 
-from __future__ import annotations
-
 from lnlab.experiments._task import NO_NORM, TUNED_INIT, Measure, Task, lowest
 from lnlab.experiments.convnet import NORMS, Settings
 

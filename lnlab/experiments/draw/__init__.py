@@ -7,8 +7,6 @@ paper's, too, bit for bit. At laptop scale, the network is smaller and is traine
 the paper's number of passes over the images.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Annotated, Literal, get_args
 

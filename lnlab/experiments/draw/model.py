@@ -1,7 +1,5 @@
 """DRAW (section 6.4): two LSTMs, with attention windows for reading and writing."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

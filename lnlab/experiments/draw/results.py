@@ -1,7 +1,5 @@
 """Comparison of the runs of section 6.4 by validation bound; the bound on test is reported."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnlab.experiments._arms import Record

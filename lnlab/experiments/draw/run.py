@@ -1,7 +1,5 @@
 """Training of DRAW (section 6.4): batches, the bound, and recorded canvases and windows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any

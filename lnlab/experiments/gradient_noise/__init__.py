@@ -6,8 +6,6 @@ for an example depends on the other examples in its batch, the noise of the grad
 accuracy of the running averages.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Annotated, Literal, get_args
 

@@ -1,7 +1,5 @@
 """Measurements of the norms of a network of section 6.6 during training."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -13,8 +13,6 @@ first layer is the speed of the pen, so ``constant`` adds an input with the cons
 paper does not say how it handles this.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal, get_args

@@ -1,7 +1,5 @@
 """The network of section 6.5: an attention window over the text, LSTMs, and a Gaussian mixture."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

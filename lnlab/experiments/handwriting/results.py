@@ -1,7 +1,5 @@
 """Comparison of the runs of section 6.5, by their loss on lines of new writers."""
 
-from __future__ import annotations
-
 from lnlab.experiments._task import STARTS, Measure, Task, lowest
 from lnlab.experiments.handwriting import MAIN, MEASURED, Settings
 

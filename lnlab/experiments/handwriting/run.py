@@ -1,7 +1,5 @@
 """Training of the handwriting network (section 6.5): batches of segments of lines, measurements."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ for all steps at once. There are two implementations: a readable one that takes 
 and a fast one with a gradient written by hand.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

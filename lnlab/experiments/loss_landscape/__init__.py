@@ -7,8 +7,6 @@ of the gradient. It also updates only the lower layers, to measure how much the 
 layers above them change.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal, get_args
 

@@ -1,7 +1,5 @@
 """Comparison of the runs of the landscape experiment, by their training loss."""
 
-from __future__ import annotations
-
 from lnlab.experiments._task import Measure, Task, lowest
 from lnlab.experiments.loss_landscape import NORMS, Settings
 

@@ -1,7 +1,5 @@
 """Measurements of the smoothness of the loss, and of the effect of lower layers on upper ones."""
 
-from __future__ import annotations
-
 import copy
 import math
 from itertools import pairwise

@@ -5,8 +5,6 @@ all layers, including the logits, with the unbiased variance at batch size 4; la
 to the hidden layers only. What the paper leaves open is a field of :class:`Settings`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal, get_args
 

@@ -1,7 +1,5 @@
 """Runs that a reader starts: networks that train side by side, and the time of an update here."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence

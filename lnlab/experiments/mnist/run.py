@@ -1,7 +1,5 @@
 """The network of section 6.6, its norms, and training runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

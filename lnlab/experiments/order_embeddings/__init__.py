@@ -11,8 +11,6 @@ numbers on its objects and their positions instead of the features of a trained 
 values therefore differ from those of Table 2.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import ClassVar, Literal, get_args
 

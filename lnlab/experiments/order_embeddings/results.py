@@ -4,8 +4,6 @@ As in the paper's public code, a run is evaluated at its highest sum of Recall@1
 retrieval on validation. The learning rate of each norm is the one with the best mean of this sum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

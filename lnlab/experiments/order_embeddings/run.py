@@ -1,7 +1,5 @@
 """Order embeddings of captions and images (section 6.1), their ranking, and their training."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -9,8 +9,6 @@ With ``row``, each step reads a row of pixels, which gives 8 steps for ``digits`
 each step reads one pixel, which gives 64 steps.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal, get_args
 

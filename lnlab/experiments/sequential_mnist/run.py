@@ -1,7 +1,5 @@
 """Recurrent networks that classify digits, with and without layer norm, and their training runs."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -15,8 +15,6 @@ Kiros et al. derived embeddings for them from word2vec. The softmax is not sampl
 whole vocabulary, which is small.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from typing import ClassVar, Literal, get_args

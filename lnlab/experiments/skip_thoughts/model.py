@@ -1,7 +1,5 @@
 """The encoder and the two decoders of skip-thoughts (section 6.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Comparison of the runs of section 6.3, by their loss and by the tasks of table 3."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnlab.experiments._arms import Record

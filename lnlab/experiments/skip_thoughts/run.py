@@ -1,7 +1,5 @@
 """Training of skip-thoughts (section 6.3): batches of sentences, and evaluation of the vectors."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

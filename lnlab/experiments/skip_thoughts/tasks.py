@@ -1,7 +1,5 @@
 """Evaluation of sentence vectors by logistic regression."""
 
-from __future__ import annotations
-
 import numpy as np
 
 FOLDS = 10

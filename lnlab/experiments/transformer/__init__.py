@@ -6,8 +6,6 @@ learning rate and warm-up (Xiong et al., 2020; Liu et al., 2020; Zhang and Sennr
 al., 2025). A run that diverges is recorded to its end.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Annotated, Any, Literal, get_args
 

@@ -3,8 +3,6 @@
 The network is not trained again, so the result shows how much the other weights rely on the norms.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 

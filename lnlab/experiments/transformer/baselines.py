@@ -1,7 +1,5 @@
 """Cross-entropy of unigram and bigram models of characters, as baselines."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lnlab.datasets import Text

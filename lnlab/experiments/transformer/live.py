@@ -1,7 +1,5 @@
 """A short run that a reader starts, on any text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Training of the small transformer: windows of text, learning rate schedule, measurements."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A recorded transformer with the weights in its record."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ learning rate", but has no experiment on this. The task and the numbers here are
 of section 6.6 with narrower layers, trained on digits by plain SGD and by Adam.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import ClassVar, Literal, get_args
 

@@ -1,7 +1,5 @@
 """A network of section 6.6 that records the norm of its weights and how far updates rotate them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

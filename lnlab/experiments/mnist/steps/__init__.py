@@ -10,8 +10,6 @@ Both compute the same up to rounding. They train one flat parameter, of which th
 are views, and store Adam's state as ``torch.optim.Adam`` does, so that checkpoints have one format.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

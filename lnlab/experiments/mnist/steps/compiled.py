@@ -4,8 +4,6 @@ The source is ``step.cpp``; :mod:`lnlib.nn.kernels.cpu.build` describes its requ
 compared with the plain update before its first use.
 """
 
-from __future__ import annotations
-
 import copy
 import ctypes
 from collections.abc import Callable

@@ -1,7 +1,17 @@
 """Questions of which the tests with and without a browser ask the same."""
 
-from lnbook.show import number, order
+from lnbook.show import choose, number, order
 
+MEANS = choose(
+    "How many *means* has `x[:32]`?",
+    {
+        "1": "No. One mean over the <table> would mix examples.",
+        "`32`": "Yes: one for each example, if x < 2 & y.",
+        "100, which is rather a long option, so that on a phone it takes two lines or more": "That "
+        "is *batch norm*.",
+    },
+    answer="`32`",
+)
 LAST = number(
     "What is the last output, in `ms`?",
     1.155,

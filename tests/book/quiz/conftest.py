@@ -4,23 +4,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from lnbook.show import Quiz, choose
+from lnbook.show import Quiz
 from lnbook.widgets.quiz import WEB
 from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, plain_text
 from tests.book.conftest import new_visit
-from tests.cases.quiz_questions import LAST, STEPS
+from tests.cases.quiz_questions import LAST, MEANS, STEPS
 from tests.cases.themed_page import themed
 
-MEANS = choose(
-    "How many *means* has `x[:32]`?",
-    {
-        "1": "One mean over the <table> would mix examples.",
-        "`32`": "One for each example, if x < 2 & y.",
-        "100, which is rather a long option, so that on a phone it takes two lines or more": "That "
-        "is *batch norm*.",
-    },
-    answer="`32`",
-)
 NO_NUMBER = "Write a number, such as 0.25, 1/4, −3, or 2e-3."
 
 

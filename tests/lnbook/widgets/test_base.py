@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lnbook.show import NormTable, Quiz, choose
+from lnbook.show import DrawReplay, NormTable, Quiz, choose
 from lnbook.widgets import base
 from lnbook.widgets.playground import Playground
 from lnbook.widgets.replay.caption_ranking import CaptionRanking
@@ -34,6 +34,7 @@ def test_widgets_include_all_scripts_and_styles_of_their_folder(name, tmp_path):
 
 MADE = {
     "caption_ranking": CaptionRanking,
+    "draw": DrawReplay,
     "norm_table": lambda: NormTable([[1.0, 2.0]], title="Type here"),
     "playground": Playground,
     "quiz": lambda: Quiz(choose("Which?", {"a": "No.", "b": "Yes."}, answer="b")),

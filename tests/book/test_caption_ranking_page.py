@@ -180,8 +180,7 @@ def test_objects_and_ranks_are_described_correctly(page, picture):
     assert w != h
     page.goto(f"{page.url}#scene&picture={picture}")
     page.wait_for_function(
-        "n => document.querySelectorAll('.ln-caption-ranking-object').length === n",
-        arg=len(placed),
+        "n => document.querySelectorAll('.ln-caption-ranking-object').length === n", arg=len(placed)
     )
     agrees(page, 8, w, h, placed, picture)
     objects = page.locator(".ln-caption-ranking-object").all()

@@ -77,11 +77,7 @@ def test_activations_gradients_and_outputs_equal_those_of_pytorch(scripts, case)
         assert activity["apart"] == pytest.approx(of_the_example, abs=1e-8)
 
 
-IDLE = {
-    "relu": lambda a: a == 0,
-    "tanh": lambda a: abs(a) > 0.99,
-    "gelu": lambda a: a != a,
-}
+IDLE = {"relu": lambda a: a == 0, "tanh": lambda a: abs(a) > 0.99, "gelu": lambda a: a != a}
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,7 @@ import pytest
 from lnbook.widgets.norm_table import WEB
 from lnlib import norms
 from tests.book.conftest import DESK, PHONE
-from tests.book.norm_table.conftest import (
-    TABLE,
-    Reader,
-    norm_table,
-    open_table,
-    shown_is,
-    write,
-)
+from tests.book.norm_table.conftest import TABLE, Reader, norm_table, open_table, shown_is, write
 from tests.cases.themed_page import themed
 
 ACTIVE = """(() => { const e = document.activeElement;

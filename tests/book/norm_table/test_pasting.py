@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.book.norm_table.conftest import (
-    TABLE,
-    assert_page_is_right,
-    write,
-)
+from tests.book.norm_table.conftest import TABLE, assert_page_is_right, write
 
 
 @pytest.mark.every_browser

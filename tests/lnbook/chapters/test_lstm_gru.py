@@ -8,13 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnbook.chapters.lstm_gru import (
-    cell_variants,
-    figures,
-    gates,
-    ink,
-    learning_curves,
-)
+from lnbook.chapters.lstm_gru import cell_variants, figures, gates, ink, learning_curves
 from lnlab.comparison import UNTESTABLE
 from lnlib import cells
 from tests.cases.cells import H, make

@@ -8,12 +8,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from lnbook.chapters.pre_norm_post_norm import (
-    claims,
-    first_gradients,
-    runs,
-    trained,
-)
+from lnbook.chapters.pre_norm_post_norm import claims, first_gradients, runs, trained
 from lnlab.datasets import Text, load
 from lnlab.experiments.transformer import Settings
 from lnlab.experiments.transformer.baselines import baselines

@@ -61,8 +61,7 @@ def test_moodle_and_the_page_accept_the_same_numbers(moodle):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["*Not* `2 * 3`, but 2*3*4 < a_b_c", "0.9**10 ~~ $5$ | # & &amp; \\ <b>", "- nor this"],
+    "text", ["*Not* `2 * 3`, but 2*3*4 < a_b_c", "0.9**10 ~~ $5$ | # & &amp; \\ <b>", "- nor this"]
 )
 def test_special_characters_survive_markdown(text):
     rendered = MarkdownIt("commonmark").render("- " + quizzes.escaped(text))

@@ -3,12 +3,7 @@
 import numpy as np
 
 from lnbook.widgets.replay import attention
-from lnbook.widgets.replay.attention import (
-    attends,
-    packed,
-    questions,
-    unpacked,
-)
+from lnbook.widgets.replay.attention import attends, packed, questions, unpacked
 
 EPOCHS = [0, 0.5, 1, 2]
 ASKED = [

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 from lnbook.widgets.replay import sentence_neighbors
-from lnbook.widgets.replay.sentence_neighbors import (
-    agreement,
-    packed,
-    sentences,
-    unpacked,
-)
+from lnbook.widgets.replay.sentence_neighbors import agreement, packed, sentences, unpacked
 from lnlab.experiments.skip_thoughts.run import words as read
 
 EPOCHS = [0, 0.5, 1, 2]

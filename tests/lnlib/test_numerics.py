@@ -62,6 +62,10 @@ def test_recipes_compute_the_same_as_their_source(recipe):
     np.testing.assert_allclose(recipe(SAMPLE), expected, rtol=1e-9)
 
 
+def test_without_arguments_the_variant_is_that_of_the_paper():
+    np.testing.assert_array_equal(variant(SAMPLE), RECIPES[0](SAMPLE))
+
+
 def about(offset, dtype, seed=3, H=64):
     z = np.random.default_rng(seed).normal(size=(50, H))
     return (offset + z).astype(dtype)

@@ -242,9 +242,10 @@
       const i = inputs.reduce((n, el, k) => n * sizes[k] + Number(el.value), 0);
       const state = resolve(data.states[i]), panelSpecs = state.panels.map(replaceColors);
       const { plotlyTemplate } = theme(), scale = phoneScale();
-      if (plotlyTemplate !== drawnTemplate || scale !== drawnScale) drawn = [];
       const panelWidth = panels[0].clientWidth; // read once, because it triggers a layout
-      if (scale !== drawnScale || panelWidth !== width) margins = [];
+      const resized = scale !== drawnScale || panelWidth !== width;
+      if (plotlyTemplate !== drawnTemplate || resized) drawn = [];
+      if (resized) margins = [];
       [drawnTemplate, drawnScale, width] = [plotlyTemplate, scale, panelWidth];
       const drawing = panelSpecs.map((panel, k) => {
         const before = drawn[k], { data, layout } = drawn[k] = panel;
@@ -257,6 +258,7 @@
         panels[k].querySelector(".ln-still")?.remove();
         return Plotly.react(panels[k], traces,
           { ...fitLayout(layout, drawnScale, panelWidth), margin: grownMargins(k, layout.margin),
+            autosize: true, // measures the panel again
             template: hasRanges(layout) ? plotlyTemplate : { ...plotlyTemplate } },
           panels[k].data ? undefined : CONFIG);
       });
@@ -296,7 +298,10 @@
     for (const button of root.querySelectorAll(".ln-play")) setUpPlayButton(button, text, scheduleDraw);
     numbers.addEventListener("toggle", scheduleDraw);
     new MutationObserver(scheduleDraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    new ResizeObserver(() => phoneScale() !== drawnScale && scheduleDraw()).observe(root);
+    new ResizeObserver(() => { // of the window, or of the article if a list beside it is closed
+      const { clientWidth } = panels[0];
+      if (phoneScale() !== drawnScale || (clientWidth && clientWidth !== width)) scheduleDraw();
+    }).observe(root);
     drawFunctions.set(root, draw);
     await draw();
     window.lnResizeHandles?.(panels, inputs, (indices) =>

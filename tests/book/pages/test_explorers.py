@@ -118,6 +118,25 @@ def test_the_address_stores_and_restores_every_changed_control(visit, built_book
         assert not v.complaints
 
 
+@pytest.mark.every_browser
+def test_figures_are_as_wide_as_their_panel_after_the_contents_are_hidden_and_shown(
+    visit, built_book
+):
+    options = {"viewport": {"width": 1300, "height": 900}, "reduced_motion": "reduce"}
+    with visit(built_book.as_uri(), "outlier_features", **options) as v:
+        v.explorers()
+        for _ in range(2):
+            before = v.page.locator(".ln-panel").first.evaluate("e => e.clientWidth")
+            v.page.locator(".primary-toggle:visible").first.click()
+            v.page.wait_for_function(
+                """before => [...document.querySelectorAll(".ln-panel")].every((panel) => {
+                  const drawn = panel.querySelector(".main-svg").getBoundingClientRect().width;
+                  return panel.clientWidth !== before && Math.abs(drawn - panel.clientWidth) < 2;
+                })""",
+                arg=before,
+            )
+
+
 HANDLE = """(e) => { // the center of that of the second line
   const { x, y, width, height } = [...e.querySelectorAll(".ln-grip")][1].getBoundingClientRect();
   return [x + width / 2, y + height / 2];

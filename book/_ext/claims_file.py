@@ -19,16 +19,18 @@ MEASURE_OF_SEEDS = "Measure (here: mean of {} seeds)"
 
 def table(name, records):
     """Return the numbers of a figure or table of the paper, next to ours, as a MyST table."""
+    css_class = "ln-rows"
     if name == "figure-6":
         heads, *rows = figure_6.table(records)
     else:
+        css_class += " ln-here"  # the columns are those of COLUMNS
         table_rows = numbers.rows(name, records)
         seeds = numbers.seeds(table_rows[0].experiment, records)
         rows = [row.cells for row in table_rows]
         heads = [MEASURE_OF_SEEDS.format(seeds), *COLUMNS[1:]] if seeds else COLUMNS
     lines = [heads, ["---"] * len(heads), *rows]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f":::{{table}}\n:class: ln-rows ln-here\n\n{body}\n:::"
+    return f":::{{table}}\n:class: {css_class}\n\n{body}\n:::"
 
 
 def insert_tables(app, docname, source):

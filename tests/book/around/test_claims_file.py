@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
@@ -79,3 +80,15 @@ def test_a_mark_becomes_a_table_with_the_papers_numbers_before_those_here(extens
     arms = (oracle.arm(truth.records("later"), "draw", arm, "main") for arm in ("none", "layer"))
     *_, ratios = protocol.ratios(*arms, oracle.score, oracle.updates)
     assert updates[3:] == ["100%", f"{fmean(ratios):.0%}"]
+
+
+def test_only_tables_with_the_papers_numbers_are_laid_out_as_paper_above_and_book_below(
+    extension, app, monkeypatch
+):
+    norms = [["error", "batch norm", "layer norm"], ["batches of 4", "2", "1"]]
+    monkeypatch.setattr(extension.figure_6, "table", lambda records: norms)
+    source = ["<!-- here: figure-4 -->\n\n<!-- here: figure-6 -->\n"]
+    extension.insert_tables(app, "equations", source)
+    compared, own = re.findall(r"^:class: (.*)$", source[0], re.M)
+    assert "ln-here" in compared.split()
+    assert own == "ln-rows"  # its cells get the names of its columns

@@ -114,7 +114,7 @@ def draw(eps: float, outlier: float, scale: str) -> go.Figure:
     if high < STDS[-1]:
         bands.append((high, STDS[-1], 0, TOP))
         figure.add_annotation(
-            x=float(np.log10(high * STDS[-1]) / 2), y=0.5, showarrow=False,
+            x=float(np.log10(STDS[-1])), y=0.5, xanchor="right", showarrow=False,
             text="x² = ∞",
         )  # fmt: skip
     if low > STDS[0]:

@@ -12,7 +12,7 @@ def _norm(column: float, row: float, what: str, k: int, text: str) -> Box:
 
 
 def _gate(column: float, row: float, gate: str, text: str, function: str = "σ") -> Box:
-    label, wide = f"{function}({gate})", 33 if function == "tanh" else None
+    label, wide = f"{function}({gate})", 36 if function == "tanh" else 25
     return Box("gate", column, row, label, f"${label}$: {text}", tone=f"gate-{gate}", wide=wide)
 
 

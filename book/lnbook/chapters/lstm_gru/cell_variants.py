@@ -70,12 +70,12 @@ def versions() -> Table:
         ["Norms of the gates", "Cell state carried to the next step", "Found in"],
         [
             [
-                "W_x x and W_h h, four gates together",
+                "Wₓx and Wₕh, four gates together",
                 "not normalized",
                 "the paper; its authors' Theano code",
             ],
             [
-                "W_x x and W_h h, four gates together",
+                "Wₓx and Wₕh, four gates together",
                 "normalized",
                 "PyTorch's custom_lstms.py; TensorFlow Addons",
             ],
@@ -114,8 +114,8 @@ def _no_forget(x: np.ndarray, state: State, params: Params) -> State:
 
 #: Cells with one mistake each.
 MISTAKES = {
-    "W_h h is not normalized": _no_hidden_norm,
-    "the gates of W_h h are in the wrong order": _shifted_hidden,
+    "Wₕh is not normalized": _no_hidden_norm,
+    "the gates of Wₕh are in the wrong order": _shifted_hidden,
     "the forget gate is always open": _no_forget,
     "the normalized cell state is carried to the next step": functools.partial(
         cells.lstm_step, form="carried"

@@ -39,7 +39,7 @@ def draw_ink(ink: float) -> list[go.Figure]:
             height=260,
             showlegend=False,
             xaxis={"title": "row of W", "dtick": 3},
-            yaxis={"range": [-3, 3], "tickvals": [-2, 0, 2]},
+            yaxis={"title": "value", "range": [-3, 3], "tickvals": [-2, 0, 2]},
         )
         figures.append(figure)
     return figures

@@ -72,11 +72,11 @@ FLOW = Flow(
         "task": Box(
             "gate", 4.6, 3, "classifier",
             "a logistic regression on v, trained on a task after the encoder is frozen",
-            tone="ln-first", wide=40,
+            tone="ln-first", wide=46,
         ),
         "next": Box("end", 6.6, 0, "next", note="sentence", wide=40),
         "last": Box("end", 6.6, 1.5, "previous", note="sentence", wide=40),
-        "label": Box("end", 6.6, 3, "label", note="of a task", wide=40),
+        "label": Box("end", 6.6, 3, "label", note="of the task", wide=40),
     },
     (
         Wire("x", "encoder"),

@@ -175,7 +175,7 @@ LINES = (
           "bias.",
           "troubleshooting#is-the-bias-before-a-norm-redundant", weights="new", data="conv"),
     _line("Placement",
-          "Inside the cell: on W_x x and W_h h separately, and in an LSTM also on the cell state.",
+          "Inside the cell: on Wₓx and Wₕh separately, and in an LSTM also on the cell state.",
           "lstm_gru#one-step-of-a-layer-normalized-lstm", weights="new", data="rnn"),
     _line("Placement",
           "On the summed inputs, before the non-linearity.",

@@ -24,7 +24,7 @@ from lnlib.fisher import GLM
 
 UNITS, INPUTS, CASES = 3, 4, 40
 SAMPLES = [1, 3, 10, 30, 100, 300, 1000]
-TRUTHS = {"this model": "itself", "another model": "other", "all 1": "ones"}
+TRUTHS = {"from this model": "itself", "from another model": "other", "all 1": "ones"}
 
 
 @cache

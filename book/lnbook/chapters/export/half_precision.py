@@ -181,7 +181,7 @@ def describe(eps: float, outlier: float, scale: str) -> str:
     span = f"from {_round(low)} to {_round(high)}" if below and above else None
     span = span or (f"up to {_round(high)}" if above else f"from {_round(low)}")
     wrong = [_below(result)] if below else []
-    wrong += ["above that, it is zero"] if above else []
+    wrong += ["above that, it is zero for some or all tokens"] if above else []
     outside = ", and ".join(wrong)
     return (
         f"With every operation in float16, the output is correct for standard deviations {span}. "

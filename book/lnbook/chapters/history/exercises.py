@@ -106,7 +106,7 @@ EXERCISES = {
             "this uses the last score of `none`; use its best score.": _to_the_last,
             "this is the reciprocal: divide by the epochs that `none` needed.": _upside_down,
         },
-        on_success="Updates to the same score and updates to its own best score are two different "
-        "numbers. The sentence in the paper refers to the second.",
+        on_success="Updates to the same score and updates to each network's own best score are two "
+        "different numbers. The sentence in the paper refers to the second.",
     ),
 }

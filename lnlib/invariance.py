@@ -118,8 +118,8 @@ def network(
     _check_norm("network", norm)
     if len(sizes) < 2 or min(sizes) < 1:
         raise ValueError(
-            f"network: sizes must be at least two numbers from 1, got {list(sizes)}; "
-            "features of the data, then units of each layer"
+            f"network: sizes must be two or more numbers, each at least 1, got {list(sizes)}; "
+            "give the features of the data, then the units of each layer"
         )
     layers = []
     for D, H in pairwise(sizes):
@@ -148,7 +148,7 @@ def output(
     Args:
         norm: One of :data:`NORMS`. ``group`` takes two groups of units, ``instance`` channels of
             four positions.
-        X: Data, a case a row, shape ``(N, D)``.
+        X: Data, one example per row, shape ``(N, D)``.
         layers: From :func:`network`.
         eps: Inside the root of every norm that has one; in squared units of the summed inputs.
         activation: ``identity``, ``tanh`` or ``relu``, after each layer.
@@ -330,7 +330,7 @@ def change(
     Args:
         norm: One of :data:`NORMS`.
         transformation: One of :data:`TRANSFORMS`.
-        X: Data, a case a row, shape ``(N, D)``.
+        X: Data, one example per row, shape ``(N, D)``.
         layer: Of H units.
         strength: Factor or shift; 3 if ``None``.
         eps: Inside the root of every norm that has one.
@@ -356,7 +356,7 @@ def changes(
     """Measure every transformation under every norm.
 
     Args:
-        X: Data, a case a row, shape ``(N, D)``.
+        X: Data, one example per row, shape ``(N, D)``.
         units: Of each layer, multiples of 4; tanh stands behind each if there are several.
         eps: Inside the root of every norm that has one.
         strength: Factor or shift; 3 if ``None``.
@@ -420,11 +420,13 @@ def _permuted(
 
 def _check_data(function: str, X: np.ndarray, layers: Sequence[Layer] | None) -> None:
     if layers is not None and not len(layers):
-        raise ValueError(f"{function}: layers must be at least one, got none; network() draws them")
+        raise ValueError(f"{function}: layers must be at least one, got none; network() makes them")
     check_floats(function, X=X)
     D = layers[0].W.shape[1] if layers else "D"
     if X.ndim != 2 or 0 in X.shape or D not in ("D", X.shape[1]):
-        raise ValueError(f"{function}: X must be of shape (N, {D}), got {X.shape}; a case a row")
+        raise ValueError(
+            f"{function}: X must be of shape (N, {D}), got {X.shape}; one example per row"
+        )
 
 
 def _check_norm(function: str, norm: str) -> None:

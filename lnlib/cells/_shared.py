@@ -106,7 +106,7 @@ def _check(
     if W_ih.ndim != 2 or H < 1 or W_ih.shape[0] != gates * H or W_hh.shape[0] != gates * H:
         raise ValueError(
             f"{function}: W_ih and W_hh must be of shapes ({gates} H, I) and ({gates} H, H), got "
-            f"{W_ih.shape} and {W_hh.shape}; {gates} gates lie one below the other"
+            f"{W_ih.shape} and {W_hh.shape}; the rows belong to {gates} gates, one after the other"
         )
     if x.ndim != 2 or x.shape[1] != W_ih.shape[1]:
         raise ValueError(

@@ -62,7 +62,7 @@ class RecurrentBatchNorm:
             )
         if not training and (t < 0 or not self.steps):
             raise ValueError(
-                "RecurrentBatchNorm.at: a test needs t from 0 and statistics from training, got "
+                "RecurrentBatchNorm.at: inference needs t from 0 and statistics from training, got "
                 f"t = {t} and {self.steps} steps with statistics; run training steps first"
             )
         return BatchNormAtStep(self, t, training)

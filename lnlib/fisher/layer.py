@@ -11,7 +11,7 @@ def real(name: str, a: np.ndarray) -> np.ndarray:
         raise ValueError(f"GLM: {name} must have no mask, got {type(a).__name__}; fill it first")
     a = np.asarray(a)
     if a.dtype.kind == "c":
-        raise ValueError(f"GLM: {name} must be real, got {a.dtype}; take {name}.real")
+        raise ValueError(f"GLM: {name} must be real, got {a.dtype}; try {name}.real")
     if a.dtype.kind == "f" and a.dtype.itemsize > 8:
         raise ValueError(
             f"GLM: {name} must have at most 64 bits, got {a.dtype}; try {name}.astype(float)"
@@ -44,7 +44,7 @@ class Layer:
         if X.ndim != 2 or X.shape[1] != self.W.shape[1] or not len(X):
             raise ValueError(
                 f"GLM: X must be of shape (N, {self.W.shape[1]}) with N >= 1, got {X.shape}; "
-                "a case a row"
+                "one example per row"
             )
         return X
 

@@ -60,8 +60,8 @@ class MLP:
     def __init__(self, layers: Sequence[Dense], *, eps: float = 1e-5) -> None:
         if not layers or layers[-1].gain is not None:
             raise ValueError(
-                "MLP: the last layer must be the logits, without gain; a norm there would give "
-                "every case the same spread"
+                "MLP: the last layer must be the logits, without gain; a norm there would give the "
+                "logits of every example the same standard deviation"
             )
         for k, layer in enumerate(layers):
             named = zip(("W", "bias", "gain"), layer.arrays, strict=False)
@@ -72,7 +72,7 @@ class MLP:
             if layer.W.ndim != 2 or layer.W.shape[1] != width:
                 raise ValueError(
                     f"MLP: W of layer {k} must be of shape (H, {width}), got {layer.W.shape}; "
-                    "it takes what the layer below gives"
+                    "its inputs are the outputs of the layer below"
                 )
             for a in layer.arrays[1:]:
                 if a.shape != (H,):
@@ -127,11 +127,11 @@ class MLP:
         D = self.layers[0].W.shape[1]
         array = isinstance(X, np.ndarray) and not np.ma.isMaskedArray(X)
         if array and (X.dtype.kind not in "biuf" or X.dtype.itemsize > 8):
-            raise TypeError(f"MLP: X must hold real numbers of at most 64 bits, got {X.dtype}")
+            raise TypeError(f"MLP: X must contain real numbers of at most 64 bits, got {X.dtype}")
         if not array or X.ndim != 2 or X.shape[1] != D or not len(X):
             raise ValueError(
                 f"MLP: X must be an array of shape (N, {D}) with N >= 1, and without a mask, got "
-                f"{type(X).__name__} of shape {np.shape(X)}; a case a row"
+                f"{type(X).__name__} of shape {np.shape(X)}; one example per row"
             )
         for start in range(0, len(X), CHUNK):
             yield X[start : start + CHUNK].astype(self.layers[0].W.dtype, copy=False)
@@ -140,7 +140,7 @@ class MLP:
         v = np.asarray(v)
         if v.shape != (self.size,):
             raise ValueError(
-                f"MLP: v must be of shape ({self.size},), got {v.shape}; one number a parameter"
+                f"MLP: v must be of shape ({self.size},), got {v.shape}; one number per parameter"
             )
         parts, start = [], 0
         for layer in self.layers:
@@ -242,8 +242,8 @@ def largest_eigenvalues(
 
     if not 1 <= count < size:
         raise ValueError(
-            f"largest_eigenvalues: count must be from 1 to {size - 1}, got {count}; for all of "
-            "them form the matrix"
+            f"largest_eigenvalues: count must be from 1 to {size - 1}, got {count}; to get all "
+            "of them, form the matrix"
         )
     rng = np.random.default_rng(0 if rng is None else rng)
     operator = LinearOperator((size, size), matvec=lambda v: product(v.ravel()), dtype=float)
@@ -300,6 +300,6 @@ def trace(
         (11.0, 0.0)
     """
     if not isinstance(samples, numbers.Integral) or samples < 2:
-        raise ValueError(f"trace: samples must be whole and >= 2, got {samples!r}; try 10")
+        raise ValueError(f"trace: samples must be a whole number >= 2, got {samples!r}; try 10")
     estimates = list(trace_estimates(product, size, samples, rng=rng))
     return float(np.mean(estimates)), float(np.std(estimates, ddof=1) / np.sqrt(samples))

@@ -60,8 +60,8 @@ class BatchNorm(nn.Module):
             batch = x.shape[0]
             if batch < 2:
                 raise ValueError(
-                    f"BatchNorm: training needs at least 2 cases in a batch, got {batch}; "
-                    "its variance is 0 at 1 (layer norm has no such limit)"
+                    f"BatchNorm: training needs at least 2 examples in a batch, got {batch}; "
+                    "the variance of one example is 0 (layer norm has no such limit)"
                 )
             if self.unbiased:
                 # (x - m) / sqrt(v B/(B-1) + eps) is the fused kernel's own formula after moving

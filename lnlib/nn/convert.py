@@ -44,14 +44,14 @@ def from_fastrnns(state_dict: dict[str, Tensor], **options) -> LayerNormLSTM:
         if not match:
             raise ValueError(
                 f"from_fastrnns: names must be weight_ih, weight_hh, layernorm_i, layernorm_h or "
-                f"layernorm_c, alone or below layers.0.cell, got {name!r}; is it another cell?"
+                f"layernorm_c, alone or after layers.0.cell, got {name!r}; is it another cell?"
             )
         layer, direction, base, part = match.groups()
         suffix = f"_l{layer or 0}" + "_reverse" * (direction == "1")
         ours[f"{base}{suffix}{part or ''}"] = tensor
     if "weight_ih_l0" not in ours:
         raise ValueError(
-            f"from_fastrnns: the state_dict must hold weight_ih, got {', '.join(state_dict)}; "
+            f"from_fastrnns: the state_dict must contain weight_ih, got {', '.join(state_dict)}; "
             "pass that of the cell or of the stack of layers"
         )
     weight = ours["weight_ih_l0"]
@@ -93,7 +93,7 @@ def to_fastrnns(module: LayerNormLSTM) -> dict[str, Tensor]:
     if module.form not in ("carried", "paper") or not module.bias:
         raise ValueError(
             "to_fastrnns: the module must be of form 'carried' or 'paper' and have biases, got "
-            f"form {module.form!r} and bias={module.bias}; that layout has no room for others"
+            f"form {module.form!r} and bias={module.bias}; that layout has no names for others"
         )
     theirs = {}
     for layer in range(module.num_layers):
@@ -262,7 +262,7 @@ def _check_fold(norm: nn.Module, linears: tuple, model: nn.Module | None) -> Non
     name, own = "fold_norm", (nn.LayerNorm, nn.RMSNorm, LayerNorm, RMSNorm)
     if type(norm).forward not in [kind.forward for kind in own]:
         raise TypeError(
-            f"{name}: norm must be an nn.LayerNorm or nn.RMSNorm with their forward, got "
+            f"{name}: norm must be an nn.LayerNorm or nn.RMSNorm with its own forward, got "
             f"{type(norm).__name__}; fold batch norm by torch.nn.utils.fusion.fuse_conv_bn_eval, "
             "and another norm by hand: multiply the columns of each weight by its gain"
         )
@@ -315,13 +315,13 @@ def _check_neighbors(norm: nn.LayerNorm, before: list, after: list) -> None:
     for layer in before:
         if isinstance(layer, nn.LayerNorm | nn.RMSNorm):
             raise TypeError(
-                f"{name}: before must hold layers with weights to center, got {layer}; in a "
+                f"{name}: before must contain layers with weights to center, got {layer}; in a "
                 "post-norm network layer norm cannot be replaced this way"
             )
         is_tensor = isinstance(layer, Tensor) and layer.is_floating_point()
         if not is_tensor and not isinstance(layer, nn.Linear | nn.Embedding):
             raise TypeError(
-                f"{name}: before must hold nn.Linear, nn.Embedding or tensors of floats, got "
+                f"{name}: before must contain nn.Linear, nn.Embedding or tensors of floats, got "
                 f"{type(layer).__name__}; pass its weight as a tensor with the features last"
             )
         if isinstance(layer, nn.Embedding) and layer.max_norm is not None:
@@ -332,18 +332,18 @@ def _check_neighbors(norm: nn.LayerNorm, before: list, after: list) -> None:
         size = _size(layer)
         if size != features:
             raise ValueError(
-                f"{name}: before must hold layers with the {features} features of the norm, got "
+                f"{name}: before must contain layers with the {features} features of the norm, got "
                 f"{size} from {type(layer).__name__}; did you mean after?"
             )
     for layer in after:
         if not isinstance(layer, nn.Linear):
             raise TypeError(
-                f"{name}: after must hold nn.Linear, got {type(layer).__name__}; add its weight "
+                f"{name}: after must contain nn.Linear, got {type(layer).__name__}; add its weight "
                 "times the norm's bias to its bias yourself, and set the norm's bias to 0"
             )
         if layer.in_features != features:
             raise ValueError(
-                f"{name}: after must hold layers that read the {features} features of the norm, "
+                f"{name}: after must contain layers that read the {features} features of the norm, "
                 f"got {layer.in_features}; did you mean before?"
             )
         if any(layer.weight is (b if isinstance(b, Tensor) else b.weight) for b in before):

@@ -234,8 +234,8 @@ def _check(
     ndim = len(normalized_shape)
     if ndim == 0 or tuple(input.shape[-ndim:]) != tuple(normalized_shape):
         raise RuntimeError(
-            f"{name}: input must end in normalized_shape {list(normalized_shape)}, which needs "
-            f"an axis or more, got {list(input.shape)}; name the sizes of the input's last axes"
+            f"{name}: input must end in normalized_shape {list(normalized_shape)}, of at least one "
+            f"axis, got {list(input.shape)}; give the sizes of the last axes of the input"
         )
     # Under autocast both norms return float32 on CUDA (PyTorch's RMS norm since 2.12); on CPU
     # autocast leaves them alone.
@@ -245,11 +245,12 @@ def _check(
         fits = parameter is None or parameter.dtype in (input.dtype, wide_dtype(input.dtype))
         if not fits and name == "LayerNorm":
             raise RuntimeError(
-                f"LayerNorm: weight and bias must be of the input's {input.dtype}, or float32 "
-                f"for 16 bits, got {parameter.dtype}; try module.to(input.dtype)"
+                f"LayerNorm: weight and bias must be of the input's {input.dtype}, or "
+                f"float32 if the input has 16 bits, got {parameter.dtype}; try "
+                "module.to(input.dtype)"
             )
     if not input.is_floating_point():
         raise NotImplementedError(
-            f"{name}: input must hold floats, got {input.dtype}; try input.float()"
+            f"{name}: input must be a floating-point tensor, got {input.dtype}; try input.float()"
         )
     return input

@@ -34,7 +34,7 @@ class _Norm(nn.Module):
             )
         if 0 in self.normalized_shape:
             raise ValueError(
-                f"{name}: normalized_shape must have at least one feature to take a mean of, "
+                f"{name}: normalized_shape must have at least one feature and no size of 0, "
                 f"got {tuple(self.normalized_shape)}; give the width of the layer"
             )
         if self.eps is not None or self._is_centered:

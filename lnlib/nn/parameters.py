@@ -61,12 +61,15 @@ def to_torch_names(state: Mapping[str, Tensor | np.ndarray], model: nn.Module) -
     for key, value in state.items():
         if isinstance(value, Mapping):
             raise TypeError(
-                f"to_torch_names: state must hold tensors or arrays, got a dict at {key!r}; "
+                f"to_torch_names: state must contain tensors or arrays, got a dict at {key!r}; "
                 "flatten it first, with names joined by dots"
             )
         name = key.removesuffix(":0").replace("/", ".")
         if name in result:
-            raise ValueError(f"to_torch_names: state must have one {name!r}, got two spellings")
+            raise ValueError(
+                f"to_torch_names: state must contain {name!r} once, got two spellings of it; "
+                "remove one of them"
+            )
         result[name] = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
     for path, module in model.named_modules(remove_duplicate=False):
         if not isinstance(module, NORMS):
@@ -85,8 +88,8 @@ def to_torch_names(state: Mapping[str, Tensor | np.ndarray], model: nn.Module) -
                 if value.shape != parameter.shape:
                     raise ValueError(
                         f"to_torch_names: {name!r} must have the shape {tuple(parameter.shape)} "
-                        f"of the model's, got {tuple(value.shape)}; is it of another layer, or "
-                        "another size of the model?"
+                        f"as in the model, got {tuple(value.shape)}; does it belong to another "
+                        "layer, or to a model of another size?"
                     )
                 result[prefix + torch_name] = value
     return result

@@ -34,7 +34,7 @@ def check_arrays(function: str, arrays: Mapping[str, object]) -> None:
         elif not isinstance(a, np.ndarray) or isinstance(a, np.matrix):
             got, fix = type(a).__name__, f"try np.asarray({name}, dtype=float)"
         elif a.dtype.kind == "c":
-            got, fix = a.dtype, f"take {name}.real and {name}.imag apart"
+            got, fix = a.dtype, f"take {name}.real and {name}.imag separately"
         elif a.dtype.kind != "f" or a.dtype.itemsize > 8:  # float64 sums would round longdouble
             got, fix = a.dtype, f"try {name}.astype(float)"
         else:
@@ -69,7 +69,7 @@ def check_names(
             )
     for name in matrices:
         if name not in params:
-            raise ValueError(f"{function}: params must hold {name}, got {', '.join(params)}")
+            raise ValueError(f"{function}: params must contain {name}, got {', '.join(params)}")
 
 
 def check_shapes(function: str, shape: tuple[int, ...], **arrays: np.ndarray | None) -> None:
@@ -100,8 +100,8 @@ def check_channels(
     if x.ndim < axes or 0 in x.shape[1:]:
         expected = ", ".join(["N", "C", "L"][:axes])
         raise ValueError(
-            f"{function}: x must be of shape ({expected}, ...), none of them 0 but N, "
-            f"got {x.shape}; x[None] adds the axis of the batch"
+            f"{function}: x must be of shape ({expected}, ...), where only N can be 0, "
+            f"got {x.shape}; x[None] adds a batch axis"
         )
     check_shapes(function, x.shape[1:2], **parameters)
     return x.shape[0], x.shape[1], math.prod(x.shape[2:])
@@ -111,7 +111,7 @@ def check_groups(function: str, groups: int, C: int) -> None:
     if not isinstance(groups, numbers.Integral) or isinstance(groups, bool):
         raise TypeError(
             f"{function}: groups must be a whole number, got {type(groups).__name__}; "
-            "it comes before gain and bias"
+            "this argument comes before gain and bias"
         )
     if groups < 1 or C % groups:
         divisors = [n for n in range(1, C + 1) if C % n == 0]
@@ -123,7 +123,7 @@ def check_groups(function: str, groups: int, C: int) -> None:
 def check_cases(function: str, n: int, ddof: int) -> None:
     if not isinstance(ddof, numbers.Integral) or not 0 <= ddof < n:
         raise ValueError(
-            f"{function}: ddof must be a whole number >= 0 and below the number of cases in the "
+            f"{function}: ddof must be a whole number >= 0 and below the number of examples in the "
             f"batch, got ddof={ddof!r} for {n}; use a larger batch, or give mean and var"
         )
 

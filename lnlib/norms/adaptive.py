@@ -177,7 +177,7 @@ def _check_condition(
     if weight.ndim != 2 or weight.shape[0] != 2 * H:
         raise ValueError(
             f"{function}: weight must be of shape (2 H, C) = ({2 * H}, C), got {weight.shape}; "
-            f"the rows of the scale lie above those of the shift"
+            "the first H rows give the scale and the others the shift"
         )
     fits = condition.ndim == x.ndim and all(
         c in (1, n) for c, n in zip(condition.shape[:-1], x.shape[:-1], strict=True)
@@ -186,7 +186,7 @@ def _check_condition(
         expected = ", ".join(map(str, (*x.shape[:-1], weight.shape[1])))
         raise ValueError(
             f"{function}: condition must be of shape ({expected}), or with 1 in place of leading "
-            f"sizes, got {condition.shape}; condition[:, None] gives one to all tokens"
+            f"sizes, got {condition.shape}; condition[:, None] is shared by all tokens"
         )
     check_shapes(function, (2 * H,), bias=bias)
     return H
@@ -196,5 +196,5 @@ def _check_alpha(function: str, alpha: np.ndarray) -> None:
     if alpha.shape not in ((), (1,)):
         raise ValueError(
             f"{function}: alpha must be one number, of shape () or (1,), got {alpha.shape}; "
-            "a scale for each feature is the gain"
+            "for a scale per feature, use gain"
         )

@@ -185,12 +185,12 @@ def _batch_standardize(
     if mean is None or var is None:
         raise ValueError(
             f"{function}: mean and var must be given together, got only one of them; "
-            "give both at test time and neither in training"
+            "give both at inference and neither in training"
         )
     check_floats(function, mean=mean, var=var)
     check_shapes(function, x.shape[1:2], mean=mean, var=var)
     if (var < 0).any():
-        raise ValueError(f"{function}: var must be >= 0, got {var.min()}; give std**2")
+        raise ValueError(f"{function}: var must be >= 0, got {var.min()}; it is the std squared")
     std = np.sqrt(column(at_least_float32(var)) + eps)
     return (rows - column(at_least_float32(mean))) / std, std
 

@@ -156,7 +156,7 @@ X = tokens(4)
         (lambda: attention(X, [P]), TypeError, "params must be a dict of arrays, got list"),
         (lambda: attention(X, P | {"W_qq": X}), ValueError, "got 'W_qq'; did you mean 'W_q'"),
         (lambda: attention(X, P | {"gain_q": X[0]}), ValueError, "params .*are W_q.* got 'gain_q"),
-        (lambda: attention(X, {"W_q": P["W_q"]}), ValueError, "params must hold W_k, got W_q"),
+        (lambda: attention(X, {"W_q": P["W_q"]}), ValueError, "params must contain W_k, got W_q"),
         (lambda: attention(X[0], P), ValueError, r"x must be of shape \(..., T, D\).*got \(6,\)"),
         (lambda: attention(X[:, :5], P), ValueError, r"W_q must be of shape \(3, 5\), got \(3, 6"),
         (lambda: attention_backward(X[:3], X, P), ValueError, r"dy .* \(4, 6\), got \(3, 6\)"),

@@ -128,5 +128,5 @@ class _Refusal(torch.autograd.Function):
     def backward(ctx, *_):
         raise RuntimeError(
             "lnlib.nn: this implementation of the recurrence is once_differentiable; for a second "
-            'derivative, take implementation="plain"'
+            'derivative, use implementation="plain"'
         )

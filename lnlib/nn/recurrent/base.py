@@ -57,7 +57,7 @@ class _RecurrentBase(nn.Module):
             if not isinstance(size, int):
                 raise TypeError(
                     f"{name}: {argument} must be an int, got {type(size).__name__}; "
-                    "units and layers are counted"
+                    "it is a number of units or layers"
                 )
             if size < 1:
                 raise ValueError(f"{name}: {argument} must be at least 1, got {size}")
@@ -238,7 +238,7 @@ class _RNNBase(_RecurrentBase):
         if not (is_number and 0 <= dropout <= 1):
             raise ValueError(
                 f"{name}: dropout must be a probability from 0 to 1, got {dropout!r}; "
-                "it is that of an output being zeroed between layers"
+                "it is the probability that an output is zeroed between layers"
             )
         if dropout > 0 and num_layers == 1:
             warnings.warn(
@@ -329,21 +329,21 @@ class _RNNBase(_RecurrentBase):
         data, batch_sizes, sorted_indices, unsorted_indices = packed
         if data.dim() != 2:
             raise RuntimeError(
-                f"{type(self).__name__}: a PackedSequence must hold 2 dimensions, (steps of all "
-                f"sequences, features), got {data.dim()}; pack (T, B, input_size)"
+                f"{type(self).__name__}: a PackedSequence must have 2 dimensions, (steps of all "
+                f"sequences, features), got {data.dim()}; pack a (T, B, input_size) tensor"
             )
         sizes = batch_sizes.tolist()
         if sizes != sorted(sizes, reverse=True) or sizes[-1:] < [1] or sum(sizes) != len(data):
             raise RuntimeError(
-                f"{type(self).__name__}: batch_sizes of a PackedSequence must never grow, be at "
-                f"least 1 and add up to its {len(data)} rows, got {sizes}; pack with "
+                f"{type(self).__name__}: batch_sizes of a PackedSequence must never increase, be "
+                f"at least 1, and add up to its {len(data)} rows, got {sizes}; pack with "
                 "torch.nn.utils.rnn.pack_sequence"
             )
         for which, indices in (("sorted", sorted_indices), ("unsorted", unsorted_indices)):
             if indices is not None and len(indices) != sizes[0]:
                 raise RuntimeError(
-                    f"{type(self).__name__}: {which}_indices of a PackedSequence must be those of "
-                    f"its {sizes[0]} sequences, got {len(indices)}; pack with "
+                    f"{type(self).__name__}: {which}_indices of a PackedSequence must be one for "
+                    f"each of its {sizes[0]} sequences, got {len(indices)}; pack with "
                     "torch.nn.utils.rnn.pack_sequence"
                 )
         data, state = self._forward(data, sizes, hx, sorted_indices)

@@ -114,8 +114,8 @@ MISTAKES = {
     "X": (lambda: make().logits(ones((5, 6))), r"of shape \(N, 7\) .*got .*\(5, 6\)"),
     "mask": (lambda: make().logits(np.ma.ones((5, 7))), "without a mask, got MaskedArray"),
     "count": (lambda: largest_eigenvalues(lambda v: v, 4, 4), "count must be from 1 to 3, got 4"),
-    "samples": (lambda: trace(lambda v: v, 4, 1), "samples must be whole and >= 2, got 1"),
-    "half a sample": (lambda: trace(lambda v: v, 4, 2.5), "whole and >= 2, got 2.5"),
+    "samples": (lambda: trace(lambda v: v, 4, 1), "samples must be a whole number >= 2, got 1"),
+    "half a sample": (lambda: trace(lambda v: v, 4, 2.5), "number >= 2, got 2.5"),
 }
 
 

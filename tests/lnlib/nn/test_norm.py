@@ -136,8 +136,8 @@ MISTAKES = {
     "wrong width": ({}, torch.ones(3, 5), "normalized_shape.*5"),
     "scalar": ({}, torch.ones(()), "normalized_shape|at least 1 dim"),
     "list": ({}, [1.0, 2.0, 3.0, 4.0], "must be (a )?Tensor.* list"),
-    "integers": ({}, INTEGERS, "int64|mixed dtype|must hold floats|not impl"),
-    "no weight": ({"elementwise_affine": False}, INTEGERS, "must hold floats|not implemented"),
+    "integers": ({}, INTEGERS, "int64|mixed dtype|floating-point tensor|not impl"),
+    "no weight": ({"elementwise_affine": False}, INTEGERS, "floating-point tensor|not implemented"),
     "empty shape": ({"normalized_shape": ()}, torch.ones(3), "normalized_shape"),
 }
 

@@ -162,7 +162,7 @@ def _threads(rows: int, H: int) -> int:
 
 def _refuse(status: int) -> None:
     if status:
-        raise MemoryError("lnlib.nn: there is no memory for a row of numbers for each thread")
+        raise MemoryError("lnlib.nn: there is not enough memory for a buffer of one row per thread")
 
 
 def _check() -> None:

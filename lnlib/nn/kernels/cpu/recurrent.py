@@ -62,7 +62,7 @@ def run(
     """Return what :func:`.reference.run` does; with a ``product``, ``inputs`` are what it is of."""
     library, why = _load()
     if library is None:
-        raise RuntimeError(f"compiled: {why}; take implementation='function'")
+        raise RuntimeError(f"compiled: {why}; use implementation='function'")
     weight, b, norms_x = product or (None, None, ())
     *norms, norm_c = norms if spec.kind == "lstm" else (*norms, _NONE)
     # Always as many: two norms of the inputs and two of the hidden part, of which only a GRU has

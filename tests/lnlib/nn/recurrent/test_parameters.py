@@ -110,7 +110,7 @@ def test_weights_of_the_public_layout_give_the_same_outputs(prefix):
 def test_other_layouts_raise_an_error():
     with pytest.raises(ValueError, match="got 'weight_ih_l0'; is it another cell"):
         from_fastrnns(nn.LSTM(IN, H).state_dict())
-    with pytest.raises(ValueError, match="must hold weight_ih, got weight_hh"):
+    with pytest.raises(ValueError, match="must contain weight_ih, got weight_hh"):
         from_fastrnns({"weight_hh": torch.ones(4 * H, H)})
     weights = PublicCell(IN, H).state_dict()
     del weights["layernorm_c.bias"]

@@ -82,7 +82,7 @@ def first_epochs(run: Record, epochs: float) -> Record:
 
 
 class Measure(NamedTuple):
-    """A quantity of a run, evaluated where the run's score is lowest.
+    """A quantity of a run, evaluated where the run's score is lowest unless its name says where.
 
     Attributes:
         name: Its name, with the unit.
@@ -265,9 +265,11 @@ class Task:
     def _compared(self, name: str, other: Arm, layer: Arm) -> list[str]:
         seeds = len(shared_seeds(other, layer))
         spread = f" ({comparison.limits_name(seeds)})" if seeds > 1 else ""
+        best = "lowest" if self.factor > 0 else "highest"
         lines = [
             f"  {name} and layer norm, each at its rate (*), mean over {seeds} "
-            f"seed{'s' * (seeds > 1)}, and their difference{spread}:"
+            f"seed{'s' * (seeds > 1)}, and their difference{spread};",
+            f"  unless a row says otherwise, each run where its {self.score_name} is {best}:",
         ]
         digits = {measure.name: measure.digits for measure in self.measures}
         rows = self.rows(other, layer)

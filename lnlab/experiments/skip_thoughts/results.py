@@ -6,7 +6,18 @@ from lnlab.experiments._arms import Record
 from lnlab.experiments._task import LAYER, NO_NORM, TUNED_INIT, Measure, Task, curve, lowest
 from lnlab.experiments.skip_thoughts import TASKS, Settings
 
-_TITLES = {"mr": "MR, %", "cr": "CR, %", "subj": "SUBJ, %", "caption_pairs": "captions, AUC in %"}
+_TITLES = {
+    "mr": "MR{}, %",
+    "cr": "CR{}, %",
+    "subj": "SUBJ{}, %",
+    "caption_pairs": "captions{}, AUC in %",
+}
+# What is evaluated on a task, and when, in words; the prefix of the curve, and the point.
+_EVALUATED = (
+    ("", " at the end", "", -1),
+    ("untrained: ", "", "", 0),
+    ("words: ", " at the end", "bag_", -1),
+)
 
 
 def scored(run: Record, name: str) -> np.ndarray:
@@ -32,9 +43,13 @@ TASK = Task(
     measures=(
         Measure("loss, nats per word", lambda run: np.nanmin(curve(run, "val_nll")), digits=3),
         *(
-            Measure(f"{kind}{_TITLES[task]}", lambda run, n=prefix + task, k=k: _at(k, n, run), 1)
+            Measure(
+                f"{kind}{_TITLES[task].format(when)}",
+                lambda run, n=prefix + task, k=k: _at(k, n, run),
+                better=1,
+            )
             for task in TASKS
-            for kind, prefix, k in (("", "", -1), ("untrained: ", "", 0), ("words: ", "bag_", -1))
+            for kind, when, prefix, k in _EVALUATED
         ),
     ),
     unit="nats per word",

@@ -73,9 +73,10 @@ def test_measures_use_paired_runs(experiment, case):
     assert compared.keys() == toy_records.ARMS[experiment].keys() - {"layer"}
     for text, other in zip(compared.values(), others, strict=True):
         seeds = oracle.common(layer, other)
-        head, *lines = text.rstrip().split("\n")
+        head, where, *lines = text.rstrip().split("\n")
         assert f"mean over {len(seeds)} seeds" in head
         assert "(lowest to highest)" in head
+        assert f"where its {task.score_name} is " in where
         assert len(lines) >= 2
         for line in lines:
             measure, numbers = re.fullmatch(r"    (.*?)  +(−?\d.*)", line).groups()

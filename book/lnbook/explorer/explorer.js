@@ -130,13 +130,15 @@
 
   /* On a narrow panel, the x axis only has as many labels as fit; plotly would rotate them. */
   const NARROW_PX = 420, CHAR_PX = 7, X_MARGINS_PX = 66;
+  const tickText = (v) => (typeof v === "number" ? String(v).replaceAll("-", "−") : v);
+  const tickTexts = (axis) => axis.ticktext ?? axis.tickvals.map(tickText);
   function fewerTicks(axis, width) {
     if (axis.type === "category" || axis.tickangle) return axis;
     if (!axis.tickvals) {
       const last = Math.round(axis.range?.[1] ?? 0).toLocaleString("en").length * CHAR_PX;
       return { nticks: last < width / 4 ? 4 : 3, tickangle: 0, ...axis };
     }
-    const names = axis.ticktext ?? axis.tickvals.map(String);
+    const names = tickTexts(axis);
     const labeled = names.flatMap((name, k) => (name ? [k] : []));
     const longest = Math.max(...names.map((name) => name.length)) * CHAR_PX;
     if (longest < 0.85 * width / (labeled.length - 1)) return axis;
@@ -163,7 +165,8 @@
         if (!visibleTicks.length || tickPosition(visibleTicks.at(-1)) - tickPosition(k) >= MIN_TICK_DISTANCE_PX)
           visibleTicks.push(k);
       }
-      axis.ticktext = visibleTicks.map((k) => (axis.ticktext ?? axis.tickvals)[k]);
+      const names = tickTexts(axis);
+      axis.ticktext = visibleTicks.map((k) => names[k]);
       axis.tickvals = visibleTicks.map((k) => axis.tickvals[k]);
     }
     const labels = (own.annotations ?? []).filter((a) => a.xanchor === "left" && "yshift" in a);

@@ -96,7 +96,7 @@ def swap() -> dict[str, str]:
 
     For a faded color (:func:`fade`), both are prefixes that end before the opacity.
     """
-    pairs = {COLORS[thing]: DARK[thing] for thing in COLORS}
+    pairs = dict([CARD]) | {COLORS[thing]: DARK[thing] for thing in COLORS}
     return pairs | {_open(light): _open(dark) for light, dark in pairs.items()}
 
 

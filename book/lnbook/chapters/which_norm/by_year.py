@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.which_norm.models import MODELS, Model
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.colors import COLORS
+from lnbook.figures.colors import CARD, COLORS
 
 #: Maps a question to its answers: label, color, pattern.
 QUESTIONS = {
@@ -26,12 +26,12 @@ QUESTIONS = {
         "both": ("gain and bias", COLORS["first"], ""),
         "gain": ("gain only", COLORS["second"], "/"),
         "neither": ("neither", COLORS["third"], "x"),
-        "other": ("another, or not known", COLORS["gray"], "."),
+        "other": ("other or not known", COLORS["gray"], "."),
     },
     "QK norm": {
         "yes": ("yes", COLORS["first"], ""),
         "no": ("no", COLORS["second"], "/"),
-        "other": ("another, or not known", COLORS["gray"], "."),
+        "other": ("other or not known", COLORS["gray"], "."),
     },
 }
 
@@ -95,11 +95,14 @@ def draw_by_year(question: str, data: str) -> go.Figure:
                     },
                 },
                 text=[str(n) if n > 1 else "" for n in results],  # a bar of one is not tall enough
+                # The color of the card has enough contrast with the bar, and a shadow in the color
+                # of the bar covers the pattern around a digit.
+                textfont={"color": CARD[0], "shadow": ", ".join([f"0 0 2px {color}"] * 4)},
                 textangle=0,
                 insidetextanchor="middle",
                 textposition="inside",
                 constraintext="none",
-                hovertemplate=f"%{{x}}: %{{y}} with {label}<extra></extra>",
+                hovertemplate=f"%{{x}}, {label}: %{{y}}<extra></extra>",
             )
     figure.update_layout(
         barmode="stack",
@@ -116,12 +119,24 @@ def describe_by_year(question: str, data: str) -> str:
     for when, years in (("Before 2023", (0, 2022)), ("since then", (2023, 9999))):
         result = counted(question, data, *years)
         text = ", ".join(
-            f"{result[answer]} {label}"
+            _with_number(result[answer], label)
             for answer, (label, *_) in QUESTIONS[question].items()
             if result[answer]
         )
         parts.append(f"{when}: {text}")
     return f"{'; '.join(parts)}. {_describe_selection(data)}"
+
+
+def _with_number(number: int, label: str) -> str:
+    """Return the number of models with an answer, in words.
+
+    Example:
+        >>> _with_number(31, "RMS norm"), _with_number(1, "another kind")
+        ('31 RMS norm', '1 of another kind')
+    """
+    if label == "another kind":
+        label = "of another kind" if number == 1 else "of other kinds"
+    return f"{number} {label}"
 
 
 def _describe_selection(data: str) -> str:

@@ -24,7 +24,8 @@
     text.innerHTML = html;
     return text;
   };
-  const short = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(4))) : "not a number");
+  const short = (x) => (Number.isFinite(x)
+    ? String(Number(x.toPrecision(4))).replaceAll("-", "−") : "not a number");
 
   /* Each kind: how it looks; read() and write(answer), a text ("" is none); judge(answer), the
      element that explains it, or none if it cannot be judged. */

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lnbook.diagrams.diagram import Diagram
 from lnbook.diagrams.svg import Point, marked, polygon, spans, spoken, wire
 
 #: Half the width and half the height of a box, by kind.
@@ -103,6 +104,10 @@ class Flow:
                         f"Flow: the wire from {w.source!r} to {w.target!r} must run along rows and "
                         f"columns, got a part from {(u, v)} to {(x, y)}; give it a bend"
                     )
+
+    def diagram(self, title: str) -> Diagram:
+        """Return the diagram, with the title of its card."""
+        return Diagram("ln-diagram-flow", title, self.body(), self.description)
 
     def body(self) -> str:
         """Return the drawing, the sentence, and a line for every box."""

@@ -242,5 +242,4 @@ FLOW = Flow(
 
 def network() -> Diagram:
     """Return the diagram of both LSTMs, the attention and the answer."""
-    title = "The attentive reader with layer norm"
-    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.description)
+    return FLOW.diagram("The attentive reader with layer norm")

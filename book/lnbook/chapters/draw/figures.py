@@ -86,8 +86,7 @@ FLOW = Flow(
 
 def network() -> Diagram:
     """Return a diagram of one glimpse of DRAW."""
-    title = "One glimpse of DRAW, with the norm of section 6.4"
-    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.description)
+    return FLOW.diagram("One glimpse of DRAW, with the norm of section 6.4")
 
 
 # The recorded runs, grouped by the settings that the chapter compares.

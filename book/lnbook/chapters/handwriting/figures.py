@@ -84,8 +84,7 @@ FLOW = Flow(
 
 def network() -> Diagram:
     """Return a diagram of one time step of the handwriting network."""
-    title = "One time step of the network of section 6.5"
-    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.description)
+    return FLOW.diagram("One time step of the network of section 6.5")
 
 
 # The recorded runs, grouped by the settings that the chapter compares.

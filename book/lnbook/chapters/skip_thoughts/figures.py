@@ -96,8 +96,7 @@ FLOW = Flow(
 
 def network() -> Diagram:
     """Return the diagram of encoder, decoders and classifier."""
-    return Diagram("ln-diagram-flow", "Skip-thoughts with layer norm", FLOW.body(),
-                   FLOW.description)  # fmt: skip
+    return FLOW.diagram("Skip-thoughts with layer norm")
 
 
 # The recorded runs, grouped by the settings that the chapter compares.

@@ -167,8 +167,8 @@ class ModelTable(Displayed):
         note = (
             f" of {len(MODELS)} rows, read on {' and '.join(days)}. An asterisk marks the default "
             "of the model's class; the configuration of a checkpoint can override it. A question "
-            "mark means not published or not verified, a dash that the model has no attention. Open "
-            "a row for the details and sources."
+            "mark means not published or not verified, and a dash that the model has no attention. "
+            "Open a row for the details and sources."
         )
         lines = "".join(_line(model, page) for model in MODELS)
         none = '<p class="ln-none">No row contains this word.</p>'

@@ -133,8 +133,7 @@ class SideBySide(Displayed):
         LABEL: Its ARIA label.
         WHAT: What it shows, in words between "Here" and "as recorded".
         SHORT: What it shows, in words after "For".
-        packed: The data for the page, as returned by :func:`pack`.
-        own: Whether the page itself contains the data; otherwise, a file of the book does.
+        packed: The data, as returned by :func:`pack`.
     """
 
     WEB: ClassVar[WidgetFiles]
@@ -142,16 +141,17 @@ class SideBySide(Displayed):
     WHAT: ClassVar[str]
     SHORT: ClassVar[str]
 
-    def __init__(self, packed: str | None = None) -> None:
-        self.own = packed is not None
-        self.packed = packed if self.own else self.WEB.data["packed.js"]()
+    _in_page = False  # whether the page itself contains the data; else, a file of the book does
+
+    def __init__(self) -> None:
+        self.packed = self.WEB.data["packed.js"]()
 
     def to_html(self) -> str:
         """Return a ``<div>``, which the widget's script fills."""
         fallback = (
             f"Here {self.WHAT}, as recorded. It needs JavaScript, but no internet connection."
         )
-        return self.WEB.html(self.LABEL, fallback, data=self.packed if self.own else "")
+        return self.WEB.html(self.LABEL, fallback, data=self.packed if self._in_page else "")
 
     def widget(self) -> Any:
         """Return the widget for a live notebook."""

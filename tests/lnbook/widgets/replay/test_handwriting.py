@@ -1,5 +1,6 @@
 """The Python part of the handwriting replay: data of page and notebook, and typed texts."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,6 +53,14 @@ def test_packed_data_can_be_decoded_to_the_records():
         np.testing.assert_array_equal(lifts[k], run["arrays"]["lifts"])
         expected = np.clip(np.nan_to_num(run["arrays"]["window"].astype(float)), 0, 15)
         np.testing.assert_allclose(windows[k], expected, atol=0.501 / 64)
+
+
+def test_the_page_itself_contains_the_line_of_a_typed_text(monkeypatch):
+    monkeypatch.setattr(records, "read_all", lambda experiment: three())
+    shown = HandwritingReplay(text="abc", write=write)
+    (inside,) = re.findall(r'<script type="text/plain">([^<]*)</script>', shown.to_html())
+    assert inside == shown.packed
+    assert unpacked(inside)[0]["text"] == "abc"
 
 
 def test_the_field_shows_the_new_line_of_each_network_or_an_error_message(monkeypatch):

@@ -46,9 +46,11 @@ class HandwritingReplay(base.SideBySide):
 
     def __init__(self, *, text: str | None = None, write: Callable[..., Any] | None = None) -> None:
         self.text, self.write = text, write
-        if text is not None:
+        if text is None:
+            super().__init__()
+        else:
             self.records = _by_arm(recorded.read_all("handwriting"))
-        super().__init__(None if text is None else self.typed(text))
+            self.packed, self._in_page = self.typed(text), True
 
     def typed(self, text: str, bias: float = 1.0) -> str:
         """Return what the trained networks write for a text, as :func:`pack` encodes it.

@@ -33,6 +33,21 @@ from lnlib import norms, registry
 from lnlib.norms._arguments import check_eps, check_floats
 from lnlib.norms._statistics import row_norms
 
+__all__ = [
+    "NORMS",
+    "ROUNDING",
+    "TABLE_1",
+    "TRANSFORMS",
+    "Change",
+    "Layer",
+    "change",
+    "changes",
+    "measure",
+    "network",
+    "output",
+    "transform",
+]
+
 _PAPERS = (
     "weight_matrix_rescaling",
     "weight_matrix_recentering",

@@ -22,6 +22,22 @@ import numpy as np
 from lnlib._former_keywords import accept_former_keywords
 from lnlib.norms._arguments import check_floats
 
+__all__ = [
+    "AXES",
+    "METHODS",
+    "RECIPES",
+    "Recipe",
+    "breaking_offset",
+    "deviation_after",
+    "errors_of_std",
+    "layer_norm",
+    "naive",
+    "shifted",
+    "two_pass",
+    "variant",
+    "welford",
+]
+
 #: Which numbers of a sample (T, C) share one mean: NumPy's axis.
 AXES = {"features": -1, "batch": 0, "sample": None}
 

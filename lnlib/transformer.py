@@ -40,6 +40,19 @@ from lnlib.norms import layer_norm, layer_norm_backward, rms_norm, rms_norm_back
 from lnlib.norms._activations import softmax, softmax_product
 from lnlib.norms._arguments import check_arrays, check_eps, check_names
 
+__all__ = [
+    "NORMS",
+    "PLACEMENTS",
+    "Gradients",
+    "OutputAndVJP",
+    "Params",
+    "attention",
+    "attention_backward",
+    "attention_weights",
+    "block",
+    "block_backward",
+]
+
 Params = Mapping[str, np.ndarray]
 Gradients = dict[str, np.ndarray]
 #: An output, and its vector-Jacobian product: a function that takes the gradient in the output,

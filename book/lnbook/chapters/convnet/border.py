@@ -93,7 +93,7 @@ def describe_border(runs: ConvnetRuns, shown: str) -> str:
 BORDER = Picture(
     draw_border,
     describe_border,
-    alt="One panel for each kind of images. For three layers and three norms a marker shows the "
+    alt="One panel for each kind of image. For three layers and three norms a marker shows the "
     "difference between border and interior units, with a bar for its 95 percent interval over "
     "channels, and a line at zero.",
 )

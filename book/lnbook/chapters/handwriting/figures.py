@@ -124,7 +124,8 @@ def splits(runs: HandwritingRuns) -> Table:
     return Table(
         ["Loss", *(f"to {target:.0%} of the way" for target in TARGETS), "At the end (nats)"],
         rows,
-        "Updates that layer norm needs to each target, in percent of those without normalization: "
+        "Updates that layer norm needs to reach each target, in percent of those without "
+        "normalization: "
         f"mean over {seeds} seeds, and in parentheses the number of seeds in which they are fewer. "
         "Last column: layer norm minus no normalization, mean (lowest to highest), below 0 "
         "where layer norm ends lower. All rows count for the label of the claim.",

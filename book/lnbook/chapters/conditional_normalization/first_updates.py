@@ -25,7 +25,7 @@ PARTS = {  # label, color, dash, marker
     "scale": ("scale", COLORS["second"], "dash", "square"),
     "shift": ("shift", COLORS["third"], "dot", "diamond"),
     "shared": ("shared layer", COLORS["fourth"], "longdash", "triangle-up"),
-    "mlp": ("MLP weights", COLORS["ink"], "dashdot", "triangle-down"),
+    "mlp": ("MLPs", COLORS["ink"], "dashdot", "triangle-down"),
 }
 LOW, HIGH = -5.0, 0.6  # powers of ten; the band of exact zeros is below LOW
 
@@ -142,7 +142,7 @@ def draw(zero: str, gate: bool, offset: float) -> go.Figure:
         )
     powers = range(round(LOW) + 1, 1)
     figure.update_layout(
-        title="Norm of the gradient of each part",
+        title="Norm of the gradient of the weights of each part",
         height=400,
         xaxis={"title": "updates made", "range": [-0.5, SHOWN + 0.5], "dtick": 2,
                "zeroline": False},
@@ -156,14 +156,15 @@ def describe(zero: str, gate: bool, offset: float) -> str:
     """Return sentences on which parts learn first, and on whether the condition is used."""
     training = train(zero, gate, offset)
     learning = [
-        [PARTS[name][0] for name, norms in training.norms.items() if norms[k] > 0] for k in (0, 1)
+        [f"the {PARTS[name][0]}" for name, norms in training.norms.items() if norms[k] > 0]
+        for k in (0, 1)
     ]
     start = "The network starts as the identity. " if training.identity else ""
     if not any(learning) and training.loss == 1:
         return f"{start}All gradients are 0 and stay 0: the network never learns."
-    texts = [_have_gradients(names, len(training.norms)) for names in learning]
-    first = f"At first, {texts[0]} a nonzero gradient" + (
-        ". " if texts[0] == texts[1] else f"; after one update, {texts[1]} one. "
+    before, after = (_weights(names, len(training.norms)) for names in learning)
+    first = f"At first, {before} a nonzero gradient{'' if learning[0] else ', only biases do'}" + (
+        ". " if before == after else f"; after one update, {after} one. "
     )
     end = f"After {UPDATES} updates, the loss is {training.loss:.0%} of that of the identity"
     if np.isclose(training.loss, training.loss_with_other_condition, rtol=1e-9):
@@ -177,20 +178,19 @@ def describe(zero: str, gate: bool, offset: float) -> str:
     )
 
 
-def _have_gradients(names: list[str], count: int) -> str:
+def _weights(names: list[str], count: int) -> str:
     if len(names) in (0, count):
-        return "all parts have" if names else "no part has"
-    one = len(names) == 1 and not names[0].endswith("s")
-    parts = [f"the {name}" for name in names]
-    listed = " and ".join(parts) if len(parts) < 3 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
-    return f"only {listed}" + (" has" if one else " have")
+        return "all weights have" if names else "no weight has"
+    *most, last = names
+    listed = f"{', '.join(most)}{',' * (len(most) > 1)} and {last}" if most else last
+    return f"only the weights of {listed} have"
 
 
 GRADIENTS = Picture(
     draw,
     describe,
     alt="Lines over the first updates, on a logarithmic axis with a band for exact zeros: the norm "
-    "of the gradient of the rows of gate, scale, and shift, of the shared layer, and of the MLP "
-    "weights. With adaLN-Zero, all lines but that of the gate begin in the band and leave it after "
+    "of the gradient of the rows of gate, scale, and shift, of the shared layer, and of the "
+    "MLPs. With adaLN-Zero, all lines but that of the gate begin in the band and leave it after "
     "one update.",
 )

@@ -17,34 +17,34 @@ READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-book: ## build the book, if anything changed since, and print the page to open
+book: ## build the book if anything has changed, and print the page to open
 	@tools/setup.sh book
 	@$(PY) tools/book.py
 
 # EXERCISES="introduction normalize" SEED=7 OUT=… NAME=… choose; python -m lnbook homework --list lists.
-homework: ## an nbgrader assignment; python -m lnbook grade grades the submissions
+homework: ## generate an nbgrader assignment; grade it with python -m lnbook grade
 	@tools/setup.sh teach
 	@$(PY) -m lnbook homework $(EXERCISES) --seed $(or $(SEED),0) --out $(or $(OUT),homework) \
 		--name $(or $(NAME),homework)
 
-classroom: ## the quizzes for Moodle and as Markdown, the glossary for Anki; OUT=… chooses where
+classroom: ## export the quizzes (Moodle, Markdown) and the glossary (Anki); OUT=folder
 	@tools/setup.sh book
 	@$(PY) -m lnbook export --out $(or $(OUT),classroom)
 
-slides: ## slides of each track, their figures alive; prints the page to open; OUT=… chooses where
+slides: ## generate slides with interactive figures, and print the page to open; OUT=folder
 	@tools/setup.sh slides
 	@$(PY) tools/book.py
 	@$(PY) -m lnbook slides --out $(or $(OUT),slides)
 
-pdf: ## the whole book as one PDF, printed by the browser; OUT=… chooses the file
+pdf: ## print the whole book as one PDF, with the browser; OUT=file
 	@tools/setup.sh pdf
 	@$(PY) tools/book.py
 	@$(PY) tools/browser.py
 	@$(PY) -m tools.pdf $(or $(OUT),_build/book.pdf)
 
-browser: ## find Chromium, Chrome or Edge for the pages; without any, install Playwright's own
+browser: ## find Chromium, Chrome, or Edge for the tests of pages, or install Playwright's
 	@tools/setup.sh test
 	@$(PY) tools/browser.py
 
@@ -52,54 +52,54 @@ browser: ## find Chromium, Chrome or Edge for the pages; without any, install Pl
 # is tested; the tests of pages come last and wait for the book. Of the tests, whoever has
 # none left takes half of the other's; more such processes than cores only wait.
 # BROWSERS="chromium firefox webkit" chooses for all page tests; without, see CONTRIBUTING.md.
-test: browser ## check notebooks, library and pages, but for what takes long
+test: browser ## test the library, the notebooks, and the pages, without slow tests
 	@rm -f _build/.outcome
 	@BOOK_IS_COMING=1 $(MAKE) --no-print-directory --jobs=2 book suite
 
 test-all: export SELECT =
-test-all: test ## check everything: also what takes long, and pages in Firefox
+test-all: test ## test everything, including slow tests and pages in Firefox
 	@$(MAKE) --no-print-directory check-notebooks
 
-suite: ## the tests alone, with the book as it was built last
+suite: ## run only the tests, with the book as it was last built
 	@tools/setup.sh test
 	@unset MAKEFLAGS MAKELEVEL; $(PY) -m lnlib.nn.kernels >/dev/null; \
 		$(PYTEST) -n 2 --dist worksteal $(SELECT)
 
-test-fast: ## the tests nearest to what changed since main, then quick ones, in under 90 s; no page
+test-fast: ## test what changed since main, then run quick tests: under 90 s, no pages
 	@tools/setup.sh test
 	@OMP_NUM_THREADS=1 $(PY) -m tools.fast $(WORDS)
 
-check-notebooks: ## run the chapters as in JupyterLab, and compare what their cells print
+check-notebooks: ## run the chapters as in JupyterLab, and compare their printed outputs
 	@tools/setup.sh test
 	@$(READY); OMP_NUM_THREADS=1 $(PY) tools/notebooks.py --check book/*.ipynb
 
 # PYTHON=3.13 and RESOLUTION=lowest choose.
-test-versions: ## the same with the lowest and with the newest versions that pyproject.toml allows
+test-versions: ## run make test with the lowest and the newest versions in pyproject.toml
 	@tools/versions.sh $(RESOLUTION)
 
 # OPTIONS="--ip=0.0.0.0 --port=9000" goes to jupyter lab, for a container whose port is published.
-live: ## open the chapters in JupyterLab, as copies in live/
+live: ## open copies of the chapters (in live/) in JupyterLab
 	@tools/setup.sh live
 	@$(PY) tools/live.py $(OPTIONS)
 
-bench: ## measure speed beside what you would pick instead; the pages too, if they are built
+bench: ## compare the speed with alternatives, and time the pages if they are built
 	@tools/setup.sh test
 	@$(PY) -m lnlab bench $(if $(KEEP),--keep)
 
-replay: ## record the book's runs again (hours on a CPU); interrupted, it goes on where it was
+replay: ## record the runs of the book that are missing (hours on a CPU); can be resumed
 	@tools/setup.sh nn
 	@$(PY) -m lnlab replay book --out $(RUNS)
 
-notebooks: ## run the chapters and store their text outputs, after an edit
+notebooks: ## run the chapters and store their text outputs (after an edit)
 	@tools/setup.sh test
 	@$(READY); $(PY) tools/notebooks.py book/*.ipynb
 
-screenshots: browser book ## take pictures of every page: light, dark, wide, phone
+screenshots: browser book ## take screenshots of every page: light, dark, wide, phone
 	@$(PY) tools/screenshots.py
 
-lint: ## check style
+lint: ## check the code style
 	@tools/setup.sh dev
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
 
-clean: ## remove what was built, not .venv
+clean: ## delete everything that was built, except .venv
 	rm -rf _build

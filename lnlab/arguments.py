@@ -17,6 +17,8 @@ from lnlib import __version__
 BOOK = "book"  # given in place of an experiment, it selects all runs of the book
 MAX_JOBS = 1024
 OUT = "runs"  # default folder that replay writes to; table and claims look here first
+#: Placeholders in the help of settings whose names do not end in the quantity.
+METAVARS = {"judge_every": "EPOCHS", "updates_an_epoch": "UPDATES", "warm_up": "UPDATES"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -70,9 +72,8 @@ def _build_parser(
     )
     parser.add_argument("--version", action="version", version=f"lnlib {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    replay = commands.add_parser(
-        "replay", help="run an experiment of the paper (sections 6.1 to 6.7) or of this book"
-    )
+    summary = "run an experiment of the paper (sections 6.1 to 6.7) or of this book"
+    replay = commands.add_parser("replay", help=summary, description=_sentence(summary))
     if with_experiments:
         subcommands = replay.add_subparsers(dest="experiment", required=True)
         for name in names:
@@ -81,26 +82,33 @@ def _build_parser(
         _add_run_flags(subcommands.add_parser(BOOK, help=summary, description=f"Record {summary}."))
     about = [(name, experiments.find(name).about) for name in names] if list_experiments else []
     table = _add_listing(commands, "table", "summarize recorded runs in a table", about)
-    table.add_argument("experiment", choices=names, metavar="experiment", help="one of those below")
-    runs = f"folder of the records (default: {OUT}, or that of the book if it has none)"
+    table.add_argument(
+        "experiment", choices=names, metavar="experiment", help="one of the list below"
+    )
+    runs = f"folder of the records (default: {OUT}, or the book's records if it has none)"
     table.add_argument("--runs", help=runs)
-    claims = commands.add_parser("claims", help="evaluate the paper's claims with recorded runs")
+    summary = "evaluate the paper's claims with recorded runs"
+    claims = commands.add_parser("claims", help=summary, description=_sentence(summary))
     claims.add_argument("--runs", help=runs)
     claims.add_argument("--json", action="store_true", help="print the complete results as JSON")
     about = [(name, "; ".join(description)) for name, description in ABOUT.items()]
     summary = "download and verify a data set, or print its location"
     data = _add_listing(commands, "data", summary, about)
-    data.add_argument("name", choices=NAMES, metavar="name", help="one of those below")
-    data.add_argument("--folder", help="folder of the data set, or folder to download it to")
-    bench = commands.add_parser(
-        "bench", help="measure the speed of the norms and of other implementations"
-    )
+    data.add_argument("name", choices=NAMES, metavar="name", help="one of the list below")
+    data.add_argument("--folder", help="folder that has the data set, or to download it to")
+    summary = "measure the speed of the norms and of other implementations"
+    bench = commands.add_parser("bench", help=summary, description=_sentence(summary))
     bench.add_argument(
         "--keep",
         action="store_true",
         help="also add the results to book/runs/bench.json",
     )
     return parser
+
+
+def _sentence(summary: str) -> str:
+    """Return the summary of a command as a sentence."""
+    return f"{summary[0].upper()}{summary[1:]}."
 
 
 def _add_listing(
@@ -114,7 +122,7 @@ def _add_listing(
     return commands.add_parser(
         name,
         help=summary,
-        description=f"{summary[0].upper()}{summary[1:]}.",
+        description=_sentence(summary),
         epilog="\n".join(lines).replace("%", "%%"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -149,7 +157,7 @@ def _add_experiment(
             options["action"] = argparse.BooleanOptionalAction
         else:
             options["type"] = str if spec.choices else config.parse_word
-            options["metavar"] = name.split("_")[-1].upper()
+            options["metavar"] = METAVARS.get(name, name.split("_")[-1].upper())
         if name in experiment.sweep_axes or spec.multiple:
             options["nargs"] = "+"
         parser.add_argument(config.flag(name), default=argparse.SUPPRESS, **options)

@@ -117,7 +117,7 @@ def read(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
             raise ValueError("it is damaged or not a checkpoint: its checksum does not match")
         state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
         if not isinstance(state, dict):
-            raise ValueError(f"it holds a {type(state).__name__}, not the parts of a run")
+            raise ValueError(f"it contains a {type(state).__name__}, not the parts of a run")
         return state
     except Exception as error:  # torch.load raises many types of error for a damaged file
         raise BadCheckpoint(

@@ -191,8 +191,8 @@ def _check_differences(name: str, differences: np.ndarray) -> np.ndarray:
     d = np.asarray(differences, float)
     if d.ndim != 1 or not len(d):
         raise ValueError(
-            f"{name}: differences must be of shape (n,), one per seed, got {d.shape}; judge each "
-            "column alone"
+            f"{name}: differences must be of shape (n,), one per seed, got {d.shape}; test each "
+            "column separately"
         )
     return d
 

@@ -89,8 +89,8 @@ class Run:
         """Raise ``ValueError`` if a setting needs more examples than are available."""
         if (needed := getattr(settings, name) or 0) > available:
             raise ValueError(
-                f"Run: {name} {needed} needs as many {what}, {data.name} has {available}; choose a "
-                f"smaller {name}"
+                f"Run: {name} {needed} needs as many {what}, but {data.name} has {available}; "
+                f"choose a smaller {name}"
             )
 
     @property

@@ -144,7 +144,7 @@ class RecordedRuns:
         seeds = set.intersection(*(set(self.seeds(key)) for key in keys))
         if not seeds:
             raise ValueError(
-                f"Runs: {', '.join(map(_text, keys))} share no seed; record a seed of all"
+                f"Runs: {', '.join(map(_text, keys))} share no seed; record the same seed for all"
             )
         result = copy(self)
         result._group(r for key in keys for r in self.runs(key) if r["seed"] in seeds)

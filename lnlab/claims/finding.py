@@ -31,7 +31,7 @@ class Records:
         if not self.where.is_dir():
             raise ValueError(
                 f"claims: runs must be a folder of records, got {str(where)!r}; python -m lnlab "
-                "replay book makes one"
+                "replay book creates one"
             )
         self._read: dict[str, list[tuple[Path, Record]]] = {}
 

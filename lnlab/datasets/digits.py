@@ -38,7 +38,7 @@ def load() -> Dataset:
     if sha256 != _SHA256:
         raise ValueError(
             f"digits: SHA-256 must be {_SHA256}, got {sha256}; this scikit-learn contains other "
-            "digits, install another version"
+            "digits; install another version of it"
         )
     test = np.zeros(len(y), dtype=bool)
     test[np.argsort(y, kind="stable")[::5]] = True

@@ -134,7 +134,7 @@ def get_or_derive(
     if got != expected:
         raise ValueError(
             f"{dataset}: SHA-256 of {file} as derived must be {expected}, got {got}; this version "
-            "of Python or NumPy derives other bytes, let LNLIB_DATA name a folder that has "
+            "of Python or NumPy produces other bytes; set LNLIB_DATA to a folder that has "
             f"{' or '.join(name.partition('/')[2] for name in names)}"
         )
     if not _read_only(folder):
@@ -165,7 +165,7 @@ def _read(path: Path, compression: str) -> bytes:
             return file.read()
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
         raise ValueError(
-            f"{path}: must be a whole {compression[1:]} file: {error}; fetch it again"
+            f"{path}: must be a complete {compression[1:]} file: {error}; download it again"
         ) from error
 
 
@@ -204,13 +204,11 @@ def _download(name: str, folder: str | os.PathLike | None) -> bytes:
             problems.append(f"\n  {url}: {printable(str(error))}")
         except OSError as error:
             message = cannot_write(path, error)
-            raise OSError(
-                f"{message}; or let LNLIB_DATA name a folder that has the files"
-            ) from error
+            raise OSError(f"{message}; or set LNLIB_DATA to a folder that has the files") from error
     raise OSError(
         f"cannot download {file}:{''.join(problems)}\n"
-        "Try again later, or get the file by other means and let the environment variable "
-        "LNLIB_DATA name its folder."
+        "Try again later, or get the file by other means and set the environment variable "
+        "LNLIB_DATA to its folder."
     )
 
 

@@ -63,8 +63,8 @@ def arms(
             if record["seed"] in runs:
                 raise ValueError(
                     f"arms: records must differ in arm, rate or seed, got {name}, "
-                    f"{settings['learning_rate']:g} twice with seed {record['seed']}; read those "
-                    "of one kind of setting"
+                    f"{settings['learning_rate']:g} twice with seed {record['seed']}; pass only "
+                    "records that have all other settings in common"
                 )
             runs[record["seed"]] = record
         if not by_rate:

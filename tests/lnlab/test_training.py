@@ -164,7 +164,7 @@ def without(*names):
         (without("model"), "its part 'model' is missing"),
         (without("settings"), "other settings: settings None"),
         (without("model", "0.weight"), "its part 'model' does not fit"),
-        (lambda _: [1, 2], "it holds a list, not the parts of a run"),
+        (lambda _: [1, 2], "it contains a list, not the parts of a run"),
     ],
 )
 def test_incomplete_checkpoints_raise_an_error(digits, tmp_path, saved, change, says):

@@ -115,8 +115,8 @@ class Settings(config.Settings):
         epochs: Number of passes over the training questions.
         batch_size: Number of questions per update; a last, smaller batch is dropped. The paper uses
             64.
-        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
-            norm, initialization and gain.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate that a sweep gave
+            (:data:`TUNED`) for this norm, initialization and gain.
         gain: Initial value of the norms' gains. ``None`` stands for 1 with layer norm and 0.1 with
             batch norm, as Cooijmans et al. recommend; the paper also tries 0.1 with layer norm.
         dropout: Dropout probability of the word embeddings and of the vector before the answer.

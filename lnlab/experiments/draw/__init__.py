@@ -46,8 +46,8 @@ class Settings(config.Settings):
         epochs: Number of epochs, each of ``updates_an_epoch`` updates. They do not coincide with
             passes over the training images, which are shuffled before each pass.
         batch_size: Number of images per update; 128 in the paper.
-        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
-            norm and initialization.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate that a sweep gave
+            (:data:`TUNED`) for this norm and initialization.
         images: Number of validation images and of test images, evenly spaced, on which the bound is
             evaluated during training; at the end, it is evaluated on all images.
         keep: Number of test images, evenly spaced, whose canvas and windows are recorded at each

@@ -83,8 +83,8 @@ class Settings(config.Settings):
         epochs: Number of epochs, each of ``updates_an_epoch`` updates rather than a pass over the
             lines.
         batch_size: Number of segments of lines per update, sampled at random; 8 in the paper.
-        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
-            norm and initialization.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate that a sweep gave
+            (:data:`TUNED`) for this norm and initialization.
         clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
         input_scale: Factor by which the input weights are multiplied in the ``chosen``
             initialization.

@@ -58,7 +58,7 @@ class HandwritingSampler:
         """
         arrays = record["arrays"]
         if "matrices" not in arrays:
-            raise ValueError("of: record must be of a run with keep, this one has no weights")
+            raise ValueError("of: record must be of a run with keep; this one has no weights")
         settings = Settings(**record["settings"])
         characters = "".join(map(chr, arrays["characters"][-1]))
         packed = {name: arrays[name][-1] for name in NAMES}

@@ -61,8 +61,8 @@ class Settings(config.Settings):
         batch_size: Number of image-caption pairs per update, each with a different image; 128 in
             the paper. The pairs are ranked against each other, and a last, smaller batch is
             dropped.
-        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
-            norm.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate that a sweep gave
+            (:data:`TUNED`) for this norm.
         clip: Maximum Euclidean norm of the gradient of each parameter tensor, for the loss summed
             over the batch. ``None`` disables clipping. The paper's code uses 2, which is the
             default on the command line.

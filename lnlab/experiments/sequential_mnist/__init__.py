@@ -57,8 +57,9 @@ class Settings(config.Settings):
         data: Data set: ``digits``, or ``mnist``, whose images begin with blank rows (see
             ``bias_init``).
         hidden: Number of units of the recurrent layer.
-        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
-            cell, norm and step, so that each is compared at its own best rate.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate that a sweep gave
+            (:data:`TUNED`) for this cell, norm and step, so that each is compared at its own best
+            rate.
         gain: Initial value of the gains of layer norm: 1 in section 6 of the paper, 0 if its
             appendix is read literally.
         form: Variant of layer norm in the cell, as in :mod:`lnlib.nn`.

@@ -80,8 +80,8 @@ class Settings(config.Settings):
         epochs: Number of epochs, each of ``updates_an_epoch`` updates rather than a pass over the
             books.
         batch_size: Number of sentences per update; 64 in the public code.
-        learning_rate: Learning rate of Adam. ``None`` selects the rate in :data:`TUNED` for this
-            norm and initialization.
+        learning_rate: Learning rate of Adam. ``None`` selects the rate that a sweep gave
+            (:data:`TUNED`) for this norm and initialization.
         clip: Maximum Euclidean norm of the gradient over all parameters, for the loss summed over
             the words of the batch; 5 in the public code. ``None`` disables clipping.
         val_sentences: Number of sentences of the held-out chapters, evenly spaced, on whose

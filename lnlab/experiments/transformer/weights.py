@@ -24,7 +24,7 @@ def restore(record: Mapping[str, Any], point: int = -1) -> tuple[Transformer, st
     """
     arrays = record["arrays"]
     if "matrices" not in arrays:
-        raise ValueError("restore: record must be of a run with ablate, this one has no weights")
+        raise ValueError("restore: record must be of a run with ablate; this one has no weights")
     characters = "".join(map(chr, arrays["characters"][point]))
     packed = {name: arrays[name][point] for name in NAMES}
     return unpack(packed, model(Settings(**record["settings"]), len(characters))).eval(), characters

@@ -137,7 +137,7 @@ def test_files_missing_in_lnlib_data_raise_an_error_without_downloads(
     [
         ("noise", b"mine", rf"must be {hashlib.sha256(CONTENT).hexdigest()}, got "
                            rf"{hashlib.sha256(b'mine').hexdigest()}"),
-        ("noise.gz", COMPRESSED[".gz"][:-9], "noise.gz: must be a whole gz file"),
+        ("noise.gz", COMPRESSED[".gz"][:-9], "noise.gz: must be a complete gz file"),
     ],
 )  # fmt: skip
 def test_wrong_files_of_the_user_raise_an_error_and_are_unchanged(

@@ -70,7 +70,7 @@ def test_invalid_texts_raise_an_error(text, message, recorded):
 
 def test_records_without_weights_or_of_diverged_runs_raise_an_error(recorded):
     bare = {k: v for k, v in recorded["arrays"].items() if k != "matrices"}
-    with pytest.raises(ValueError, match="record must be of a run with keep, this one has no"):
+    with pytest.raises(ValueError, match="record must be of a run with keep; this one has no"):
         HandwritingSampler.of(recorded | {"arrays": bare})
     broken = dict(recorded["arrays"], vectors=np.full_like(recorded["arrays"]["vectors"], math.nan))
     with pytest.raises(ValueError, match="record must be of a run that did not diverge"):

@@ -241,7 +241,7 @@ def test_models_from_records_reproduce_measurements(text, made_up, tmp_path):
 
 def test_a_record_without_weights_raises_an_error(text, made_up, tmp_path):
     (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [4], out=tmp_path, device="cpu")
-    with pytest.raises(ValueError, match="record must be of a run with ablate, this one has no"):
+    with pytest.raises(ValueError, match="record must be of a run with ablate; this one has no"):
         weights.restore(records.read(path))
 
 

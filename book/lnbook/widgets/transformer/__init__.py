@@ -163,7 +163,7 @@ def packed(record: Mapping[str, Any]) -> dict[str, Any]:
     """
     if "matrices" not in record["arrays"]:
         raise ValueError(
-            "TransformerWidget: record must be of a run with ablate, this one has no weights"
+            "TransformerWidget: record must be of a run with ablate; this one has no weights"
         )
     last = {name: array[-1] for name, array in record["arrays"].items()}
 

@@ -158,7 +158,7 @@ def test_the_table_of_training_counts_seeds_for_each_claim(records, known):
         return f"{sum(true)} of {len(true)} seeds"
 
     table = claims.trained(known)
-    assert table.columns == ["Trained", "Xavier", "N(0, 0.02)"]
+    assert table.columns == ["Trained", "Xavier", "N(0, 0.02²)"]
     for column, name in enumerate(STARTS[:2], 1):
         without, warm = (ends(name, "post", 1e-3, k) for k in (0, 60))
         small = ends(name, "post", 3e-4, 0)

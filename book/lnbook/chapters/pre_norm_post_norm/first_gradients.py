@@ -37,13 +37,13 @@ def draw_first_gradients(runs: TransformerRuns, initialization: str, depth: int)
     blocks.update_layout(
         title=f"In each of {depth} blocks",
         xaxis={"title": "block", "range": [0.5 - 0.02 * depth, depth + 0.5], "zeroline": False},
-        yaxis={"title": "gradient", "range": _range(runs, initialization)[:2]},
+        yaxis={"title": "gradient norm", "range": _range(runs, initialization)[:2]},
     )
     ticks = [v for v in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)]
     last.update_layout(
         title="In the last block, by depth",
         xaxis=log_axis(DEPTHS, [np.log10(1.8), np.log10(28)], title="blocks"),
-        yaxis=log_axis(ticks, np.log10(_range(runs, initialization)[2:]), title="gradient"),
+        yaxis=log_axis(ticks, np.log10(_range(runs, initialization)[2:]), title="gradient norm"),
         shapes=[cursor(depth)],
     )  # fmt: skip
     return [label_ends(blocks), label_ends(last)]
@@ -70,7 +70,7 @@ def describe_first_gradients(runs: TransformerRuns, initialization: str, depth: 
         texts.append(f"{KINDS[kind][0]} {result[0]:.2g} in the first block, {result[-1]:.2g} in the"
                     " last")  # fmt: skip
     name = INITIALIZATION_NAMES[initialization]
-    return f"{name}, {depth} blocks, before the first update: {'; '.join(texts)}."
+    return f"{name}, {depth} blocks, gradient norm before the first update: {'; '.join(texts)}."
 
 
 FIRST_GRADIENTS = Picture(

@@ -20,7 +20,7 @@ from lnbook.figures.plots import add_line, label_ends
 
 Point = dict[str, Any]  # from lnlab.experiments.transformer.live.short_run
 UPDATES, TOP = 600, 4.4
-TEXTS = {"tiny_shakespeare": "tiny Shakespeare", "python_topics": "Python's own help"}
+TEXTS = {"tiny_shakespeare": "tiny Shakespeare", "python_topics": "Python help texts"}
 
 
 def recorded_run(runs: TransformerRuns, place: str, warm_up: int) -> list[Point]:

@@ -31,7 +31,7 @@ def residual_stream(runs: TransformerRuns) -> diagrams.Diagram:
         bars="gradient norm",
         hint="A blue bar is a norm. Each block reads the residual stream and adds to it; its "
         "attention and feed-forward network, each with a norm, are drawn as one box. The width of "
-        "the stream is the standard deviation of its features. The gradient norm is that of the "
+        "the stream shows the standard deviation of its features. The gradient norm is that of the "
         "last matrix of each block, on a logarithmic scale. Both are measured before the first "
         "update. The loss is the validation loss after 600 updates.",
     )

@@ -21,7 +21,7 @@ INITIALIZATION_NAMES = {
     "xavier": "Xavier",
     "gpt2": "GPT-2, no residual scaling",
     "gpt2 scaled": "GPT-2, residual scaling",
-    "normal": "N(0, 0.02)",
+    "normal": "N(0, 0.02²)",
     "pytorch": "PyTorch's default",
 }
 #: The same for those with ten seeds of gradients at initialization.

@@ -81,11 +81,11 @@ def _digit(classifiers: contrast.DigitClassifiers, change: str, amount: float) -
 def describe_contrast(classifiers: contrast.DigitClassifiers, change: str, place: float) -> str:
     """Describe the test errors."""
     errors = [
-        f"{READERS[kind][0]}: {classifiers.error(kind, change, amount_at(change, place)):.1f}%"
+        f"{READERS[kind][0]}, {classifiers.error(kind, change, amount_at(change, place)):.1f}%"
         for kind in READERS
     ]
     amount = amount_text(change, place)
-    return f"At a {LABELS[change]} of {amount}, test errors are {'; '.join(errors)}."
+    return f"Test errors at a {LABELS[change]} of {amount}: {'; '.join(errors)}."
 
 
 CONTRAST = Picture(

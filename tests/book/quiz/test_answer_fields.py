@@ -20,8 +20,8 @@ NUMBERS = [name for name in NAMES if isinstance(exercises.find(name), Value)]
 # Correct expressions, then wrong ones; Python determines which is which, and why.
 EXPRESSIONS = {
     "least-time": [
-        "max(flops / flops_a_second, bytes_moved / bytes_a_second)",
-        "flops / flops_a_second + bytes_moved / bytes_a_second",
+        "max(flops / flops_per_second, bytes_moved / bytes_per_second)",
+        "flops / flops_per_second + bytes_moved / bytes_per_second",
         "flops * bytes_moved",
     ],
     "around-the-ring": [

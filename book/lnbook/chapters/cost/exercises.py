@@ -38,8 +38,8 @@ def _of_the_means(counts, means, variances):
     return mean, (counts[:, None] * (means - mean) ** 2).sum(0) / counts.sum()
 
 
-def _least_time(flops, bytes_moved, flops_a_second, bytes_a_second):
-    return max(flops / flops_a_second, bytes_moved / bytes_a_second)
+def _least_time(flops, bytes_moved, flops_per_second, bytes_per_second):
+    return max(flops / flops_per_second, bytes_moved / bytes_per_second)
 
 
 def _least_cases(rng):
@@ -78,21 +78,23 @@ EXERCISES = {
         cases=_least_cases,
         misconceptions={
             "both run at the same time: the longer time counts, not the sum.": (
-                lambda flops, bytes_moved, flops_a_second, bytes_a_second: (
-                    flops / flops_a_second + bytes_moved / bytes_a_second
+                lambda flops, bytes_moved, flops_per_second, bytes_per_second: (
+                    flops / flops_per_second + bytes_moved / bytes_per_second
                 )
             ),
             "the machine waits for the *slower* of the two.": (
-                lambda flops, bytes_moved, flops_a_second, bytes_a_second: min(
-                    flops / flops_a_second, bytes_moved / bytes_a_second
+                lambda flops, bytes_moved, flops_per_second, bytes_per_second: min(
+                    flops / flops_per_second, bytes_moved / bytes_per_second
                 )
             ),
             "this counts only the arithmetic.": (
-                lambda flops, bytes_moved, flops_a_second, bytes_a_second: flops / flops_a_second
+                lambda flops, bytes_moved, flops_per_second, bytes_per_second: (
+                    flops / flops_per_second
+                )
             ),
             "this counts only the bytes.": (
-                lambda flops, bytes_moved, flops_a_second, bytes_a_second: (
-                    bytes_moved / bytes_a_second
+                lambda flops, bytes_moved, flops_per_second, bytes_per_second: (
+                    bytes_moved / bytes_per_second
                 )
             ),
         },

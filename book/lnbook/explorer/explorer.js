@@ -337,8 +337,10 @@
       const present = positions.filter(isPoint), heights = shown.filter(isPoint);
       const key = JSON.stringify(present), same = tables.find((table) => table.key === key);
       if (same) {
-        same.columns.push(name);
-        same.rows.forEach((row, i) => row.push(heights[i]));
+        const edge = same.columns.indexOf(`${name}, lower edge`); // a line stands before the edges of its band
+        const column = edge < 0 ? same.columns.length : edge;
+        same.columns.splice(column, 0, name);
+        same.rows.forEach((row, i) => row.splice(column, 0, heights[i]));
       } else {
         const first = label(t, along), isText = typeof present[0] === "string";
         tables.push({ key, caption: title, columns: [first === along && isText ? "item" : first, name],

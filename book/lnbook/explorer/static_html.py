@@ -122,9 +122,12 @@ def data_tables(panels: list[dict]) -> list[dict]:
             name = trace.get("name", _axis_title(panel, trace, value_axis))
             if positions in keys:
                 table = tables[keys.index(positions) - len(keys)]
-                table["columns"].append(name)
+                edge = f"{name}, lower edge"  # a line stands before the edges of its band
+                columns = table["columns"]
+                column = columns.index(edge) if edge in columns else len(columns)
+                columns.insert(column, name)
                 for row, value in zip(table["rows"], values, strict=True):
-                    row.append(value)
+                    row.insert(column, value)
             else:
                 rows = [list(pair) for pair in zip(positions, values, strict=True)]
                 title = _axis_title(panel, trace, position_axis)

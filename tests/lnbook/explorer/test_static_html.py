@@ -7,6 +7,8 @@ import plotly.graph_objects as go
 import pytest
 
 from lnbook.explorer import static_html
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import band
 from tests.cases.page import Page
 from tests.lnbook.explorer.conftest import CONTROLS, TABLE, X, describe, explorer, payload
 
@@ -75,6 +77,16 @@ def test_tables_have_the_values_of_points_that_are_drawn_elsewhere():
         (["item", "error"], [["no norm", 3]]),
         (["y \\ x", 1, 2], [["unit 1", 7, 8]]),
     ]
+
+
+def test_tables_list_a_line_before_the_edges_of_its_band():
+    figure = go.Figure()
+    for label in ("a", "b"):
+        band(figure, [1, 2], np.arange(6).reshape(3, 2), (label, COLORS["layer"], "solid"), "")
+    (table,) = static_html.data_tables([static_html.panel_spec(figure)])
+    columns = [name + edge for name in "ab" for edge in ("", ", lower edge", ", upper edge")]
+    assert table["columns"] == ["x", *columns]
+    assert table["rows"] == [[1, *[2, 0, 4] * 2], [2, *[3, 1, 5] * 2]]
 
 
 def test_tables_name_axes_and_traces_and_omit_decoration():

@@ -234,7 +234,7 @@ LINES = (
 
     _line("Devices",
           "Nothing to communicate. Use a fused kernel: a norm written by hand is slower and "
-          "keeps two to four times as much memory for the backward pass.",
+          "keeps two or four times as much memory for the backward pass.",
           "memory_kernels#is-the-fused-kernel-used", devices="one"),
     _line("Devices",
           "No statistics to communicate. If the tokens of a sequence are split over devices, sum "

@@ -9,7 +9,7 @@ from lnbook.classroom import chapters
 from lnbook.widgets.quiz import Choose, Number, Order
 from lnbook.widgets.quiz.notebook import read_questions
 from lnbook.widgets.quiz.questions import digest
-from lnbook.widgets.quiz.texts import EMPHASIS, markup
+from lnbook.widgets.quiz.texts import APOSTROPHE, EMPHASIS, markup
 
 COURSE = "Layer normalization"
 
@@ -133,7 +133,7 @@ def escaped(text: str) -> str:
     """
     parts = re.split(r"(`[^`]+`)", text)
     for index in range(0, len(parts), 2):
-        marked = EMPHASIS.sub("\0\\1\0", parts[index])
+        marked = EMPHASIS.sub("\0\\1\0", APOSTROPHE.sub("’", parts[index]))
         parts[index] = re.sub(r"([\\`*_<>\[\]#|~$&])", r"\\\1", marked).replace("\0", "*")
     # A number or a dash at the start would begin a list.
     return re.sub(r"^(\d*)([.)+-])(?=\s)", r"\1\\\2", "".join(parts))

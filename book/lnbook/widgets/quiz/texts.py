@@ -8,25 +8,29 @@ RIGHT, NOT_YET = "✓ Right.", "✗ Not yet."
 LINE_WIDTH = 88  # characters, in the text form of a quiz
 # An asterisk within a word is a multiplication sign.
 EMPHASIS = re.compile(r"(?<![\w*])\*(?![\s*])([^*]+?)(?<!\s)\*(?![\w*])")
+# As in the prose of the pages, in which Sphinx replaces it.
+APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)|(?<=s)'(?= )")
 
 
 def markup(text: str) -> str:
     """Return a text as HTML: escaped, with `` `code` `` and ``*emphasis*`` marked up.
 
     Example:
-        >>> markup("*Not* `x * y < 1`, but 2*3*4 & more")
-        '<em>Not</em> <code>x * y &lt; 1</code>, but 2*3*4 &amp; more'
+        >>> markup("*Not* the layer's `x * y < 1`, but 2*3*4 & more")
+        '<em>Not</em> the layer’s <code>x * y &lt; 1</code>, but 2*3*4 &amp; more'
     """
     parts = re.split(r"`([^`]+)`", text)
     parts[1::2] = [f"<code>{html.escape(code)}</code>" for code in parts[1::2]]
-    parts[0::2] = [EMPHASIS.sub(r"<em>\1</em>", html.escape(part)) for part in parts[0::2]]
+    parts[0::2] = [
+        EMPHASIS.sub(r"<em>\1</em>", html.escape(APOSTROPHE.sub("’", part))) for part in parts[0::2]
+    ]
     return "".join(parts)
 
 
 def plain_text(text: str) -> str:
     """Return a text without asterisks for emphasis, for widgets that show plain text."""
     parts = re.split(r"`([^`]+)`", text)
-    parts[0::2] = [EMPHASIS.sub(r"\1", part) for part in parts[0::2]]
+    parts[0::2] = [EMPHASIS.sub(r"\1", APOSTROPHE.sub("’", part)) for part in parts[0::2]]
     return "".join(parts)
 
 

@@ -87,7 +87,7 @@ def describe(runs: ResidualSchemeRuns) -> str:
     texts = [f"{name} in {count}" for name, count in failed.items() if count]
     return (
         f"Mean loss of the seeds at the best learning rate and warm-up, in nats: {lowest}. Runs "
-        f"that end no better than the unigram entropy: {', '.join(texts) or 'none'}."
+        f"whose loss ends no lower than the unigram entropy: {', '.join(texts) or 'none'}."
     )
 
 

@@ -168,8 +168,9 @@ class LearningCurves:
             else:
                 quarter = len(where) // 4
                 texts.append(
-                    f"{label[0].upper()}{label[1:]}: {_part(means[quarter])} of its first "
-                    f"{where[quarter]:,.0f} updates and {_part(means[-1])} of all {where[-1]:,.0f}"
+                    f"{label[0].upper()}{label[1:]}: "
+                    f"{self._part(means[quarter], f'its first {where[quarter]:,.0f} updates')}; "
+                    f"{self._part(means[-1], f'all {where[-1]:,.0f} updates')}"
                 )
         if shown == "share":
             first = f"Updates that layer norm needs to match the lowest {self.word} of "
@@ -187,6 +188,11 @@ class LearningCurves:
     @property
     def _difference_unit(self) -> str:
         return self.difference_unit or self.unit
+
+    def _part(self, share: float, updates: str) -> str:
+        if np.isnan(share):
+            return f"its lowest {self.word} in {updates} is not reached in every seed"
+        return f"{100 * share:.0f}% of {updates}"
 
     def _levels(self, runs: Runs, kind: str) -> Mapping[str, float]:
         return self.levels(runs, kind) if self.levels else {}
@@ -259,7 +265,3 @@ def _level(
         x=[0, end], y=[y, y], mode="lines", name=name, showlegend=bool(name), hoverinfo="skip",
         line={"color": COLORS["gray"], "width": 1.5, "dash": dash},
     )  # fmt: skip
-
-
-def _part(share: float) -> str:
-    return "more than all" if np.isnan(share) else f"{100 * share:.0f}%"

@@ -76,7 +76,7 @@ FLOW = Flow(
         Wire("three", "mixture"),
         Wire("mixture", "next"),
     ),
-    "One time step. Each LSTM reads the last movement of the pen, the output of the window, and "
+    "Each LSTM reads the last movement of the pen, the output of the window, and "
     "the layer below. The first LSTM moves the window; it reads the result itself one time step "
     "later. Each LSTM has three layer norms; the window and the mixture have none.",
 )  # fmt: skip

@@ -75,7 +75,7 @@ def test_the_nearest_known_wrong_number_is_explained(answer, message):
         ("unseen", [2.5, 0.3], None),
         ("unseen", [torch.tensor(0.9), torch.tensor(0.1)], None),
         ("unseen", [0.3, 0.3], "the two are equal"),
-        ("unseen", [2.9, 2.4], "those of guessing"),
+        ("unseen", [2.9, 2.4], "uniform guess"),
         ("unseen", [0.3, 0.9], "must come first"),
         ("unseen", [0.9], "must be an array of shape (2,)"),
         ("why-post-norm-stalls", [0.05, 1e-7], None),

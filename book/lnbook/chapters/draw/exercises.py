@@ -49,7 +49,7 @@ EXERCISES = {
             "the weights must add up to 1: divide them by their sum.": lambda center, std: np.exp(
                 -((np.arange(28) - center) ** 2) / (2 * std**2)
             ),
-            "the distance in a Gaussian is squared.": lambda center, std: (
+            "square the distance, as in a Gaussian.": lambda center, std: (
                 np.exp(-np.abs(np.arange(28) - center) / (2 * std**2))
                 / np.exp(-np.abs(np.arange(28) - center) / (2 * std**2)).sum()
             ),
@@ -63,7 +63,7 @@ EXERCISES = {
             "this is the mean over the numbers of the code; the KL divergence is their sum.": (
                 lambda mean, std: _kl(mean, std) / len(mean)
             ),
-            "the sum is divided by 2.": lambda mean, std: 2 * _kl(mean, std),
+            "divide the sum by 2.": lambda mean, std: 2 * _kl(mean, std),
             "the logarithm is that of the variance, the standard deviation squared.": (
                 lambda mean, std: ((mean**2 + std**2 - np.log(std) - 1) / 2).sum()
             ),

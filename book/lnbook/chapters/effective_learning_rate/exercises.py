@@ -113,11 +113,11 @@ EXERCISES = {
         lambda x, W, b, delta: _compute(x, W, b, delta),
         cases=_metric_cases,
         misconceptions={
-            "this is eq. 32 with the outputs of layer norm; eq. 33 has the factors ((a - μ)/σ)².": (
+            "this is eq. 32 with the outputs of layer norm; eq. 33 has the factors ((a − μ)/σ)².": (
                 _other(factors=False)
             ),
             "the ½ is missing.": _other(halved=False),
-            "Cov[y | x] is missing: the variance p(1 - p) of each label.": _other(variance=False),
+            "Cov[y | x] is missing: the variance p(1 − p) of each label.": _other(variance=False),
             "the mean is not subtracted from the summed inputs.": _other(centered=False),
             "these are the statistics of batch norm; those of layer norm run over the units, "
             "`axis=1`.": (_other(axis=0)),

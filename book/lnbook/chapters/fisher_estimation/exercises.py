@@ -47,8 +47,8 @@ EXERCISES = {
         _product,
         cases=_product_cases,
         misconceptions={
-            "the variance p (1 - p) of the labels is missing.": _other_product(weigh=np.ones_like),
-            "the variance of a label that is 0 or 1 is p (1 - p).": _other_product(
+            "the variance p (1 − p) of the labels is missing.": _other_product(weigh=np.ones_like),
+            "the variance of a label that is 0 or 1 is p (1 − p).": _other_product(
                 weigh=lambda p: p
             ),
             "the expectation over x is a mean over the examples, not a sum.": _other_product(

@@ -41,7 +41,7 @@ EXERCISES = {
             "the two distributions are swapped; the mean is over the labels of the first.": (
                 lambda p, q: _kl(q, p)
             ),
-            "a label has two values: add the term with 1 - p and 1 - q.": (
+            "a label has two values: add the term with 1 − p and 1 − q.": (
                 lambda p, q: p * np.log(p / q)
             ),
             "these are bits; nats come from the natural logarithm.": (
@@ -57,10 +57,10 @@ EXERCISES = {
         _other_matrix(),
         cases=_matrix_cases,
         misconceptions={
-            "the variance of a label that is 0 or 1 is p (1 - p).": _other_matrix(
+            "the variance of a label that is 0 or 1 is p (1 − p).": _other_matrix(
                 weigh=lambda p: p
             ),
-            "the variance p (1 - p) is missing; this is the matrix of a Gaussian.": _other_matrix(
+            "the variance p (1 − p) is missing; this is the matrix of a Gaussian.": _other_matrix(
                 weigh=np.ones_like
             ),
             "the expectation over x is a mean over the examples, not a sum.": _other_matrix(

@@ -76,7 +76,7 @@ EXERCISES = {
         _nll,
         cases=_nll_cases,
         misconceptions={
-            "the correlation makes the Gaussian narrower: √(1 - rho²) is missing "
+            "the correlation makes the Gaussian narrower: √(1 − rho²) is missing "
             "in the logarithm.": lambda point, mean, std, rho: (
                 _nll(point, mean, std, rho) - np.log(1 - rho**2) / 2
             ),

@@ -55,7 +55,7 @@ EXERCISES = {
             ((1, -1), (-1, 1), (1, -1)): "the larger number of a row is above the mean, so its "
             "output is positive.",
             ((-0.7071, 0.7071), (0.7071, -0.7071), (-0.7071, 0.7071)): "this divides the sum of "
-            "squares by H - 1; layer norm divides it by H, here 2.",
+            "squares by H − 1; layer norm divides it by H, here 2.",
             ((-1, 1), (53.5, -53.5), (-0.05, 0.05)): "you have subtracted the mean; now divide "
             "each row by its standard deviation.",
             0: "only a single unit would give 0; two different numbers differ from their mean.",
@@ -99,7 +99,7 @@ EXERCISES = {
             "eps is missing; a row of equal numbers has standard deviation 0.": lambda x, eps: (
                 _centered(x) / x.std(axis=1, keepdims=True)
             ),
-            "this divides the sum of squares by H - 1; layer norm divides it by H, as NumPy does "
+            "this divides the sum of squares by H − 1; layer norm divides it by H, as NumPy does "
             "by default.": (
                 lambda x, eps: _centered(x) / np.sqrt(x.var(axis=1, keepdims=True, ddof=1) + eps)
             ),
@@ -164,7 +164,7 @@ EXERCISES = {
             ),
             "these are the statistics of the rows; gain and bias have one number per unit, so "
             "one per column.": lambda x: (x.std(axis=1), x.mean(axis=1)),
-            "this divides the sum of squares by B - 1; batch norm divides it by B.": (
+            "this divides the sum of squares by B − 1; batch norm divides it by B.": (
                 lambda x: (x.std(axis=0, ddof=1), x.mean(axis=0))
             ),
         },

@@ -102,7 +102,7 @@ EXERCISES = {
             "one mean for all numbers mixes the examples. Compute one per row, `axis=-1`.": (
                 lambda x, gain, bias: _normalize(x, gain, bias, axis=None)
             ),
-            "this divides the sum of squares by H - 1; eq. 16 divides it by H.": (
+            "this divides the sum of squares by H − 1; eq. 16 divides it by H.": (
                 lambda x, gain, bias: _normalize(x, gain, bias, ddof=1)
             ),
             "eps is added outside the square root; PyTorch adds it to the variance, inside the "
@@ -167,7 +167,7 @@ EXERCISES = {
             "both factors use the old mean. One of them must use the new mean.": (
                 lambda stream: _running(stream, squared=True)
             ),
-            "divide by n, as eq. 16 does, not by n - 1.": lambda stream: _running(stream, ddof=1),
+            "divide by n, as eq. 16 does, not by n − 1.": lambda stream: _running(stream, ddof=1),
         },
         tolerance=1e-5,
         on_success="One pass, and the offset does not reduce the accuracy.",

@@ -34,8 +34,8 @@ EXERCISES = {
             "4 examples.",
             (32**-0.5, 32**-0.5, 4**-0.5): "without synchronization each device sees only its own "
             "4 examples.",
-            (1 / 4, 1 / 32, 1 / 4): "these are the ratios of the variances; the standard deviation "
-            "is their square root.",
+            (1 / 4, 1 / 32, 1 / 4): "these are the variances of the mean; the standard deviations "
+            "are their square roots.",
         },
         hint="the error is 1/√B. How many examples share one mean in each case?",
     ),
@@ -50,7 +50,7 @@ EXERCISES = {
             "that is the inverse: dividing by B gives the smaller variance, so the larger "
             "output.": lambda batch_size: math.sqrt((batch_size - 1) / batch_size),
             "that is the factor for batch size 4 only.": lambda batch_size: math.sqrt(4 / 3),
-            "B - 1 replaces B; nothing is divided by B + 1.": lambda batch_size: math.sqrt(
+            "B − 1 replaces B; nothing is divided by B + 1.": lambda batch_size: math.sqrt(
                 (batch_size + 1) / batch_size
             ),
         },
@@ -62,7 +62,7 @@ EXERCISES = {
             (rng.normal(2.0, 1.0, size=40), 0.1),
             (rng.normal(size=7), 0.9),
         ],
-        on_success="Each average keeps 1 - momentum of the past, so it varies less than the batch "
+        on_success="Each average keeps 1 − momentum of the past, so it varies less than the batch "
         "means.",
         misconceptions={
             "that keeps `momentum` of the past, as some libraries define it; here, as in PyTorch, "
@@ -83,7 +83,7 @@ EXERCISES = {
                 _running(means, momentum)[-1]
             ),
             "the newest batch is added with its weight, but the past must also be multiplied "
-            "by 1 - momentum.": lambda means, momentum: momentum * np.cumsum(means),
+            "by 1 − momentum.": lambda means, momentum: momentum * np.cumsum(means),
         },
     ),
     "unseen": Measured(
@@ -94,8 +94,8 @@ EXERCISES = {
             "the two are equal, so the model was in the same mode both times. Call "
             "`replay.model.train()` before the first and `replay.model.eval()` before the "
             "second.": equal,
-            "both losses are those of guessing, log 10 = 2.3 or more; train the network "
-            "first.": untrained,
+            "both losses are about as high as with a uniform guess, log 10 ≈ 2.3; train the "
+            "network first.": untrained,
             "the loss in train() must come first and in eval() second, both over all the "
             "batches.": exchanged,
         },

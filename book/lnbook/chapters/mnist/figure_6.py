@@ -59,8 +59,8 @@ def describe(runs: MNISTRuns, epoch: float, norms: Sequence[str], until: float) 
     epoch, sentences = min(epoch, until), []
     for size in FIGURE_6_SIZES:
         parts = [_standing(runs, RunKey(n, size), epoch) for n in norms]
-        sentences.append(f"at batch size {size}, {'; '.join(parts)}")
-    return f"Training NLL and test error after {epoch_text(epoch)}: {', and '.join(sentences)}."
+        sentences.append(f"Batch size {size}: {'; '.join(parts)}.")
+    return f"Training NLL and test error after {epoch_text(epoch)}. {' '.join(sentences)}"
 
 
 FIGURE_6 = Picture(

@@ -155,7 +155,7 @@ EXERCISES = {
             "this divides by the variance. Divide by its square root.": lambda x, axes: _scaled(
                 x, axes, "variance"
             ),
-            "this variance divides by n - 1; the norms of the paper and of PyTorch divide by n "
+            "this variance divides by n − 1; the norms of the paper and of PyTorch divide by n "
             "(`ddof=0`).": lambda x, axes: _scaled(x, axes, "unbiased"),
             "the statistics are always those of the last axis. Use `axes`.": lambda x, axes: (
                 normalize(x, (x.ndim - 1,))

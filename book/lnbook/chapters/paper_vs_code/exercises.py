@@ -67,7 +67,7 @@ EXERCISES = {
             "this divides by the variance; the standard deviation is its square root.": (
                 lambda x: _outside(x, root=False)
             ),
-            "this divides the sum of squares by H - 1; eq. 16 divides it by H.": lambda x: _outside(
+            "this divides the sum of squares by H − 1; eq. 16 divides it by H.": lambda x: _outside(
                 x, ddof=1
             ),
             "mean and standard deviation are computed per column; that is batch norm.": (
@@ -113,7 +113,7 @@ EXERCISES = {
             1.6: "the magnitude of δ cancels; only its sign remains.",
         },
         on_success="Layer norm is invariant to the magnitude of δ, but not to its sign.",
-        hint="multiply a - μ by -2, and σ by |δ|.",
+        hint="multiply a − μ by −2, and σ by |δ|.",
     ),
     "nats": Value(
         1.31,

@@ -87,7 +87,7 @@ EXERCISES = {
         misconceptions={
             1e12: "the norm divides by the square root of variance plus eps, which is 1e6.",
             1e-6: "the norm multiplies x by that factor; the gain must undo it.",
-            1.0: "with gain 1 the output is x - mean divided by 1e6.",
+            1.0: "with gain 1 the output is x − mean, divided by 1e6.",
         },
         on_success="So a norm can be switched off through its eps and gain, without changing the "
         "class.",

@@ -55,7 +55,7 @@ EXERCISES = {
             ),
             "mean and standard deviation are computed over the batch. Use `axis=1`, one per "
             "sequence.": (_other_step(norm=lambda a: _normalize(a, axis=0))),
-            "this divides the sum of squares by H - 1; eq. 4 divides it by H.": _other_step(
+            "this divides the sum of squares by H − 1; eq. 4 divides it by H.": _other_step(
                 norm=lambda a: _normalize(a, ddof=1)
             ),
             "eps is missing, which matters if the summed inputs are small.": _other_step(
@@ -92,9 +92,9 @@ EXERCISES = {
         misconceptions={
             0.881: "that is where the slope *at* one standard deviation is one half. Average the "
             "slope over all numbers.",
-            0.549: "that is where tanh itself is one half. Its slope is 1 - tanh².",
+            0.549: "that is where tanh itself is one half. Its slope is 1 − tanh².",
         },
-        hint="average 1 - tanh² over many numbers, for several gains.",
+        hint="average 1 − tanh² over many numbers, for several gains.",
     ),
     "statistics-to-keep": Value(
         (51200, 0),
@@ -118,7 +118,7 @@ EXERCISES = {
             "these are the states after the padding, when the sequences have already ended.": (
                 lambda states, lengths: states[:, -1]
             ),
-            "step number n has index n - 1.": (
+            "step number n has index n − 1.": (
                 lambda states, lengths: states[np.arange(len(states)), lengths]
             ),
             "this uses the length of the first sequence for all. Each has its own.": (

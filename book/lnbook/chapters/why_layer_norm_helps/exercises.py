@@ -133,7 +133,7 @@ EXERCISES = {
             ),
             "this mixes the sequences in the batch.": _over(0),
             "this is one mean for a whole sequence, so later positions enter it.": _over((1, 2)),
-            "this divides the sum of squares by H - 1; layer norm divides it by H.": _over(
+            "this divides the sum of squares by H − 1; layer norm divides it by H.": _over(
                 -1, ddof=1
             ),
         },

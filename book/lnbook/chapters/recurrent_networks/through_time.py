@@ -14,7 +14,7 @@ from lnbook.chapters.recurrent_networks.network import (
     parameters,
 )
 from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import add_line, label_ends, log_axis, power_of_ten
+from lnbook.figures.plots import NORMS, add_line, label_ends, log_axis, power_of_ten
 from lnlab.analysis import recurrence
 
 STEPS = 200
@@ -52,7 +52,8 @@ def draw_forward(scale: float, nonlinearity: str, inputs: str) -> go.Figure:
     figure = go.Figure()
     for form in ("plain", "paper", "batch"):
         run = carry(form, scale, nonlinearity, inputs)
-        _curve(figure, form, _SHOWN, run.summed[_SHOWN - 1], "step")
+        style = NORMS["layer"] if form == "paper" else STYLES[form]  # only one form here
+        _curve(figure, style, _SHOWN, run.summed[_SHOWN - 1], "step")
     _logarithmic(figure, "step", "Root mean square of the summed inputs")
     return label_ends(figure)
 
@@ -82,7 +83,7 @@ def draw_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> 
     figure, back = go.Figure(), np.r_[0, _SHOWN[:-1]]
     for form in STYLES:
         run = carry(form, scale, nonlinearity, inputs, 1.0 if form == "plain" else gain)
-        _curve(figure, form, back, run.gradient[back], "steps back")
+        _curve(figure, STYLES[form], back, run.gradient[back], "steps back")
     _logarithmic(figure, "steps back from the last", "Norm of the gradient (1 at the last state)")
     return label_ends(figure)
 
@@ -110,10 +111,10 @@ BACKWARD = Picture(
 )
 
 
-def _curve(figure: go.Figure, form: str, x: np.ndarray, y: np.ndarray, along: str) -> None:
+def _curve(figure: go.Figure, style: tuple, x: np.ndarray, y: np.ndarray, along: str) -> None:
     # Three digits over 24 powers of ten; below the smallest float there is nothing to draw.
     shown = [float(f"{v:.3g}") if v > 0 else np.nan for v in y]
-    add_line(figure, x, shown, STYLES[form], f"{along} %{{x}}: %{{y:.2g}}")
+    add_line(figure, x, shown, style, f"{along} %{{x}}: %{{y:.2g}}")
 
 
 def _logarithmic(figure: go.Figure, along: str, title: str) -> None:

@@ -76,4 +76,5 @@ def updates(task: Any, best: Mapping[str, Any], same: Sequence[Mapping[str, Any]
             for row, arm_scores in zip(result.rows[1:], scores, strict=True)
         ],
         f"{result.caption} The first two rows are the models at their best learning rates.",
+        folded=True,
     )

@@ -97,11 +97,11 @@ def describe_rates(runs: OrderEmbeddingsRuns, point: int) -> str:
     for norm in NORMS:
         scores = {rate: runs.score(RunKey(norm, rate))[:, point].mean() for rate in runs.rates}
         text_by_rate = ", ".join(f"{score:.0f}% at {rate:g}" for rate, score in scores.items())
-        sentences.append(f"{STYLES[norm][0]}: {text_by_rate}")
+        sentences.append(f"{STYLES[norm][0].capitalize()}: {text_by_rate}.")
     counts = {len(runs.seeds(RunKey(norm, rate))) for norm in NORMS for rate in runs.rates}
     seeds = " or ".join(map(str, sorted(counts)))
     return (
-        f"After {runs.updates[point]:,} updates, mean of {seeds} seeds: {'; '.join(sentences)}. "
+        f"After {runs.updates[point]:,} updates, mean of {seeds} seeds. {' '.join(sentences)} "
         "Stars mark the best rates, and bands the range of the seeds."
     )
 

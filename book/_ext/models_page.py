@@ -1,13 +1,14 @@
 """Sphinx extension: replace ``<!-- all models -->`` by a section per model with its sources."""
 
 from lnbook.chapters.which_norm.models import MODELS, sources
+from lnbook.figures.table import day
 
 PLACEHOLDER = "<!-- all models -->"
 
 
 def section(model):
     """Return the section of a model as MyST."""
-    dates = f"<p>{model.year}; read on {model.read}:</p>"
+    dates = f"<p>First published in {model.year}; sources read on {day(model.read)}:</p>"
     body = f'<div class="ln-sources">{dates}{sources(model)}</div>'
     return f"({model.anchor})=\n## {model.model}\n\n{body}\n"
 

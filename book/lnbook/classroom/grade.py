@@ -109,7 +109,7 @@ def grade(
     nbgrader.required()
     folder, sandbox = Path(folder), sandbox or Sandbox()
     if not folder.is_dir():
-        raise ValueError(f"FOLDER must be a folder of submissions, got {folder}; look at its name")
+        raise ValueError(f"FOLDER must be a folder of submissions, got {folder}; check the path")
     course = Path(course).resolve() if course else folder.resolve().parent
     name = _homework(course, name)
     sources = {path.stem: _source(path) for path in (course / "source" / name).glob("*.ipynb")}
@@ -160,7 +160,7 @@ def _homework(course: Path, name: str | None) -> str:
     if name is None and len(known) == 1:
         return known[0]
     if name not in known:
-        raise ValueError(f"--name must be one of {', '.join(known)}, got {name}; name one of them")
+        raise ValueError(f"--name must be one of {', '.join(known)}, got {name}; choose one of them")
     return name
 
 

@@ -19,7 +19,7 @@ def required() -> None:
     """
     if importlib.util.find_spec("nbgrader") is None:
         raise ValueError(
-            "homework and grade use nbgrader, and it is not installed; run "
+            "homework and grade need nbgrader, which is not installed; run "
             "tools/setup.sh teach in a clone of the book, or make homework, which does so"
         )
 

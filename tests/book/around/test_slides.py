@@ -29,12 +29,12 @@ def test_a_chapter_has_slides_with_title_question_figure_and_summary(taught):
         ("ask", "introduction", "Predict"),
         ("figure", "introduction", "Raise the bar"),
         ("answer", "introduction", "Answer"),
-        ("keep", "introduction", "To keep"),
+        ("keep", "introduction", "Summary"),
         ("chapter", "two", "Two bars"),
         ("ask", "two", "Predict"),
         ("figure", "two", "Two bars"),
         ("answer", "two", "Answer"),
-        ("keep", "two", "To keep"),
+        ("keep", "two", "Summary"),
     ]
     lead, ask, figure, answer, keep = decks["Use it"][:5]
     text = "The first is short. The second ends at eight words."

@@ -143,7 +143,7 @@ def chapter(
 
     if lines := page.select("section#summary > ul > li"):
         notes = spoken([line.find_parent("ul") for line in lines[:1]])
-        yield Slide("keep", name, "To keep", f"<p>{sentence(lines[0].p)}</p>", notes)
+        yield Slide("keep", name, "Summary", f"<p>{sentence(lines[0].p)}</p>", notes)
 
 
 def figure_selector(page: BeautifulSoup, state: str) -> str:
@@ -184,7 +184,7 @@ def question_slide(page: str, question: Choose | Number | Order) -> Slide:
         kind = "ol" if isinstance(question, Choose) else "ul"
         body += f"<{kind}>{''.join(f'<li>{markup(option)}</li>' for option in options)}</{kind}>"
     right, *others = (f"<li>{markup(line)}</li>" for line in question.answered())
-    notes = f"<p><strong>Right:</strong></p><ul>{right}</ul><ul>{''.join(others)}</ul>"
+    notes = f"<p><strong>Correct answer:</strong></p><ul>{right}</ul><ul>{''.join(others)}</ul>"
     return Slide("ask", page, "Predict", body, notes)
 
 

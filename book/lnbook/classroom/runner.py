@@ -75,7 +75,9 @@ def _image(name: str) -> str:
         if done.returncode == 0:
             return done.stdout.strip()
     reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-    raise ValueError(f"--container must be an image that {tool} has or can pull, got {name}: {reason}")
+    raise ValueError(
+        f"--container must be an image that {tool} has or can pull, got {name}: {reason}"
+    )
 
 
 def execute(work_folder: Path, book: Path, sandbox: Sandbox, notebooks: int) -> str:

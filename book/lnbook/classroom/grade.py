@@ -160,7 +160,7 @@ def _homework(course: Path, name: str | None) -> str:
     if name is None and len(known) == 1:
         return known[0]
     if name not in known:
-        raise ValueError(f"--name must be one of {', '.join(known)}, got {name}; choose one of them")
+        raise ValueError(f"--name must be one of {', '.join(known)}, got {name}; pass one of them")
     return name
 
 

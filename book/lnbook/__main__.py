@@ -54,7 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     runs.add_argument(
         "--container", metavar="IMAGE", help="run each submission in a container of this image"
     )
-    runs.add_argument("--trust", action="store_true", help="run submissions under your user account")
+    runs.add_argument(
+        "--trust", action="store_true", help="run submissions under your user account"
+    )
     grade.add_argument(
         "--seconds", type=float, default=60, help="time limit per cell in seconds (default: 60)"
     )

@@ -140,9 +140,9 @@ def not_a_parameterization(records: Records) -> list[Finding]:
     of_layer = defect(lambda z: norms.layer_norm(z @ W.T, eps=1e-12))
     of_weight = defect(lambda z: norms.weight_norm(z, W))
     return [
-        Finding(f"layer norm: f(x + y) - f(x) - f(y) + f(0) is up to {of_layer:.1f}, not 0",
+        Finding(f"layer norm: f(x + y) − f(x) − f(y) + f(0) is up to {of_layer:.1f}, not 0",
                 np.array([invariance.ROUNDING - of_layer]), "of the output", exact=True),
-        exact("weight norm: f(x + y) - f(x) - f(y) + f(0)", of_weight, counts=False),
+        exact("weight norm: f(x + y) − f(x) − f(y) + f(0)", of_weight, counts=False),
     ]  # fmt: skip
 
 

@@ -34,13 +34,13 @@ def cube() -> Diagram:
 
 
 def lstm() -> Diagram:
-    """Return a diagram of one step of the paper's layer-normalized LSTM, eqs. 20-22."""
-    return cells.LSTM.diagram("One step of the layer-normalized LSTM, eqs. 20-22")
+    """Return a diagram of one step of the paper's layer-normalized LSTM, eqs. 20–22."""
+    return cells.LSTM.diagram("One step of the layer-normalized LSTM, eqs. 20–22")
 
 
 def gru() -> Diagram:
-    """Return a diagram of one step of the paper's layer-normalized GRU, eqs. 26-28."""
-    return cells.GRU.diagram("One step of the layer-normalized GRU, eqs. 26-28")
+    """Return a diagram of one step of the paper's layer-normalized GRU, eqs. 26–28."""
+    return cells.GRU.diagram("One step of the layer-normalized GRU, eqs. 26–28")
 
 
 def residual(

@@ -199,7 +199,7 @@ def _row(runs: AttentiveReaderRuns, name: str, arm: Any) -> list[str]:
 
 
 def _lstm(row: float, note: str, text: str) -> Box:
-    return Box("block", 1.7, row, "LSTM", f"{text}; with layer norm: eqs. 20-22", note=note,
+    return Box("block", 1.7, row, "LSTM", f"{text}; with layer norm: eqs. 20–22", note=note,
                tone="layer", wide=40)  # fmt: skip
 
 

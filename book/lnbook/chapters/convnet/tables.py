@@ -67,8 +67,9 @@ def mnist_table(runs: ConvnetRuns, task: Any) -> Table:
             "Test NLL",
         ],
         rows,
-        "MNIST: mean over seeds (lowest to highest). Rates are chosen on validation images. "
-        "Updates are counted as above. *: at the edge of the grid of learning rates.",
+        "Results on MNIST, mean over seeds (lowest to highest). Rates are chosen on validation "
+        "images. Updates are counted as above. *: at the edge of the grid of learning rates.",
+        folded=True,
     )
 
 
@@ -79,7 +80,7 @@ def _mean_and_range(values: Sequence[float], digits: int, unit: str = "") -> str
 
 
 def speed_claims(runs: ConvnetRuns) -> Table:
-    """Return a table of the claims on training speed and on small batches."""
+    """Return a table of the claims on training speed and on batch norm."""
     return claims.table("convnet", runs.compared, "conv-speedup", "conv-batch")
 
 

@@ -18,7 +18,7 @@ LEARNING_CURVES = LearningCurves(
 CURVES, RATES, controls = LEARNING_CURVES.curves, LEARNING_CURVES.rates, LEARNING_CURVES.controls
 
 
-# Diagram of one glimpse of DRAW with the layer norm of eqs. 29-31.
+# Diagram of one glimpse of DRAW with the layer norm of eqs. 29–31.
 
 
 def _norm(column: float, cell_name: str) -> Box:

@@ -139,7 +139,7 @@ def describe_labels(truth: str, draws: int) -> str:
     """Describe both distances."""
     label = "label" if draws == 1 else "labels"
     return (
-        f"With {draws} {label} per example, the error is {error(sampled(draws)[0]):.1%} for the "
+        f"With {draws:,} {label} per example, the error is {error(sampled(draws)[0]):.1%} for the "
         f"sampled matrix and {error(empirical(truth, draws)):.1%} for the empirical matrix."
     )
 

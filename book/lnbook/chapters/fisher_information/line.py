@@ -120,13 +120,21 @@ def describe_line(norm: str, family: str, along: str, step: float) -> str:
             "the quadratic form."
         )
     text = (
-        f"A step of {step:g} changes the predictions by {kl:.3g} nats; the quadratic form "
-        f"gives {quadratic:.3g}"
+        f"A step of {step:g} changes the predictions by {_digits(kl)} nats; the quadratic form "
+        f"gives {_digits(quadratic)}"
     )
     apart, half = (remainder(norm, family, along, t) for t in (step, step / 2))
     if not apart:
         return f"{text}, and for this family without normalization, the two are equal."
     return f"{text}. Halving the step divides their difference by {apart / half:.1f}."
+
+
+def _digits(value: float) -> str:
+    """Format a positive number with three digits, small ones with a power of ten."""
+    if value >= 1e-4:
+        return f"{value:.3g}"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{mantissa}·{power_of_ten(int(exponent))}"
 
 
 LINE = Picture(

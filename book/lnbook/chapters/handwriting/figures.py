@@ -36,7 +36,7 @@ CURVES, RATES, controls = LEARNING_CURVES.curves, LEARNING_CURVES.rates, LEARNIN
 def _lstm(column: float, number: int) -> Box:
     text = (
         f"layer {number}: an LSTM with three norms, $LN(W_x x)$, $LN(W_h h)$ and $LN(c)$, "
-        "eqs. 20-22"
+        "eqs. 20–22"
     )
     return Box("block", column, 1.35, "LSTM", text, note="3 LN", tone="layer", wide=34)
 

@@ -181,8 +181,8 @@ def draw_timeline(idea: str) -> go.Figure:
 
 def describe_timeline(idea: str) -> str:
     """List the papers of an idea in chronological order."""
-    descriptions = "; ".join(f"{k} {dated(e)}" for k, e in enumerate(LANES[idea], 1))
-    return f"{idea[0].upper()}{idea[1:]}: {descriptions}."
+    descriptions = "; ".join(f"({k}) {dated(e)}" for k, e in enumerate(LANES[idea], 1))
+    return f"{idea[0].upper()}{idea[1:]}{'' if idea.endswith('?') else ':'} {descriptions}."
 
 
 TIMELINE = Picture(

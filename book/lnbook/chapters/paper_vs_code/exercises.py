@@ -113,7 +113,7 @@ EXERCISES = {
             1.6: "the magnitude of δ cancels; only its sign remains.",
         },
         on_success="Layer norm is invariant to the magnitude of δ, but not to its sign.",
-        hint="multiply a − μ by −2, and σ by |δ|.",
+        hint="multiply a − μ by δ, and σ by |δ|.",
     ),
     "nats": Value(
         1.31,

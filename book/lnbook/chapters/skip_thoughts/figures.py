@@ -58,7 +58,7 @@ def with_neighbors(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[st
 
 
 def _gru(column: float, row: float, note: str, text: str) -> Box:
-    return Box("block", column, row, "GRU", f"{text}; with layer norm: eqs. 26-28", note=note,
+    return Box("block", column, row, "GRU", f"{text}; with layer norm: eqs. 26–28", note=note,
                tone="layer", wide=40)  # fmt: skip
 
 

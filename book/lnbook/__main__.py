@@ -37,7 +37,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lnbook", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     homework = commands.add_parser("homework", help="generate an nbgrader assignment")
-    homework.add_argument("exercises", nargs="*", help="names of exercises or chapters")
+    homework.add_argument(
+        "exercises",
+        nargs="*",
+        help="names of exercises or chapters (default: introduction normalization_axes)",
+    )
     homework.add_argument("--seed", type=int, default=0, help="seed of the class (default: 0)")
     homework.add_argument(
         "--out", default="homework", help="folder of the course (default: homework)"

@@ -15,7 +15,7 @@ def from_fastrnns(state_dict: dict[str, Tensor], **options) -> LayerNormLSTM:
 
     That of ``LayerNormLSTMCell`` in PyTorch's ``benchmarks/fastrnns/custom_lstms.py`` and its
     copies: ``weight_ih``, ``weight_hh``, ``layernorm_i``, ``layernorm_h`` and ``layernorm_c``,
-    alone or below ``layers.0.cell.`` or ``layers.0.directions.1.cell.``. They carry the normalized
+    alone or after ``layers.0.cell.`` or ``layers.0.directions.1.cell.``. They carry the normalized
     cell on, which is our ``form="carried"``, and have no ``b``.
 
     Args:

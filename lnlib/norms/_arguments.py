@@ -50,7 +50,7 @@ def check_names(
     Args:
         function: What errors call the function.
         params: The dict.
-        known: The names it may hold; those that begin with W it must hold.
+        known: The names it may contain; it must contain those that begin with W.
         where: Of which these are the names.
         fix: What to do about an unknown name that is like none of them.
     """

@@ -23,7 +23,7 @@ from lnbook.classroom import chapters, checks, nbgrader
 from lnbook.classroom.chapters import Task
 from lnbook.exercises import Function
 from lnbook.renamed import NEW_NAMES
-from lnlab import atomic_write
+from lnlab import atomic_write, messages
 
 HIDDEN_SEED_OFFSET = 1_000_003  # added to the class's seed for the hidden inputs of the grader
 DEFAULT = ("introduction", "normalization_axes")
@@ -108,7 +108,11 @@ def select(names: Sequence[str]) -> list[Task]:
             }
             results[name] = tasks[name]
         else:
-            exercises.find(name)  # says which name is near
+            known = [*tasks_by_chapter, *exercises.names()]
+            raise ValueError(
+                f"exercises must be names of exercises or chapters, got {name!r}"
+                f"{messages.suggestion(name, known) or '; --list prints all of them'}"
+            )
     if not results:
         raise ValueError(
             "exercises must contain at least one name; add a chapter, such as introduction"

@@ -97,8 +97,11 @@ def interval(finding: Finding) -> str:
     if finding.untestable and np.isnan(d).all():
         return f"{len(d)} seed{'s' * (len(d) > 1)}"
     if finding.exact:
+        if unit.startswith("of "):
+            return "computed"  # the description has the number
         value = max(0, d[0])
-        return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.2g} {unit}"
+        number = f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+        return f"{unit} {number}" if unit == "largest change" else f"{number} {unit}"
     scale, unit = (100, f"% {unit}") if unit.startswith("of ") else (1, f" {unit}")
     seeds = f"{len(d)} seed{'s' * (len(d) > 1)}"
     cases = [("never", d == np.inf), ("baseline never", d == -np.inf), ("no number", np.isnan(d))]

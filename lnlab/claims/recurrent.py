@@ -19,6 +19,7 @@ from lnlab.claims.trained import (
     Value,
     end,
     equivalence_margin,
+    experiment_name,
     final_metric_difference,
     run_groups,
     secondary,
@@ -67,7 +68,7 @@ def recurrent_time(records: Records) -> list[Finding]:
     The machine had other work, and networks without a norm use PyTorch's own layers.
     """
     return [
-        _untimed(group, f"{name.replace('_', ' ')}: time to the targets")
+        _untimed(group, f"{experiment_name(name)}: time to the targets")
         for name in RECURRENT
         for group in run_groups(records, name)[:1]
     ]
@@ -88,7 +89,7 @@ def recurrent_generalization(records: Records) -> list[Finding]:
         for group in run_groups(records, name)[:1]:
             names = [curve_name.format(way, k) for way in ("image", "caption") for k in (1, 5, 10)]
             values = [end(curve) for curve in dict.fromkeys(names)]
-            what = f"{name.replace('_', ' ')}: {description} at the end"
+            what = f"{experiment_name(name)}: {description} at the end"
             share = name != "handwriting"  # the negative log of a density has no natural zero
             results.append(
                 final_metric_difference(group, _sum(values), unit, what, factor=factor, share=share)
@@ -132,7 +133,7 @@ def _matching_group(groups: Sequence[RunGroup], group: RunGroup) -> RunGroup:
 
 
 def _compare_ratios(main: RunGroup, group: RunGroup) -> list[Finding]:
-    task, name = TASKS[group.experiment], group.experiment.replace("_", " ")
+    task, name = TASKS[group.experiment], experiment_name(group.experiment)
     arms = [x.arms[arm] for x in (main, group) for arm in (NO_NORM, LAYER)]
     shortest = min(run["curves"]["epoch"][-1] for arm in arms for run in arm.runs.values())
     seeds = shared_seeds(*arms)

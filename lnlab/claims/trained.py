@@ -33,10 +33,22 @@ ARM_NAMES = {
     "instance": "instance norm",
     "rms": "RMS norm",
 }
+#: From the name of an experiment to its name in words, where these differ.
+EXPERIMENT_NAMES = {
+    "draw": "DRAW",
+    "skip_thoughts": "skip-thoughts",
+    "convnet": "convolutional network",
+    "landscape": "feed-forward network on 8 × 8 digits",
+}
 TASKS = {
     name: experiments.module_of(name, "results").TASK
     for name in (*RECURRENT, "convnet", "landscape")
 }
+
+
+def experiment_name(experiment: str) -> str:
+    """Return the name of an experiment in words."""
+    return EXPERIMENT_NAMES.get(experiment, experiment.replace("_", " "))
 
 
 class RunGroup(NamedTuple):
@@ -253,7 +265,7 @@ def best_rates(group: RunGroup, records: Records) -> Finding:
             rates.setdefault(name, []).append(min(scores, key=scores.__getitem__))
     a, b = (np.array(rates[name]) for name in (LAYER, NO_NORM))
     typical = [f"{np.exp(np.log(values).mean()):.2g}" for values in (a, b)]
-    text = f"{group.experiment.replace('_', ' ')}: best rate {typical[0]} versus {typical[1]}"
+    text = f"{experiment_name(group.experiment)}: best rate {typical[0]} versus {typical[1]}"
     reason = task.no_plateau(group.arms[NO_NORM], group.arms[LAYER])
     return Finding(describe(group, text), np.log10(b / a), "powers of ten", None, tuple(used),
                    untestable=reason)  # fmt: skip

@@ -169,8 +169,8 @@ PAPER = (
           _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",),
           recurrent.recall_by_updates,
           "The paper trains both with the same hyperparameters. Nine measurements compare each "
-          "model at its own best learning rate, which is higher with layer norm; the others "
-          "compare both at the rate of the paper's code."),
+          "model at its own best learning rate, which is higher with layer norm; the tenth "
+          "compares both at the rate of the paper's code."),
     Claim("sixty-percent", "6.1", "in 60% of the time",
           "The model with layer norm reaches its best score sooner than the plain model reaches "
           "its own.",

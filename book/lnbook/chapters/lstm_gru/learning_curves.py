@@ -261,10 +261,11 @@ def describe_side_by_side(results: Sequence[dict[str, dict[str, float]]], **sett
         return "Press Start to train both networks side by side. Stop keeps the result so far."
     last = results[-1]
     parts = [
-        f"{NORMS[norm][0]} {point['train_nll']:.3f} nats, {point['test_error']:.1%} test error"
+        f"{NORMS[norm][0]} {point['train_nll']:.3f} nats and {point['test_error']:.1%}"
         for norm, point in last.items()
     ]
-    return f"After {_epochs(next(iter(last.values()))['epoch'])}: {'; '.join(parts)}."
+    epoch = next(iter(last.values()))["epoch"]
+    return f"Training NLL and test error after {_epochs(epoch)}: {'; '.join(parts)}."
 
 
 SIDE_BY_SIDE = Picture(

@@ -75,13 +75,16 @@ def describe_change(name: str, transformation: str, strength: float, reveal: boo
     moved = np.abs(here.new_summed - here.summed).max()
     changed = np.abs(here.new_output - here.output).max()
     head = f"{NAMES[transformation]}, {LABELS[name]}: "
-    head = head[0].upper() + head[1:] + f"the summed inputs change by up to {format_change(moved)}"
+    head = head[0].upper() + head[1:]
+    if moved < ROUNDING:
+        return f"{head}a factor of 1 changes nothing."
+    head += f"the summed inputs change by up to {format_change(moved)}"
     if not reveal:
         return f"{head}. Does any output change? Predict, then reveal."
     verdict = (
-        "no output changes"
+        "but no output changes"
         if changed < ROUNDING
-        else f"the outputs change by up to {format_change(changed)}"
+        else f"and the outputs change by up to {format_change(changed)}"
     )
     table = ""
     if name in invariance.TABLE_1 and transformation in invariance.TABLE_1[name]:

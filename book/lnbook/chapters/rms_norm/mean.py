@@ -107,8 +107,9 @@ def describe(mean: float) -> str:
 
     if not mean:
         return f"With a mean of 0, both outputs are the same, {span(layer)}: the angle is 0°."
+    unit = "standard deviation" if mean == 1 else "standard deviations"
     return (
-        f"With a mean of {mean:g} standard deviations, LayerNorm returns {span(layer)}, as for "
+        f"With a mean of {mean:g} {unit}, LayerNorm returns {span(layer)}, as for "
         f"every mean, and RMSNorm returns {span(rms)}. The angle between the two outputs is "
         f"{angle:.0f}°, and RMSNorm's outputs have a standard deviation of {rms.std():.2f}."
     )

@@ -41,7 +41,7 @@ def test_figure_and_sentence_show_where_float16_is_accurate(eps, outlier, scale)
     inside = (low <= half.STDS) & (high >= half.STDS)
     np.testing.assert_allclose(result.half[inside], result.exact[inside], rtol=0.05)
     assert ("NaN" in text) == (not np.isfinite(result.half).all())
-    named = [float(n.replace(",", "")) for n in re.findall(r"(?:from|to) ([\d.,]*\d)", text)]
+    named = [float(n.replace(",", "")) for n in re.findall(r"(?:from|to|least) ([\d.,]*\d)", text)]
     edges = [s for s in (low, high) if half.STDS[0] < s < half.STDS[-1]]
     np.testing.assert_allclose(named, edges, rtol=0.05)
     single, everywhere = half.draw(eps, outlier, scale).data[-2:]

@@ -177,9 +177,9 @@ def describe(eps: float, outlier: float, scale: str) -> str:
     below, above = low > STDS[0], high < STDS[-1]
     single = f"With float32 inside, the output is correct everywhere{_small(eps)}."
     if not below and not above:
-        return f"Float16 gives the correct output for activations of any magnitude. {single}"
+        return f"Float16 gives the correct output at every standard deviation shown. {single}"
     span = f"from {_round(low)} to {_round(high)}" if below and above else None
-    span = span or (f"up to {_round(high)}" if above else f"from {_round(low)}")
+    span = span or (f"up to {_round(high)}" if above else f"of at least {_round(low)}")
     wrong = [_below(result)] if below else []
     wrong += ["above that, it is zero for some or all tokens"] if above else []
     outside = ", and ".join(wrong)

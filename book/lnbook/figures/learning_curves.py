@@ -61,7 +61,7 @@ class LearningCurves:
     def curves(self) -> Picture:
         """The curves during training, their differences, or the ratio of the updates."""
         alt = (
-            f"Curves of the {self.word} of {self.of} in {self.unit} over updates: {self.lines}, "
+            f"Curves of the {self.word} on {self.of} in {self.unit} over updates: {self.lines}, "
             f"with a band from the lowest seed to the highest; or the {self.word} with layer norm "
             "minus that of each other network, with a line at zero; or the updates that layer norm "
             f"needs to reach the {self.word} of another network, in percent of that network's own, "
@@ -201,7 +201,7 @@ class LearningCurves:
     def rates(self) -> Picture:
         """The lowest value of each network at each learning rate."""
         alt = (
-            f"Lines of the lowest {self.word} of {self.chosen_by} over learning rates: "
+            f"Lines of the lowest {self.word} on {self.chosen_by} over learning rates: "
             f"{self.lines}; a ring marks the best rate of each network."
         )
         return Picture(self.draw_rates, self.describe_rates, alt)

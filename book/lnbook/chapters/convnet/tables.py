@@ -81,7 +81,12 @@ def _mean_and_range(values: Sequence[float], digits: int, unit: str = "") -> str
 
 def speed_claims(runs: ConvnetRuns) -> Table:
     """Return a table of the claims on training speed and on batch norm."""
-    return claims.table("convnet", runs.compared, "conv-speedup", "conv-batch")
+    table = claims.table("convnet", runs.compared, "conv-speedup", "conv-batch")
+    caption = (
+        "The claims about speed and about batch norm, with the measurements behind their labels, "
+        "each network at its best learning rate."
+    )
+    return Table(table.columns, table.rows, caption, folded=True)
 
 
 def border_claims(runs: ConvnetRuns) -> Table:

@@ -163,7 +163,7 @@ def describe(zero: str, gate: bool, offset: float) -> str:
     if not any(learning) and training.loss == 1:
         return f"{start}All gradients are 0 and stay 0: the network never learns."
     before, after = (_weights(names, len(training.norms)) for names in learning)
-    first = f"At first, {before} a nonzero gradient{'' if learning[0] else ', only biases do'}" + (
+    first = f"At first, {before} a nonzero gradient{'' if learning[0] else ' (only biases do)'}" + (
         ". " if before == after else f"; after one update, {after} one. "
     )
     end = f"After {UPDATES} updates, the loss is {training.loss:.0%} of that of the identity"

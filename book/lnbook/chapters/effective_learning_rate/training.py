@@ -163,7 +163,8 @@ def describe_starts(runs: WeightGrowthRuns, norm: str) -> str:
         length = runs.curves("length_2", norm, "sgd", scale).mean(0)
         loss = runs.curves("train_nll", norm, "sgd", scale).mean(0)
         texts.append(f"{label}, {length[0]:.3g} to {length[-1]:.3g}, loss {loss[-1]:.2g} nats")
-    return f"Norm of W and final loss, with {NORMS[norm][0]}: {'; '.join(texts)}. {runs.sentence}"
+    which = "without normalization" if norm == "none" else f"with {NORMS[norm][0]}"
+    return f"Norm of W and final loss, {which}: {'; '.join(texts)}. {runs.sentence}"
 
 
 FOUR_LENGTHS = Picture(

@@ -227,7 +227,7 @@ LOSSES = Picture(
     describe_losses,
     alt="Two heat maps of the loss after 600 updates, without warm-up and with it: a row for each "
     "norm and placement, a column for each learning rate. Red is a loss above the bigram entropy, "
-    'green one below it; "diverged" is a loss above that of random characters.',
+    'teal one below it; "diverged" is a loss above that of random characters.',
 )
 
 

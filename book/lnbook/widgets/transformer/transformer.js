@@ -200,7 +200,9 @@ const lnTransformer = (() => {
       $("count").textContent = `${reading.empty ? 0 : T} of ${model.settings.length} characters`;
       const notes = [];
       if (reading.out.length) {
-        notes.push(`Left out, because it is not in the training text: ${listed(reading.out.map(spoken))}.`);
+        const them = reading.out.length > 1 ? "them" : "it";
+        notes.push(`Left out, because the training text does not contain ${them}: `
+          + `${listed(reading.out.map(spoken))}.`);
       }
       if (reading.changed.length) {
         notes.push(`${listed(reading.changed.map((c) => `${spoken(c)} is read as `

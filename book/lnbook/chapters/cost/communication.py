@@ -12,6 +12,7 @@ from lnlab.analysis.costs import exchange_time, messages
 
 DEVICES = [2, 8, 64, 1000]
 EXCHANGE_WIDTHS = [100, 1000, 10_000]
+SIZES = {"MB": 1e6, "KB": 1e3, "bytes": 1}
 WAYS = {
     "ring": ("in a ring", COLORS["batch"], "dash"),
     "doubling": ("with doubling", COLORS["kept"], "solid"),
@@ -95,7 +96,8 @@ def describe_devices(
     """Describe the time and the bytes, and what layer norm needs."""
     ring, doubling = (duration(1e3 * exchange_time(devices, H, networks[network], w)) for w in WAYS)
     received = (devices - 1) * messages(H)[0]
-    size = f"{received / 1e6:.3g} MB" if received >= 1e6 else f"{received / 1e3:.3g} KB"
+    unit, count = next((u, n) for u, n in SIZES.items() if received >= n)
+    size = f"{received / count:.3g} {unit}"
     return (
         f"{devices:,} devices, {H:,} features, {network}: each batch norm waits {ring} per step "
         f"in a ring, {doubling} with doubling, and each device receives {size} in the forward "

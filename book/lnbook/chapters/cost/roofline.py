@@ -154,13 +154,15 @@ def describe_roofline(
     product = product_work(which, N, H, m.size)
     intensity = product[0] / product[1]
     bound = "arithmetic" if intensity > m.products / m.bandwidth else "memory bandwidth"
+    done = digits(intensity) if intensity >= 10 else f"{intensity:.2f}"
     percent = 100 * share(m, "layer", which, N, H)
     least = f"{duration(1e3 * m.seconds(work))}, {digits(percent)}%"
+    where = machine if machine.startswith("this") else f"the {machine}"
     return (
-        f"On {machine}, {N:,} × {H:,}, {which}: layer norm performs "
+        f"On {where}, {N:,} × {H:,}, {which}: layer norm performs "
         f"{work[0] / work[1]:.2f} operations per byte; in the time that it takes to move "
         f"one byte, the machine could perform {m.other / m.bandwidth:.0f} operations. The product "
-        f"performs {digits(intensity)} operations per byte and is limited by {bound}. Layer norm "
+        f"performs {done} operations per byte and is limited by {bound}. Layer norm "
         f"takes at least {least} of the product's time."
     )
 

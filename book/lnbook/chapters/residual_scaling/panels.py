@@ -90,12 +90,13 @@ def describe(scheme: str, depth: int) -> str:
     )
     if not chosen.share.any():
         return f"{text} Every block is the identity, and its weight matrices have no gradient yet."
-    percentages = [f"{100 * share:.2g}%" for share in chosen.share[[0, -1]]]
+    parts = [*chosen.share[[0, -1]], chosen.in_output[1]]
+    written, end, left = ("less than 0.001%" if s < 1e-5 else f"{100 * s:.2g}%" for s in parts)
     first, last = (f"{norm:.2g}" for norm in chosen.gradient[[0, -1]])
     return (
-        f"{text} The first block contributes {percentages[0]} of the stream after it, the last "
-        f"{percentages[1]}; {100 * chosen.in_output[1]:.2g}% of the output comes from the first "
-        f"block. Norm of the gradient: {first} in the first block, {last} in the last."
+        f"{text} The first block contributes {written} of the stream after it, the last {end}; "
+        f"{left} of the output comes from the first block. Norm of the gradient: {first} in the "
+        f"first block, {last} in the last."
     )
 
 
@@ -104,5 +105,6 @@ PROFILE = Picture(
     describe,
     alt="Three panels over the blocks, on logarithmic axes: the variance of the residual stream; "
     "the share of each block in the stream when the block writes it and in the output, next to a "
-    "dotted line 1/block; the norm of the gradient of each block. Pre-norm is dotted.",
+    "dotted line 1/block; the norm of the gradient of each block. If another scheme is chosen, "
+    "pre-norm is dotted.",
 )

@@ -62,8 +62,8 @@ EXERCISES = {
             "Or the normalized input is counted with 4 bytes per number; it is cast back to 2.",
             4: "that is what the kernel keeps, or the difference for one norm per block; there are "
             "two.",
-            16: "the normalized input is cast back, so it has 2 bytes per number, and the array that "
-            "the kernel keeps has to be subtracted.",
+            16: "the normalized input is cast back, so it has 2 bytes per number, and the array "
+            "that the kernel keeps has to be subtracted.",
         },
         hint="multiply norms, tokens, width, and the difference in bytes per number.",
     ),

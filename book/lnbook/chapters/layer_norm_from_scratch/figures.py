@@ -282,7 +282,7 @@ def describe_floats(exponent: float, dtype: str, width: int) -> str:
     x, errors = offset_numbers(exponent, dtype, width), error_of_std(exponent, dtype, width)
     where = f"At offset {offset_text(exponent)} in {dtype}, with H = {width}"
     if not np.isfinite(x).all():
-        return f"{where}: the numbers themselves are infinite: the largest {dtype} is 65,504."
+        return f"{where}, the numbers themselves are infinite: the largest {dtype} is 65,504."
     if np.isnan(errors["naive"]):
         return f"{where}: rounding has made all numbers of a vector equal, so their variance is 0."
     parts = [

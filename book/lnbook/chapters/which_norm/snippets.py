@@ -102,7 +102,7 @@ def block(in_features, out_features):
 WEIGHT_DECAY = """
 
 def parameter_groups(model, weight_decay=0.1):
-    \"\"\"Without weight decay for gains and biases.\"\"\"
+    \"\"\"Exclude gains and biases from weight decay.\"\"\"
     matrices = [p for p in model.parameters() if p.ndim >= 2]
     others = [p for p in model.parameters() if p.ndim < 2]
     return [

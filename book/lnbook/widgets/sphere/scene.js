@@ -167,12 +167,12 @@ const lnSphereScene = (() => {
         + `${divisor}, is dx, with norm ${write(long(dx))}${s.eps ? "" : ": it points along the circle"}.`;
     }
     if (s.stage < 1) {
-      return `Three numbers are a point in space. Its height above the plane is √3 times its mean, `
-        + `${mean}.`;
+      return `Three numbers are a point in space. Its height above the plane is √3 times the mean `
+        + `of the three, ${mean}.`;
     }
     if (s.stage < 2) {
-      return `Without its mean, ${mean}, the point lies on the plane, √3 times ${sigma} from `
-        + "the center.";
+      return `After the mean, ${mean}, is subtracted, the point lies in the plane. Its distance from the `
+        + `center is √3 times the standard deviation, ${sigma}.`;
     }
     if (s.stage > 2) {
       return "Gain and bias turn the circle into an ellipse, the same one for every example: they do not "

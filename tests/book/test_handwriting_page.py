@@ -34,7 +34,7 @@ def test_controls_change_pen_and_update_and_play(use, written):
                 u = int(windows[k, point, pen - 1] + 0.5)
                 place = ["a space" if text[u] == " " else f"“{text[u]}”", u + 1, len(text)]
             loss = f"{arm['losses'][point]:.2f}".replace("-", "−")
-            assert w.texts("loss")[k] == f"{loss} nats per point"
+            assert w.texts("loss")[k] == f"loss {loss} nats per point"
             texts += [arm["name"].lower(), loss, *place]
             check_says(of_text, arm["name"], *place)
             check_says(of_ink, arm["name"], pen, N)

@@ -142,7 +142,7 @@ const lnHandwriting = (() => {
       $("point").setAttribute("aria-valuetext", `${after} updates`);
       const losses = data.arms.map((arm) => {
         const loss = arm.losses[state.point];
-        return loss === null ? "diverged" : `${loss.toFixed(2).replace("-", "−")} nats per point`;
+        return loss === null ? "diverged" : `loss ${loss.toFixed(2).replace("-", "−")} nats per point`;
       });
       figures.forEach((figure, arm) => { $("loss", figure).textContent = losses[arm]; });
       const sentence = `After ${after} updates, point ${state.pen} of ${N}: ` + data.arms.map((arm, k) =>

@@ -44,7 +44,7 @@ const lnProgram = (() => {
       `    def __init__(self, n, m${o.residual ? ", skip" : ""}):`,
       "        super().__init__()",
       `        self.linear = nn.Linear(n, m${bias ? "" : ", bias=False"})`,
-      `        bound = ${o.size} * (6 / n) ** 0.5  # He's is 1`,
+      `        bound = ${o.size} * (6 / n) ** 0.5  # factor 1: He initialization`,
       "        nn.init.uniform_(self.linear.weight, -bound, bound)",
     ];
     if (bias) lines.push("        nn.init.zeros_(self.linear.bias)");

@@ -259,7 +259,7 @@ def test_the_playground_of_the_first_page_starts_and_stops_by_itself(play):
         assert a < 40
         assert b > 80
         text = w.part("verdict").inner_text()
-        assert [int(n) for n in re.findall(r"(?:classifies|\)) (\d+)", text)] == [a, b]
+        assert [int(n) for n in re.findall(r"reads (\d+)", text)] == [a, b]
 
 
 @pytest.mark.every_browser

@@ -112,7 +112,7 @@ const lnPlayground = (() => {
     const select = (key, label, extra = "") => `<label class="ln-playground-setting"><span>${label}</span>`
       + `<select class="ln-select" data-key="${key}" autocomplete="off"${extra}></select></label>`;
     const score = (k) => `<strong data-part="error-${k}">–</strong> <span>${small
-      ? '<span class="ln-playground-wide">digits </span>right' : "held-out error"}</span>`;
+      ? '<span class="ln-playground-wide">digits </span>read' : "held-out error"}</span>`;
     const card = (k) => `<section class="ln-playground-net" data-part="net-${k}" aria-label="Network `
       + `${"AB"[k]}"><div class="ln-playground-top"><b class="ln-playground-letter">${"AB"[k]}</b>`
       + select("ab"[k], "", ` aria-label="Network ${"AB"[k]}"`)
@@ -305,8 +305,8 @@ const lnPlayground = (() => {
     /* What the wall of digits shows, in a sentence. */
     function verdict() {
       const total = view.nets[0].read.length;
-      return [`After ${after()}, A (${label(0)}) classifies `, reads(0), ` of ${total} held-out digits `
-        + `correctly, B (${label(1)}) `, reads(1), "."];
+      return [`After ${after()}, A (${label(0)}) reads `, reads(0), ` of ${total} held-out digits, `
+        + `B (${label(1)}) reads `, reads(1), "."];
     }
     function status() {
       if (small) return `${verdict().join("")} ${[0, 1].map((k) => `${"AB"[k]}: ${diagnosis(k)}`).join(" ")}`;

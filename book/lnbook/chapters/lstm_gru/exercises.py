@@ -86,7 +86,8 @@ EXERCISES = {
                 lambda a: _per_gate(a, interleaved=True)
             ),
         },
-        on_success="Every gate now has standard deviation 1, whatever the scale of its weights.",
+        on_success="The summed inputs of every gate now have standard deviation 1, whatever the "
+        "scale of its weights.",
     ),
     "which-version": Text(
         "carried",

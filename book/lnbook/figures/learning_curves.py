@@ -142,7 +142,11 @@ class LearningCurves:
         return end
 
     def describe_curves(self, runs: Runs, shown: str, kind: str = MAIN) -> str:
-        """Describe the final values, or the largest difference and the final one."""
+        """Describe the final values, or the difference or the ratio at two points.
+
+        The difference is described where it is most favorable to layer norm and at the end; the
+        ratio, for the lowest loss in a quarter and in all of the other network's updates.
+        """
         arms = runs.groups[kind]
         fewest, most = (of(len(arm.runs) for arm in arms.values()) for of in (min, max))
         several = f"{fewest} to {most}" if fewest < most else f"{most}"
@@ -176,7 +180,7 @@ class LearningCurves:
             first = f"Updates that layer norm needs to match the lowest {self.word} of "
             return f"{first}the other network. {'. '.join(texts)} ({count})."
         unit = self._difference_unit
-        first = f"Layer norm, where the difference is largest and at the end, in {unit}"
+        first = f"Layer norm, at the point most favorable to it and at the end, in {unit}"
         return f"{first}: {'; '.join(texts)} ({count})."
 
     def _number(self, value: float) -> str:

@@ -112,7 +112,7 @@ def _figure_1(records: Records) -> list[Row]:
     total = _means(group, lambda run: -float(np.nanmin(score(run))), ".1f")  # in percent
     return [
         Row("time to each model's best score (here in epochs)", ("100%", "60%"), epochs, name),
-        Row("best R@1 + R@5 + R@10 on validation, %", ("", ""), total, name),
+        Row("best R@1 + R@5 + R@10 on validation images, %", ("", ""), total, name),
     ]
 
 

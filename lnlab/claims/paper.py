@@ -52,7 +52,7 @@ _LONGER = (
 )
 _TWO_IMPLEMENTATIONS = (
     "The network without a norm uses PyTorch's GRU, and the one with a norm uses this library's; "
-    "neither runs this network both with and without a norm."
+    "neither implementation runs this network both with and without a norm."
 )
 
 PAPER = (
@@ -113,7 +113,7 @@ PAPER = (
           "step, the magnitude hardly changes even without normalization."),
     Claim("hidden-gradients", "3.1", "much more stable hidden-to-hidden dynamics",
           "With layer norm, the norm of the gradient changes less over 50 steps.",
-          "not stated in the paper: our own reading", _SMALL, "recurrent_networks",
+          "not stated; our own reading", _SMALL, "recurrent_networks",
           evaluate=computed.gradients_through_time,
           caveat="The paper speaks of summed inputs; measuring the gradient is our addition. At "
           "initialization, with recurrent weights of three scales."),
@@ -123,7 +123,7 @@ PAPER = (
           "an argument without a figure", _SMALL, "recurrent_networks", evaluate=computed.longer),
     # Section 4.
     Claim("no-parameterization", "4", "is not a re-parameterization",
-          "No other parameters of the same layer compute the same function as layer norm.",
+          "No parameters of a layer without a norm give the same function as layer norm.",
           "derived", "computed in float64", "invariances",
           evaluate=at_initialization.not_a_parameterization,
           caveat="Without a norm, a layer is affine in its input; with layer norm, it is not."),

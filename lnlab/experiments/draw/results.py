@@ -15,7 +15,7 @@ def final(run: Record) -> float:
 TASK = Task(
     settings=lambda: Settings(**MAIN),
     score=lowest("val_bound"),
-    score_name="bound on validation",
+    score_name="validation bound",
     arms=STARTS,
     measures=(
         Measure("bound on validation, nats", lambda run: np.nanmin(curve(run, "val_bound"))),

@@ -42,7 +42,7 @@ def _measures() -> list[Measure]:
 TASK = Task(
     settings=lambda: Settings(**BOOK),
     score=lambda run: -scores(run),
-    score_name="recall on validation",
+    score_name="validation recall",
     arms={NO_NORM: {"norm": "none"}, LAYER: {"norm": "layer", "gain": 1.0}},
     measures=_measures(),
     per_epoch=lambda run: updates_per_epoch(

@@ -37,18 +37,20 @@ def provenance_table(runs: MNISTRuns) -> Table:
         )
     made = [r["provenance"] for r in runs.records]
     threads = (f"{m['device']}, {m['threads']} thread{'s' * (m['threads'] > 1)}" for m in made)
+    languages = " or ".join(_languages(made))
     return Table(
         ["Part", "Runs", "Norms", "Batch sizes", "Rates", "Seeds", "Epochs", "Total time"],
         rows,
-        f"Made on {_list(sorted(set(threads)))}; training step {_list(_steps(made))}; PyTorch "
-        f"{_list(sorted({m['torch'] for m in made}))}; "
+        f"Made on {_list(sorted(set(threads)))}; training step in {languages}; "
+        f"PyTorch {_list(sorted({m['torch'] for m in made}))}; "
         f"{_list(map(day, sorted({m['date'][:10] for m in made})))}.",
         folded=True,
     )
 
 
-def _steps(made: Iterable[dict[str, Any]]) -> list[str]:
-    return sorted({m.get("step", "plain") for m in made})
+def _languages(made: Iterable[dict[str, Any]]) -> list[str]:
+    """Return how the training steps are written: C++ or PyTorch."""
+    return sorted({"C++" if m.get("step") == "compiled" else "PyTorch" for m in made})
 
 
 def _list(values: Iterable[str]) -> str:

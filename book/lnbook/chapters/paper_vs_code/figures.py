@@ -41,7 +41,7 @@ PUZZLES = (
     ("14 A factor of one half", "section 5.2.2, eq. 13", "for theory"),
     ("15 A missing factor", "eq. 32, eq. 33", "for theory"),
     ("16 Fisher matrix of any norm", "eq. 13, eq. 9", "for theory"),
-    ("17 No baseline in Figure 6", "figure 6, later citations", "yes, to compare norms"),
+    ("17 No baseline in Figure 6", "section 6.6, figure 6", "yes, to compare norms"),
     ("18 Time per update", "section 6.3, other programs", "yes, to plan a run"),
     ("19 Sequence length", "section 6.5, figure 5", "yes, to repeat it"),
     ("20 Normalizing a pen movement", "section 6.5, eq. 20", "yes, to repeat it"),

@@ -90,7 +90,9 @@ def describe_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) 
     ]
     where = "a bias before the norm" if before else "no bias before the norm"
     start = f"At scale factor {scale_text(scale)} and with {where}"
-    return f"{start}, outputs change by up to {', '.join(changes)}."
+    return (
+        f"{start}, the largest change of an output is {', '.join(changes[:-1])}, and {changes[-1]}."
+    )
 
 
 SCALE = Picture(

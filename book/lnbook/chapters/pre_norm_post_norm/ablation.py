@@ -89,10 +89,10 @@ def describe_ablation(runs: TransformerRuns, group: str) -> str:
     """Return a sentence with the mean loss of the models after each ablation of a group."""
     base = ablated_loss(runs, "val_nll").mean()
     texts = [
-        f"{label} {ablated_loss(runs, name).mean():.4g}"
+        f"{ablated_loss(runs, name).mean():.4g} ({label})"
         for name, label in ABLATION_GROUPS[group].items()
     ]
-    return f"As trained {base:.2f} nats; {', '.join(texts)}."
+    return f"Mean loss in nats: {base:.2f} ({AS_TRAINED}), {', '.join(texts)}."
 
 
 ABLATION = Picture(

@@ -26,7 +26,7 @@ def residual_stream(runs: TransformerRuns) -> diagrams.Diagram:
     return diagrams.residual_stream(
         states,
         Gauge("loss, nats", 2.15, 3.45, {BIGRAM_LABEL: BIGRAM, UNIGRAM_LABEL: UNIGRAM}),
-        title="Only post-norm keeps the scale of the residual stream constant",
+        title="Only post-norm normalizes the residual stream in each block",
         starts="Initialization",
         bars="gradient norm",
         hint="A blue bar is a norm. Each block reads the residual stream and adds to it; its "
@@ -57,7 +57,7 @@ def state(runs: TransformerRuns, placement: str, initialization: str) -> State:
         f"[{number(bars[-1])}](last-bar) in the last. "
     )
     if marks is None:
-        return State(f"{text}No network was trained from it.", widths, bars, marks)
+        return State(f"{text}No network was trained from this initialization.", widths, bars, marks)
     ends = [
         f"[{value:.2f}]({mark}) {'with' if label == 'warm-up' else 'without'} warm-up"
         + " (stuck at the unigram entropy)" * (value > UNIGRAM - STUCK)

@@ -70,7 +70,7 @@ def describe_stream(runs: TransformerRuns, kind: str, initialization: str) -> st
             texts.append(f"{label} {size:.2f} (share of the mean {max(share, 0):.2f}%)")
     start = INITIALIZATION_NAMES[initialization]
     return (
-        f"{KINDS[kind][0]}, {start}, standard deviation after the last block: {'; '.join(texts)}."
+        f"{start}, {KINDS[kind][0]}, standard deviation after the last block: {'; '.join(texts)}."
     )
 
 

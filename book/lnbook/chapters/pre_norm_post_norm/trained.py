@@ -203,13 +203,13 @@ def describe_losses(runs: TransformerRuns, initialization: str, depth: int) -> s
     some = sorted(c for c in means if stuck(cells[c]).any() and c not in bad)
     text = (
         f"{name}: the lowest loss is {lowest:.2f} nats, reached within {NEAR:g} by "
-        f"{_listed(best)}. Stuck at the unigram entropy: {_listed(bad) or 'none'}."
+        f"{_listed(best, ' and by ')}. Stuck at the unigram entropy: {_listed(bad) or 'none'}."
     )
     text += f" Stuck in some seeds: {_listed(some)}." if some else ""
     return f"{text} Diverged: {_listed(gone)}." if gone else text
 
 
-def _listed(cells: list[RunKey]) -> str:
+def _listed(cells: list[RunKey], between: str = "; ") -> str:
     texts = []
     for kind in dict.fromkeys(c.kind for c in cells):
         of_kind = [c for c in cells if c.kind == kind]
@@ -219,7 +219,7 @@ def _listed(cells: list[RunKey]) -> str:
         for warm_up in WARM_UPS:
             if rates := " and ".join(f"{c.rate:g}" for c in of_kind if c.warm_up == warm_up):
                 texts.append(f"{short(kind)} at {rates} {'with' if warm_up else 'without'} warm-up")
-    return "; ".join(texts)
+    return between.join(texts)
 
 
 LOSSES = Picture(

@@ -107,6 +107,6 @@ TRAINED = Picture(
     draw,
     describe,
     alt="Two heat maps of the loss after 600 updates, without warm-up and with it: a row for each "
-    "scheme, a column for each learning rate. Red is a loss above the bigram entropy, green one "
+    "scheme, a column for each learning rate. Red is a loss above the bigram entropy, teal one "
     "below it.",
 )

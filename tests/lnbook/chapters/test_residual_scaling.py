@@ -108,4 +108,4 @@ def test_the_map_of_losses_and_its_sentence_cover_each_scheme():
                 assert heat.text[i][j] == text
     text = trained.describe(known)
     assert "no norm 2.25, post-norm 2.26, pre-norm 2.27" in text
-    assert text.endswith("unigram entropy: post-norm in 3.")
+    assert text.endswith("unigram entropy: 3 with post-norm.")

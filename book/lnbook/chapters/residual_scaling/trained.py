@@ -84,7 +84,7 @@ def describe(runs: ResidualSchemeRuns) -> str:
     failed = {name: sum(int(stuck(runs.losses(cell)).sum()) for cell in runs.groups
                         if cell.scheme == key)
               for key, name in LABELS.items()}  # fmt: skip
-    texts = [f"{name} in {count}" for name, count in failed.items() if count]
+    texts = [f"{count} with {name}" for name, count in failed.items() if count]
     return (
         f"Mean loss of the seeds at the best learning rate and warm-up, in nats: {lowest}. Runs "
         f"whose loss ends no lower than the unigram entropy: {', '.join(texts) or 'none'}."

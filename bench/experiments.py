@@ -74,7 +74,7 @@ def _draw() -> list[dict[str, Any]]:
     drawn = {split: (rng.random((1000, PIXELS)) < 0.13).astype(np.uint8) for split in SPLITS}
     data, result = Binarized("drawn", drawn, "0" * 64), []
     for glimpses in (8, 16):
-        options = {"glimpses": glimpses, "updates_an_epoch": 1}
+        options = {"glimpses": glimpses, "updates_per_epoch": 1}
         runs = {n: DrawRun(draw.Settings(norm=n, **options), data) for n in draw.NORMS}
         instead = "none", "torch.nn.LSTMCell, no norm"
         result += _rows("DRAW update", f"{glimpses}×64×128", runs, instead)
@@ -128,7 +128,7 @@ def _skip_thoughts() -> list[dict[str, Any]]:
     chapters = tuple(tuple(sentence() for _ in range(60)) for _ in range(100))
     novels = Prose("drawn", (Book("drawn", "none", chapters),), "0" * 64)
     data = skip_thoughts.SkipThoughtsData(novels, Tasks("drawn", (), (), (), (), "0" * 64))
-    settings = {n: skip_thoughts.Settings(norm=n, judge_every=None) for n in skip_thoughts.NORMS}
+    settings = {n: skip_thoughts.Settings(norm=n, evaluate_every=None) for n in skip_thoughts.NORMS}
     runs = {norm: SkipThoughtsRun(chosen, data) for norm, chosen in settings.items()}
     instead = "none", "torch.nn.GRU, no norm"
     return _rows("skip-thoughts update", "32 sentences, 128", runs, instead)

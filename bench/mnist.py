@@ -45,7 +45,7 @@ def random_data() -> Dataset:
 
 def stepper(norm: str, batch_size: int, step: str, data: Dataset, device: str) -> Callable:
     """Return a function that makes ``UPDATES_PER_CALL[device, batch_size]`` updates."""
-    settings = mnist.Settings(norm=norm, batch_size=batch_size, train_cases=NUM_EXAMPLES)
+    settings = mnist.Settings(norm=norm, batch_size=batch_size, train_examples=NUM_EXAMPLES)
     run = mnist.MNISTRun(settings, data, seed=0, device=device, step=step)
     updates = UPDATES_PER_CALL[device, batch_size]
     epoch = first = 0

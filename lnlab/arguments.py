@@ -18,7 +18,27 @@ BOOK = "book"  # given in place of an experiment, it selects all runs of the boo
 MAX_JOBS = 1024
 OUT = "runs"  # default folder that replay writes to; table and claims look here first
 #: Placeholders in the help of settings whose names do not end in the quantity.
-METAVARS = {"judge_every": "EPOCHS", "updates_an_epoch": "UPDATES", "warm_up": "UPDATES"}
+METAVARS = {
+    "crop": "PIXELS",
+    "evaluate_every": "EPOCHS",
+    "updates_per_epoch": "UPDATES",
+    "warm_up": "UPDATES",
+}
+#: Maps settings to their former names, whose flags are still accepted but not in the help.
+FORMER_NAMES = {
+    "attention_examples": "pictures",
+    "crop": "cut",
+    "evaluate_every": "judge_every",
+    "mapped_examples": "mapped_cases",
+    "max_length": "longest",
+    "measured_examples": "measured_cases",
+    "min_count": "least_count",
+    "statistics_examples": "statistics_cases",
+    "train_examples": "train_cases",
+    "updates_per_epoch": "updates_an_epoch",
+    "val_examples": "val_cases",
+    "window_components": "bells",
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -32,12 +52,18 @@ class _Parser(argparse.ArgumentParser):
         """Report unknown arguments with the subcommand's usage and the most similar flag."""
         parsed, unknown = self.parse_known_args(*args)
         if unknown:
-            flags = {flag.strip("-"): flag for flag in parsed.parser._option_string_actions}
+            actions = parsed.parser._option_string_actions.items()
+            flags = {flag.strip("-"): flag for flag, action in actions if not _is_hidden(action)}
             word = unknown[0].partition("=")[0].strip("-").replace("_", "-")
             matches = difflib.get_close_matches(word, flags, 1)
             hint = [f"(did you mean {flags[name]}?)" for name in matches]
             parsed.parser.error(" ".join(["unrecognized arguments:", *unknown, *hint]))
         return parsed
+
+    def _get_option_tuples(self, option_string: str) -> list[tuple]:
+        """Return the flags with this abbreviation; hidden ones only if there are no others."""
+        matches = super()._get_option_tuples(option_string)
+        return [match for match in matches if not _is_hidden(match[0])] or matches
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Report an unknown command or name together with the most similar known one."""
@@ -50,6 +76,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print one sentence without the usage, whose many flags would hide it."""
         self.exit(2, f"{self.prog.replace('python -m ', '')}: {message}; see {self.prog} --help\n")
+
+
+def _is_hidden(action: argparse.Action) -> bool:
+    return action.help == argparse.SUPPRESS
 
 
 def parser(arguments: list[str]) -> argparse.ArgumentParser:
@@ -161,6 +191,10 @@ def _add_experiment(
         if name in experiment.sweep_axes or spec.multiple:
             options["nargs"] = "+"
         parser.add_argument(config.flag(name), default=argparse.SUPPRESS, **options)
+        if name in FORMER_NAMES:
+            options |= {"dest": name, "help": argparse.SUPPRESS}
+            former_flag = config.flag(FORMER_NAMES[name])
+            parser.add_argument(former_flag, default=argparse.SUPPRESS, **options)
     add = parser.add_argument
     seeds = f"0 to {experiment.defaults['seeds'] - 1}"
     if "seeds" in experiment.on_gpu:

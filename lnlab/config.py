@@ -178,7 +178,7 @@ class Settings:
 
     Args:
         epochs: Number of passes over the training examples.
-        updates_an_epoch: Number of updates per epoch; the run is evaluated after each epoch.
+        updates_per_epoch: Number of updates per epoch; the run is evaluated after each epoch.
         batch_size: Number of examples per update; a last, smaller batch of an epoch is dropped.
         clip: Maximum Euclidean norm of the gradient over all parameters, as in ``clip_grad_norm_``.
             ``None`` disables clipping.

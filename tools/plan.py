@@ -85,7 +85,7 @@ def seconds(experiment: Experiment, settings: Settings, data: Any) -> float:
     points += settings.epochs
     # Skip-thoughts evaluates its vectors only at some points, which include the first.
     num_evaluations = (
-        settings.epochs // every if (every := getattr(settings, "judge_every", None)) else 0
+        settings.epochs // every if (every := getattr(settings, "evaluate_every", None)) else 0
     )
     return (
         settings.epochs * run.updates_per_epoch * update_s

@@ -468,7 +468,7 @@ def _runs_by_schedule(
     for run in records.select("transformer", named, last_norm=True, qk_norm="none", norm=norm):
         s = run["settings"]
         # Older records lack the setting residual_scaling.
-        if s["updates_an_epoch"] > 1 and s.get("residual_scaling", False) == scaled:
+        if s["updates_per_epoch"] > 1 and s.get("residual_scaling", False) == scaled:
             results.setdefault((s["learning_rate"], s["warm_up"]), {})[run["seed"]] = run
     return results
 

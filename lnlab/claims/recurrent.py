@@ -122,7 +122,7 @@ def _matching_group(groups: Sequence[RunGroup], group: RunGroup) -> RunGroup:
     """
 
     def measuring(group: RunGroup) -> dict[str, Any]:
-        return {k: group.changed.get(k) for k in ("lines", "updates_an_epoch")}
+        return {k: group.changed.get(k) for k in ("lines", "updates_per_epoch")}
 
     matching = [
         other
@@ -389,7 +389,7 @@ def longer_passages(records: Records) -> list[Finding]:
     """Compare how much the error increases on passages longer than those of training."""
     results = []
     for group in run_groups(records, "attentive_reader", "batch norm in the LSTM", LAYER):
-        if group.changed.get("longest") is not None:
+        if group.changed.get("max_length") is not None:
 
             def increase(run: Record) -> float:
                 return end("val_longer_error")(run) - end("val_error")(run)

@@ -25,7 +25,7 @@ class PaperScale(NamedTuple):
 
 
 def _updates(run: Record) -> float:
-    return run["curves"]["epoch"][-1] * run["settings"]["updates_an_epoch"]
+    return run["curves"]["epoch"][-1] * run["settings"]["updates_per_epoch"]
 
 
 def _passes(run: Record) -> float:

@@ -53,12 +53,12 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text.translate(_PLAIN))
 
 
-def names(texts: Iterable[Sequence[str]], least_count: int = 3) -> set[str]:
+def names(texts: Iterable[Sequence[str]], min_count: int = 3) -> set[str]:
     """Return the words that are capitalized within sentences and never occur in lower case.
 
     Args:
         texts: Tokens of each verse.
-        least_count: Minimum number of capitalized occurrences.
+        min_count: Minimum number of capitalized occurrences.
     """
     within, small = Counter(), set()
     for text in texts:
@@ -66,7 +66,7 @@ def names(texts: Iterable[Sequence[str]], least_count: int = 3) -> set[str]:
         for before, word in zip([".", *text], text, strict=False):
             if word.istitle() and len(word) > 1 and before not in _BEFORE_ANY:
                 within[word] += 1
-    return {w for w, n in within.items() if n >= least_count and w.lower() not in small}
+    return {w for w, n in within.items() if n >= min_count and w.lower() not in small}
 
 
 def windows(lengths: Sequence[int], verse: int) -> list[range]:

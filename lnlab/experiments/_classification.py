@@ -20,7 +20,7 @@ class ClassificationRun(Run):
     The order of the examples depends only on the seed and the epoch.
 
     Args:
-        settings: Settings with ``batch_size``, ``train_cases``, ``measured_cases`` and more.
+        settings: Settings with ``batch_size``, ``train_examples``, ``measured_examples`` and more.
         data: Training and test examples.
         seed: A whole number from 0.
         device: Device of the model and the data.
@@ -50,12 +50,12 @@ class ClassificationRun(Run):
 
     @staticmethod
     def split(settings: Any, data: Dataset) -> Dataset:
-        """Return the data to use: the first ``train_cases`` training examples, all test examples.
+        """Return the data to use: the first ``train_examples`` for training, all test examples.
 
         Raises:
             ValueError: If there are fewer training examples than ``batch_size``.
         """
-        n = settings.train_cases
+        n = settings.train_examples
         cases = len(data.x_train[:n])
         Run.check_enough(settings, "batch_size", cases, "training examples", data)
         return dataclasses.replace(data, x_train=data.x_train[:n], y_train=data.y_train[:n])
@@ -79,10 +79,10 @@ class ClassificationRun(Run):
     def measure(self) -> dict[str, float]:
         """Measure training NLL (nats), test NLL (nats) and test error (a fraction) in eval mode.
 
-        The training NLL is that of the first ``measured_cases`` training examples, at most as many
-        as there are test examples.
+        The training NLL is that of the first ``measured_examples`` training examples, at most as
+        many as there are test examples.
         """
-        n = min(self.settings.measured_cases, len(self.x_test))
+        n = min(self.settings.measured_examples, len(self.x_test))
         train_nll, _ = self._evaluate(self.x[:n], self.y[:n])
         test_nll, test_error = self._evaluate(self.x_test, self.y_test)
         return {"train_nll": train_nll, "test_nll": test_nll, "test_error": test_error}

@@ -20,15 +20,15 @@ from lnlab.experiments._arms import Arm, Record, Score, arms, paired, shared_see
 _ARM_SETTINGS = {
     "norm", "start", "gain", "learning_rate", "initialization", "input_scale", "eps", "momentum",
 }  # fmt: skip
-_OUTPUT_SETTINGS = {"keep", "pictures"}  # further outputs of a run, in its record
+_OUTPUT_SETTINGS = {"keep", "attention_examples"}  # further outputs of a run, in its record
 # What is measured, and when.
-MEASURING_SETTINGS = {"first_epoch_points", "judge_every", "lines", "maps", "updates_an_epoch"}
+MEASURING_SETTINGS = {"first_epoch_points", "evaluate_every", "lines", "maps", "updates_per_epoch"}
 #: How changed settings are described, if not by name and value.
 _PHRASES = {
     "epochs": "{} epochs",
     "glimpses": "{} glimpses",
     "length": "sequences of at most {}",
-    "longest": "passages of at most {} words",
+    "max_length": "passages of at most {} words",
     "passages": "{} passages per question",
 }
 NO_NORM, TUNED_INIT, LAYER = "none", "none, tuned initialization", "layer"
@@ -54,15 +54,15 @@ def describe_non_default_config(changed: Mapping[str, Any]) -> str:
     """Return changed settings in words; what is measured is left out if other settings changed.
 
     Example:
-        >>> describe_non_default_config({"batch_size": 4, "constant": False, "judge_every": None})
-        'batch size 4, without constant'
-        >>> describe_non_default_config({"epochs": 32, "updates_an_epoch": 250, "glimpses": 16})
+        >>> describe_non_default_config({"batch_size": 4, "bias": False, "evaluate_every": None})
+        'batch size 4, without bias'
+        >>> describe_non_default_config({"epochs": 32, "updates_per_epoch": 250, "glimpses": 16})
         '8,000 updates, measured every 250, 16 glimpses'
     """
     texts = []
-    if changed.keys() >= {"epochs", "updates_an_epoch"}:
-        updates = changed["epochs"] * changed["updates_an_epoch"]
-        texts.append(f"{updates:,} updates, measured every {changed['updates_an_epoch']}")
+    if changed.keys() >= {"epochs", "updates_per_epoch"}:
+        updates = changed["epochs"] * changed["updates_per_epoch"]
+        texts.append(f"{updates:,} updates, measured every {changed['updates_per_epoch']}")
     others = changed.keys() - MEASURING_SETTINGS - ({"epochs"} if texts else set())
     for name in [name for name in changed if name in others or not (others or texts)]:
         label, value = name.replace("_", " "), changed[name]
@@ -143,7 +143,7 @@ class Task:
     score_name: str
     arms: Mapping[str, Mapping[str, Any]]
     measures: Sequence[Measure] = ()
-    per_epoch: Callable[[Record], int] = lambda run: run["settings"]["updates_an_epoch"]
+    per_epoch: Callable[[Record], int] = lambda run: run["settings"]["updates_per_epoch"]
     unit: str = "nats"
     factor: float = 1.0
     others: Mapping[str, Score] = dataclasses.field(default_factory=dict)

@@ -26,8 +26,8 @@ def choose(w, **values):
 
 
 def choose_other_images(w):
-    """Fashion-MNIST, cut by 4 pixels, whose file is loaded then."""
-    choose(w, pictures="fashion_small", cut=4)
+    """Fashion-MNIST, cropped by 4 pixels, whose file is loaded then."""
+    choose(w, pictures="fashion_small", crop=4)
     w.part("says").filter(has_text="Fashion-MNIST, 4").wait_for()
 
 

@@ -45,7 +45,7 @@ class ByHand:
         self.adam = Adam(self.params, s)
 
     def each(self):
-        return self.s.updates_an_epoch
+        return self.s.updates_per_epoch
 
     def uniform(self, bound, *shape):
         return torch.empty(*shape).uniform_(-bound, bound, generator=self.generator)

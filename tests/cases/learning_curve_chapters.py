@@ -24,7 +24,7 @@ CHAPTERS = {
     "draw": Chapter("draw", "test_bound", 1, 500, {"images": 50}),
     "handwriting": Chapter("handwriting", "val_new_nll", 1, 100, {"lines": 7}),
     "attentive_reader": Chapter("attentive_reader", "val_error", 100, 400, {"word_size": 32}),
-    "skip_thoughts": Chapter("skip_thoughts", "val_nll", 1, 100, {"judge_every": None}),
+    "skip_thoughts": Chapter("skip_thoughts", "val_nll", 1, 100, {"evaluate_every": None}),
 }
 MAIN = "standard settings"  # name of the main group
 SWEPT = (0.001, 0.01, 0.1)

@@ -43,7 +43,7 @@ def lowest(run):
 def updates(run):
     size, name = run["settings"]["batch_size"], run["experiment"]
     if name in ("skip_thoughts", "draw", "handwriting"):
-        each = run["settings"]["updates_an_epoch"]
+        each = run["settings"]["updates_per_epoch"]
     else:
         each = (5 if name == "order_embeddings" else 1) * (640 // size)  # five captions per image
     return [round(each * epoch) for epoch in run["curves"]["epoch"]]

@@ -61,7 +61,7 @@ ARMS["handwriting"] = ARMS["draw"]
 #: Settings of a second group of runs, which has longer sequences or smaller batches.
 OTHER_SETTINGS = {
     "order_embeddings": {"batch_size": 8},
-    "attentive_reader": {"longest": 100},
+    "attentive_reader": {"max_length": 100},
     "skip_thoughts": {"length": 50},
     "draw": {"glimpses": 16},
     "handwriting": {"length": 1400},

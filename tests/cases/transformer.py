@@ -4,12 +4,12 @@ import numpy as np
 
 from lnlab.datasets import Text
 
-SMALL = {"depth": 2, "width": 8, "heads": 2, "length": 5, "updates_an_epoch": 4, "epochs": 1,
+SMALL = {"depth": 2, "width": 8, "heads": 2, "length": 5, "updates_per_epoch": 4, "epochs": 1,
          "batch_size": 3, "learning_rate": 0.02, "windows": 6, "first_epoch_points": 2}  # fmt: skip
 RECORDED = {
     "initialization": "xavier", "place": "pre", "norm": "layer", "depth": 12,
     "learning_rate": 1e-3, "warm_up": 0, "last_norm": True, "qk_norm": "none",
-    "updates_an_epoch": 100, "ablate": False,
+    "updates_per_epoch": 100, "ablate": False,
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ STARTS = ("usual", "chosen")  # initializations that are run by default without 
 HEURISTICS = ("random", "frequent", "last", "frequent_unasked")  # baselines that do not read
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # learning rates of the sweep
 BATCH_RATES = RATES[:4]  # for batch norm, whose updates take three times as long
-SWEEP = {"epochs": 4, "pictures": 0}
+SWEEP = {"epochs": 4, "attention_examples": 0}
 ARMS = {"norm": ("none", "layer"), "start": ("usual",), "gain": (None,)}  # two arms only
 GAINS = {"none": 1.0, "layer": 1.0, "batch": 0.1, "batch_everywhere": 0.1}
 # Norm, initialization, gain: the rate of the sweep with the lowest validation error.
@@ -62,7 +62,7 @@ PAPER = {
 # First protocol: all networks were trained for 25 epochs. The error without normalization was still
 # falling then, so the networks without batch norm were trained again for 40 epochs, to a plateau.
 # Batch norm takes three times as long and was not: it is compared with the others' first 25 epochs.
-EPOCHS_25 = {"epochs": 25, "first_epoch_points": 8, "pictures": 0}
+EPOCHS_25 = {"epochs": 25, "first_epoch_points": 8, "attention_examples": 0}
 EPOCHS_40 = EPOCHS_25 | {"epochs": 40}
 # First protocol: the two best rates of the sweep for each norm and gain, the better one after 25
 # epochs first; batch norm with gain 1 has those of gain 0.1.
@@ -81,7 +81,7 @@ RELEASED_RATES = (3e-3, 1e-3)
 SECOND_SEEDS = 3  # recorded of five
 # Second protocol at the paper's sizes, on a GPU; its rate needs many more updates than these.
 WIDE = {name: PAPER[name] for name in (*RELEASED, "hidden", "word_size", "batch_size")}
-WIDE |= {"epochs": 40, "first_epoch_points": 8, "pictures": 0}
+WIDE |= {"epochs": 40, "first_epoch_points": 8, "attention_examples": 0}
 WIDE_RATES = (1e-3, 3e-4)
 
 
@@ -105,13 +105,13 @@ class Settings(config.Settings):
         word_scale: Bound of the uniform initialization of the word embeddings, which is in
             +-``word_scale``.
         input_scale: Factor by which ``weight_ih`` is multiplied in the ``chosen`` initialization.
-        least_count: Minimum number of occurrences of a word in the training questions; rarer words
+        min_count: Minimum number of occurrences of a word in the training questions; rarer words
             share one embedding.
         bidirectional: Whether passage and query are also read backward, each by a second LSTM, as
             in Hermann et al.; in the paper, the LSTMs are unidirectional.
         passages: Number of passages that are concatenated, of which one belongs to the question.
-        longest: Maximum number of words of a training passage; longer ones are left out. ``None``
-            keeps all of them.
+        max_length: Maximum number of words of a training passage; longer ones are left out.
+            ``None`` keeps all of them.
         epochs: Number of passes over the training questions.
         batch_size: Number of questions per update; a last, smaller batch is dropped. The paper uses
             64.
@@ -129,7 +129,7 @@ class Settings(config.Settings):
         eps: Constant added to the variance in the norms; the paper's equations have no such
             constant.
         momentum: Weight of the newest batch in the running averages of batch norm.
-        pictures: Number of validation questions whose attention is recorded.
+        attention_examples: Number of validation questions whose attention is recorded.
     """
 
     norm: Norm = "layer"
@@ -139,10 +139,10 @@ class Settings(config.Settings):
     word_size: Count = 64
     word_scale: Positive = 0.1
     input_scale: Positive = 10.0
-    least_count: Count = 5
+    min_count: Count = 5
     bidirectional: bool = False
     passages: Count = 1
-    longest: Count | None = None
+    max_length: Count | None = None
     epochs: Count = 10
     batch_size: Count = 32
     learning_rate: Positive | None = None
@@ -156,7 +156,7 @@ class Settings(config.Settings):
     adam_eps: NotNegative = 1e-8
     eps: NotNegative = 1e-5
     momentum: Fraction = 0.1
-    pictures: Annotated[int, config.integer(0)] = 8
+    attention_examples: Annotated[int, config.integer(0)] = 8
     first_epoch_points: Points = 4
 
     def __post_init__(self) -> None:
@@ -180,7 +180,7 @@ class Settings(config.Settings):
             what = "at least 2 for batch norm, whose variance is 0 at 1"
             self._must("batch_size", what, self.batch_size > 1)
         self._must(
-            "passages", "1 where longest is given", self.longest is None or self.passages == 1
+            "passages", "1 where max_length is given", self.max_length is None or self.passages == 1
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -245,7 +245,7 @@ GRIDS = (
     Grid(range(SECOND_SEEDS), SECOND),
     Grid(range(3), {**ARMS, "batch_size": 8, "epochs": 3}),
     Grid(range(3), {**ARMS, "passages": 2, "epochs": 6}),
-    Grid(range(3), {**ARMS, "norm": ("none", "layer", "batch"), "longest": 98, "epochs": 5}),
+    Grid(range(3), {**ARMS, "norm": ("none", "layer", "batch"), "max_length": 98, "epochs": 5}),
 )
 
 

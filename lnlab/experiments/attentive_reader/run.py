@@ -21,13 +21,13 @@ EVAL_BATCH_SIZE = 128  # maximum number of questions per batch in the evaluation
 POOL = 16  # number of batches that are sorted by length together
 
 
-def vocabulary(questions: Sequence[Question], least_count: int) -> dict[str, int]:
+def vocabulary(questions: Sequence[Question], min_count: int) -> dict[str, int]:
     """Return the index of entities, the blank and all words that are frequent enough.
 
     Index 0 is for all other words.
     """
     counts = Counter(word for q in questions for word in (*q.passage, *q.query))
-    frequent = sorted(w for w, n in counts.items() if n >= least_count and w[0] != "@")
+    frequent = sorted(w for w, n in counts.items() if n >= min_count and w[0] != "@")
     return {word: k for k, word in enumerate((*ENTITIES, BLANK, *frequent), 1)}
 
 
@@ -194,7 +194,7 @@ class AttentiveReaderRun(run.Run):
         """Encode the questions, and build the model and its optimizer."""
         settings = self.settings
         train = _training_questions(settings, data)
-        self.numbers = vocabulary(train, settings.least_count)
+        self.numbers = vocabulary(train, settings.min_count)
         self.train = encode(train, self.numbers)
         self.splits = {split: encode(data.questions[split], self.numbers) for split in SPLITS}
         self.verses = [question.verse for question in data.questions["val"]]
@@ -278,16 +278,16 @@ class AttentiveReaderRun(run.Run):
             longer = torch.from_numpy(questions.passage_length > self.longest).to(errors.device)
             if longer.any():
                 results[f"{split}_longer_error"] = float(errors[longer].mean())
-        return results | self._pictures()
+        return results | self._attention_of_examples()
 
-    def _pictures(self) -> dict[str, np.ndarray]:
+    def _attention_of_examples(self) -> dict[str, np.ndarray]:
         """Return attention, answer probabilities and text of a few validation questions."""
         questions = self.splits["val"]
-        if self.settings.pictures == 0:
+        if self.settings.attention_examples == 0:
             return {}
-        rows = np.linspace(0, len(questions.answer), self.settings.pictures, endpoint=False).astype(
-            int
-        )
+        rows = np.linspace(
+            0, len(questions.answer), self.settings.attention_examples, endpoint=False
+        ).astype(int)
         questions = questions.take(rows)
         logits, attention = self.model(*batch(questions, self.device)[:3])
         padded = np.zeros(questions.passage.shape, np.float16)
@@ -320,6 +320,6 @@ class AttentiveReaderRun(run.Run):
 
 def _training_questions(settings: Settings, data: Cloze) -> list[Question]:
     questions = data.questions["train"]
-    if settings.longest is None:
+    if settings.max_length is None:
         return questions
-    return [question for question in questions if len(question.passage) <= settings.longest]
+    return [question for question in questions if len(question.passage) <= settings.max_length]

@@ -22,8 +22,8 @@ SIDE = 28  # pixels
 PAPER = {
     "data": "fashion_mnist",
     "channels": (64, 128, 128),
-    "train_cases": 55_000,
-    "val_cases": 5_000,
+    "train_examples": 55_000,
+    "val_examples": 5_000,
     "batch_size": 128,
     "epochs": 20,
 }
@@ -41,7 +41,7 @@ class Settings(config.Settings):
         data: Data set; ``fashion_small`` has 10,000 images of Fashion-MNIST.
         channels: Number of output channels of each of the three convolutions; the last two have
             stride 2.
-        cut: Number of pixels cropped from each side of the images; 4 removes the empty border of
+        crop: Number of pixels cropped from each side of the images; 4 removes the empty border of
             MNIST.
         padding: Values of the padding of the convolutions: ``zeros``, or the nearest pixel with
             ``replicate``.
@@ -49,41 +49,41 @@ class Settings(config.Settings):
             PyTorch, or ``he``, normal with standard deviation sqrt(2/fan_in). Biases are
             initialized to 0, gains to 1.
         learning_rate: Learning rate of Adam.
-        train_cases: Number of training examples, taken from the beginning of the training set.
-        val_cases: Number of validation examples, on which the learning rate is chosen; they are
+        train_examples: Number of training examples, taken from the beginning of the training set.
+        val_examples: Number of validation examples, on which the learning rate is chosen; they are
             taken from the end of the training set.
         eps: Constant added to the variance in the norms.
         maps: Whether to record, for each unit (each position of each channel), how often its ReLU
             is active, and the mean and standard deviation of the inputs to its ReLU and to its
             norm.
-        mapped_cases: Number of validation examples on which ``maps`` are computed; the first ones
-            are used.
+        mapped_examples: Number of validation examples on which ``maps`` are computed; the first
+            ones are used.
     """
 
     norm: Norm = "layer"
     data: Literal["fashion_small", "fashion_mnist", "mnist"] = "fashion_small"
     channels: Widths = (16, 32, 32)
-    cut: Annotated[int, integer(0)] = 0
+    crop: Annotated[int, integer(0)] = 0
     padding: Literal["zeros", "replicate"] = "zeros"
     initialization: Initialization = "uniform"
     epochs: Count = 10
     batch_size: Count = 64
     learning_rate: Positive = 1e-3
-    train_cases: Count = 7_000
-    val_cases: Count = 1_000
+    train_examples: Count = 7_000
+    val_examples: Count = 1_000
     adam_betas: Betas = (0.9, 0.999)
     adam_eps: NotNegative = 1e-8
     eps: NotNegative = 1e-5
     momentum: Fraction = 0.1
     first_epoch_points: Points = 8
     maps: bool = False
-    mapped_cases: Count = 500
+    mapped_examples: Count = 500
 
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
         self._must("channels", "three numbers", len(self.channels) == 3)
-        self._must("cut", f"below {SIDE // 2 - 3}, or little is left", self.cut < SIDE // 2 - 3)
+        self._must("crop", f"below {SIDE // 2 - 3}, or little is left", self.crop < SIDE // 2 - 3)
         if self.norm == "group":
             quarters = all(width % 4 == 0 for width in self.channels)
             self._must("channels", "multiples of 4 where norm is group", quarters)
@@ -98,9 +98,9 @@ def _with_he(**overrides: Any) -> tuple[Grid, Grid]:
 RECORDED = (
     *(
         Grid(range(1), {"norm": ("none", "batch", "layer"), "learning_rate": (3e-3,), "data": name,
-                        "cut": cut, "epochs": 3, "first_epoch_points": 1, "maps": True})
+                        "crop": crop, "epochs": 3, "first_epoch_points": 1, "maps": True})
         for name in ("fashion_small", "mnist")
-        for cut in (0, 4)
+        for crop in (0, 4)
     ),
     *_with_he(learning_rate=RATES),
     *_with_he(learning_rate=(1e-4,)),  # for arms whose best rate is the lowest of RATES

@@ -51,7 +51,7 @@ class Network(nn.Module):
 
     def __init__(self, settings: Settings, classes: int, *, generator: torch.Generator) -> None:
         super().__init__()
-        self.cut, side = settings.cut, SIDE - 2 * settings.cut
+        self.crop, side = settings.crop, SIDE - 2 * settings.crop
         self.convolutions, self.norms = nn.ModuleList(), nn.ModuleList()
         inputs = 1
         for channels, stride in zip(settings.channels, STRIDES, strict=True):
@@ -88,8 +88,8 @@ class Network(nn.Module):
     def around_norms(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Map images ``(B, 784)`` to the inputs and outputs of each norm."""
         x = x.view(-1, 1, SIDE, SIDE)
-        if self.cut:
-            x = x[:, :, self.cut : -self.cut, self.cut : -self.cut]
+        if self.crop:
+            x = x[:, :, self.crop : -self.crop, self.crop : -self.crop]
         results = []
         for convolution, normalize in zip(self.convolutions, self.norms, strict=True):
             before = convolution(x)
@@ -130,8 +130,8 @@ class ConvnetRun(ClassificationRun):
     Args: as :class:`lnlab.experiments._classification.ClassificationRun`.
 
     Raises:
-        ValueError: If there are fewer examples than ``train_cases`` and ``val_cases``, or than
-            ``batch_size``, or ``seed`` is negative.
+        ValueError: If there are fewer examples than ``train_examples`` and ``val_examples``, or
+            than ``batch_size``, or ``seed`` is negative.
     """
 
     experiment = EXPERIMENT
@@ -139,7 +139,7 @@ class ConvnetRun(ClassificationRun):
     def setup(self, data: Dataset) -> None:
         """Put the examples on the device, and build the model and its optimizer."""
         super().setup(data)
-        last = slice(-self.settings.val_cases, None)
+        last = slice(-self.settings.val_examples, None)
         self.x_val = torch.from_numpy(data.x_train[last]).to(self.device)
         self.y_val = torch.from_numpy(data.y_train[last]).to(self.device)
         network = Network(self.settings, self.classes, generator=self.generator())
@@ -153,7 +153,7 @@ class ConvnetRun(ClassificationRun):
         Raises:
             ValueError: If there are too few, or the images do not have 28 x 28 pixels.
         """
-        cases, needed = len(data.x_train), settings.train_cases + settings.val_cases
+        cases, needed = len(data.x_train), settings.train_examples + settings.val_examples
         if data.x_train.shape[1] != SIDE * SIDE:
             raise ValueError(
                 f"Run: data must be images of {SIDE} x {SIDE} pixels, {data.name} has "
@@ -161,8 +161,8 @@ class ConvnetRun(ClassificationRun):
             )
         if needed > cases:
             raise ValueError(
-                f"Run: train_cases and val_cases must be at most {cases:,} together, as many as "
-                f"{data.name} has for training, got {needed:,}; choose fewer"
+                f"Run: train_examples and val_examples must be at most {cases:,} together, as many "
+                f"as {data.name} has for training, got {needed:,}; choose fewer"
             )
         return ClassificationRun.split(settings, data)
 
@@ -182,7 +182,7 @@ class ConvnetRun(ClassificationRun):
         results: dict[str, float | Tensor] = {}
         for split, x, y in (("val", self.x_val, self.y_val), ("test", self.x_test, self.y_test)):
             results[f"{split}_nll"], results[f"{split}_error"] = self._evaluate(x, y)
-        mapped = self.x_val[: self.settings.mapped_cases]
+        mapped = self.x_val[: self.settings.mapped_examples]
         if self.settings.maps:
             results["ink"] = (255 * (mapped > 0).float().mean(0).view(SIDE, SIDE)).round().byte()
         for k, (before, a) in enumerate(self.model.around_norms(mapped), 1):

@@ -43,7 +43,7 @@ class Settings(config.Settings):
             Gregor et al. have 5.
         input_scale: Factor by which the input weights are multiplied in the ``chosen``
             initialization.
-        epochs: Number of epochs, each of ``updates_an_epoch`` updates. They do not coincide with
+        epochs: Number of epochs, each of ``updates_per_epoch`` updates. They do not coincide with
             passes over the training images, which are shuffled before each pass.
         batch_size: Number of images per update; 128 in the paper.
         learning_rate: Learning rate of Adam. ``None`` selects the rate that a sweep gave
@@ -64,7 +64,7 @@ class Settings(config.Settings):
     write_size: Window = 5
     input_scale: Positive = 5.0
     epochs: Count = 32
-    updates_an_epoch: Count = 250
+    updates_per_epoch: Count = 250
     batch_size: Count = 64
     learning_rate: Positive | None = None
     clip: Positive | None = 10.0
@@ -102,10 +102,10 @@ PAPER = {
     "batch_size": 128,
     "learning_rate": (1e-3,),
     "epochs": 200,
-    "updates_an_epoch": 390,
+    "updates_per_epoch": 390,
 }
 # The main runs: evaluated every 50 updates, and more often at first, where the bound falls most.
-MAIN = {"updates_an_epoch": 50, "first_epoch_points": 6, "epochs": 160}
+MAIN = {"updates_per_epoch": 50, "first_epoch_points": 6, "epochs": 160}
 # The sweep of learning rates, from which TUNED follows.
 SWEEP = Grid((0,), {"learning_rate": RATES, "epochs": 6, "images": 500, "first_epoch_points": 1})
 RECORDED = (

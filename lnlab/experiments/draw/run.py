@@ -54,7 +54,7 @@ class DrawRun(run.Run):
         for name, splits in (("batch_size", ["train"]), ("images", SPLITS), ("keep", ["test"])):
             available = min(len(data.images[s]) for s in splits)
             cls.check_enough(settings, name, available, f"images of {' and '.join(splits)}", data)
-        return settings.updates_an_epoch
+        return settings.updates_per_epoch
 
     @property
     def cases(self) -> dict[str, int]:
@@ -74,7 +74,7 @@ class DrawRun(run.Run):
         """Yield the image indices of each batch; a last, smaller batch of a pass is dropped."""
         s, count = self.settings, len(self.images["train"])
         batches_per_pass, images = count // s.batch_size, {}
-        for update in range(epoch * s.updates_an_epoch, (epoch + 1) * s.updates_an_epoch):
+        for update in range(epoch * s.updates_per_epoch, (epoch + 1) * s.updates_per_epoch):
             number, k = divmod(update, batches_per_pass)
             if number not in images:
                 rng = np.random.default_rng([self.seed, 1, number])

@@ -25,8 +25,8 @@ class Settings(mnist.Settings):
         norm: Norm of the hidden layers. Batch norm is also applied to the logits.
         gradient_batches: Maximum number of batches of distinct examples from which the mean and the
             variance of the gradient are estimated.
-        statistics_cases: Maximum number of training examples on which the statistics of the summed
-            inputs are computed.
+        statistics_examples: Maximum number of training examples on which the statistics of the
+            summed inputs are computed.
     """
 
     norm: Norm = "batch"
@@ -34,12 +34,12 @@ class Settings(mnist.Settings):
     epochs: Count = 3
     first_epoch_points: Points = 9
     gradient_batches: Annotated[int, integer(2)] = 1000  # a variance needs at least two
-    statistics_cases: Count = 10_000
+    statistics_examples: Count = 10_000
 
     @property
     def unused(self) -> tuple[str, ...]:
         """Names of the settings that have no effect in this run."""
-        return (*super().unused, *(["statistics_cases"] if self.norm == "none" else []))
+        return (*super().unused, *(["statistics_examples"] if self.norm == "none" else []))
 
 
 EXPERIMENT = Experiment(

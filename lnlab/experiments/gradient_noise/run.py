@@ -91,7 +91,7 @@ class GradientNoiseRun(mnist.MNISTRun):
         limits = {"half of the training cases": len(self.x) // 2}
         if settings.norm == "batch":
             limits["the test cases"] = len(self.x_test)
-            limits["statistics_cases"] = settings.statistics_cases
+            limits["statistics_examples"] = settings.statistics_examples
         if settings.norm != "none":
             limits["the cases that come in other batches"] = MOVES_SIZE[0]
         tightest = min(limits, key=limits.get)
@@ -179,7 +179,7 @@ class GradientNoiseRun(mnist.MNISTRun):
 
     def _batch_statistics(self) -> dict[str, Any]:
         size, result, averages = self.settings.batch_size, {}, []
-        cases = min(self.settings.statistics_cases, len(self.x)) // size * size
+        cases = min(self.settings.statistics_examples, len(self.x)) // size * size
         x = self.x[self._order()[:cases]]
         # Some batches at a time, so that their activations fit into the cache.
         parts = [forward(self.model, part, batch_size=size)[1] for part in x.split(500 * size)]
@@ -203,7 +203,7 @@ class GradientNoiseRun(mnist.MNISTRun):
         return result | self._with_other_statistics(averages, true)
 
     def _case_statistics(self) -> dict[str, Any]:
-        x, result = self.x[self._order()[: self.settings.statistics_cases]], {}
+        x, result = self.x[self._order()[: self.settings.statistics_examples]], {}
         parts = [forward(self.model, part)[1] for part in x.split(2000)]
         for i, norm_inputs in enumerate(zip(*parts, strict=True), 1):
             mean, var = (torch.cat([s[k] for s in norm_inputs])[:, 0] for k in (1, 2))  # (cases,)

@@ -37,7 +37,7 @@ TUNED = {
 SAMPLE = "the pen moves on"  # text that a run with ``keep`` generates
 SEEDS = range(3)
 # Settings of the main runs: evaluated on all segments, every 50 updates.
-MAIN = {"updates_an_epoch": 50, "epochs": 30, "lines": 449, "first_epoch_points": 3}
+MAIN = {"updates_per_epoch": 50, "epochs": 30, "lines": 449, "first_epoch_points": 3}
 # The two best learning rates of the sweep, between which the main runs choose.
 CANDIDATES = {
     ("layer", "usual"): (3e-3, 1e-2),
@@ -77,10 +77,10 @@ class Settings(config.Settings):
             paper.
         mixture: Number of Gaussian components of the distribution of the next point; 20 in the
             paper.
-        bells: Number of Gaussian components of the attention window; 10 in the paper.
+        window_components: Number of Gaussian components of the attention window; 10 in the paper.
         length: Maximum number of points per sequence; longer lines are split into segments between
             characters.
-        epochs: Number of epochs, each of ``updates_an_epoch`` updates rather than a pass over the
+        epochs: Number of epochs, each of ``updates_per_epoch`` updates rather than a pass over the
             lines.
         batch_size: Number of segments of lines per update, sampled at random; 8 in the paper.
         learning_rate: Learning rate of Adam. ``None`` selects the rate that a sweep gave
@@ -102,10 +102,10 @@ class Settings(config.Settings):
     hidden: Count = 96
     layers: Count = 3
     mixture: Count = 20
-    bells: Count = 10
+    window_components: Count = 10
     length: Count = 300
     epochs: Count = 15
-    updates_an_epoch: Count = 100
+    updates_per_epoch: Count = 100
     batch_size: Count = 8
     learning_rate: Positive | None = None
     clip: Positive = 1.0

@@ -44,7 +44,7 @@ class HandwritingNetwork(nn.Module):
             cell, lstm = LayerNormLSTMCell, LayerNormLSTM
         else:
             options, cell, lstm = {}, nn.LSTMCell, nn.LSTM
-        self.first = WindowLSTM(cell(pen + characters, H, **options), s.bells)
+        self.first = WindowLSTM(cell(pen + characters, H, **options), s.window_components)
         self.others = nn.ModuleList(
             lstm(H + pen + characters, H, **options) for _ in range(s.layers - 1)
         )
@@ -125,8 +125,8 @@ def model(
                     nn.init.orthogonal_(gate, generator=generator)
             elif "bias" in leaf:
                 parameter.zero_()
-        height, _, step = network.first.bells.bias.chunk(COMPONENT_PARAMETERS)
-        height.fill_(-math.log(s.bells))
+        height, _, step = network.first.components.bias.chunk(COMPONENT_PARAMETERS)
+        height.fill_(-math.log(s.window_components))
         step.fill_(math.log(pace))
     return network
 

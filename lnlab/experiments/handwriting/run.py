@@ -79,7 +79,7 @@ class HandwritingRun(run.Run):
             raise ValueError(
                 f"Run: {data.name} must have training lines of at least two points, but has none"
             )
-        return settings.updates_an_epoch
+        return settings.updates_per_epoch
 
     @property
     def cases(self) -> dict[str, int]:
@@ -115,7 +115,7 @@ class HandwritingRun(run.Run):
     def batches(self, epoch: int) -> Iterator[Batch]:
         """Yield batches of segments of similar length."""
         s, rng = self.settings, np.random.default_rng([self.seed, epoch])
-        train, remaining = self.pieces["train"], s.updates_an_epoch
+        train, remaining = self.pieces["train"], s.updates_per_epoch
         while remaining:
             count = min(POOL, remaining)
             drawn = rng.integers(len(train), size=count * s.batch_size)

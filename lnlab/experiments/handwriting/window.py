@@ -48,18 +48,18 @@ class WindowLSTM(nn.Module):
 
     Args:
         cell: ``nn.LSTMCell`` or :class:`~lnlib.nn.LayerNormLSTMCell` for ``I + C`` inputs.
-        bells: Number K of Gaussian components of the window.
+        components: Number K of Gaussian components of the window.
     """
 
-    def __init__(self, cell: nn.LSTMCell | LayerNormLSTMCell, bells: int) -> None:
+    def __init__(self, cell: nn.LSTMCell | LayerNormLSTMCell, components: int) -> None:
         super().__init__()
         self.cell = cell
-        self.bells = nn.Linear(cell.hidden_size, COMPONENT_PARAMETERS * bells)
+        self.components = nn.Linear(cell.hidden_size, COMPONENT_PARAMETERS * components)
 
     def start(self, text: Tensor) -> State:
         """Return the state before the first step for texts ``(B, U, C)``."""
         B, _, C = text.shape
-        H, K = self.cell.hidden_size, self.bells.out_features // COMPONENT_PARAMETERS
+        H, K = self.cell.hidden_size, self.components.out_features // COMPONENT_PARAMETERS
         return State(*(text.new_zeros(B, n) for n in (H, H, K, C)))
 
     def step(self, x: Tensor, text: Tensor, state: State) -> tuple[State, Tensor]:
@@ -74,7 +74,7 @@ class WindowLSTM(nn.Module):
             The state after the step, and phi ``(B, U)``.
         """
         h, c = self.cell(torch.cat((x, state.window), 1), (state.h, state.c))
-        height, sharp, shift = self.bells(h).exp().chunk(COMPONENT_PARAMETERS, 1)
+        height, sharp, shift = self.components(h).exp().chunk(COMPONENT_PARAMETERS, 1)
         position = state.position + shift
         distance = position.unsqueeze(2) - _character_positions(text)
         phi = (height.unsqueeze(2) * (-sharp.unsqueeze(2) * distance.square()).exp()).sum(1)
@@ -96,7 +96,7 @@ class WindowLSTM(nn.Module):
             )
         else:
             bias, gains, eps = cell.bias_ih + cell.bias_hh, (None,) * 4, 0.0
-        weights = (cell.weight_ih, cell.weight_hh, self.bells.weight, self.bells.bias)
+        weights = (cell.weight_ih, cell.weight_hh, self.components.weight, self.components.bias)
         return WindowOutput(*_Window.apply(x, text, bias, *weights, *gains, eps))
 
 
@@ -125,22 +125,22 @@ class _Window(torch.autograd.Function):
         summed_x = inputs  # in place: the contribution of the window is added to it
         summed_h = new(T, B, 4 * H) if norm else inputs
         gates, cells, tanhs, hidden = new(T, B, 4 * H), new(T, B, H), new(T, B, H), new(T, B, H)
-        bells, positions = new(T, B, COMPONENT_PARAMETERS * K), new(T, B, K)
+        components, positions = new(T, B, COMPONENT_PARAMETERS * K), new(T, B, K)
         distance, bumps, shares = new(T, B, K, U), new(T, B, K, U), new(T, B, 1, U)
         window = new(T, B, 1, C)
         u = _character_positions(text)
         h, c, position, w = (x.new_zeros(B, n) for n in (H, H, K, C))
         statistics = []
         columns = [gates[..., i * H : j * H] for i, j in ((0, 2), (0, 1), (1, 2), (2, 3), (3, 4))]
-        parts = bells.unsqueeze(3).split(K, 2)
+        parts = components.unsqueeze(3).split(K, 2)
         steps = zip(
             *(s.unbind() for s in (summed_x, summed_h, gates, *columns, cells, tanhs, hidden)),
-            *(s.unbind() for s in (bells, *parts, positions, positions.unsqueeze(3))),
+            *(s.unbind() for s in (components, *parts, positions, positions.unsqueeze(3))),
             *(s.unbind() for s in (distance, bumps, shares, window, window.squeeze(2))),
             strict=True,
         )
         for step in steps:
-            a_x, a_h, gate, i_f, i, f, g, o, cell, tanh, h_next, bell, *views = step
+            a_x, a_h, gate, i_f, i, f, g, o, cell, tanh, h_next, component, *views = step
             height, sharp, shift, position_next, position_3, off, bump, phi, window_3, w_next = (
                 views
             )
@@ -164,8 +164,8 @@ class _Window(torch.autograd.Function):
             else:
                 torch.tanh(cell, out=tanh)
             torch.mul(o, tanh, out=h_next)
-            torch.addmm(bias_p, h_next, from_p, out=bell)
-            bell.exp_()
+            torch.addmm(bias_p, h_next, from_p, out=component)
+            component.exp_()
             torch.add(position, shift.squeeze(2), out=position_next)
             torch.sub(position_3, u, out=off)
             torch.mul(off, off, out=bump)
@@ -179,7 +179,7 @@ class _Window(torch.autograd.Function):
         ctx.mark_non_differentiable(shares)
         ctx.save_for_backward(
             *(x, text, weight_x, weight_h, weight_p, gain_x, gain_h, gain_c, bias_c),
-            *(summed_x, summed_h, gates, cells, tanhs, hidden, bells, distance, bumps, window),
+            *(summed_x, summed_h, gates, cells, tanhs, hidden, components, distance, bumps, window),
             *statistics,
         )
         return hidden, window, shares
@@ -190,9 +190,10 @@ class _Window(torch.autograd.Function):
         x, text, weight_x, weight_h, weight_p, gain_x, gain_h, gain_c, bias_c, *saved = (
             ctx.saved_tensors
         )
-        a_x, a_h, gates, cells, tanhs, hidden, bells, distance, bumps, window, *statistics = saved
+        a_x, a_h, gates, cells, tanhs, hidden, components, *saved = saved
+        distance, bumps, window, *statistics = saved
         (T, B, inputs_size), H, C = x.shape, weight_h.shape[1], text.shape[2]
-        K, norm, new = bells.shape[2] // COMPONENT_PARAMETERS, gain_x is not None, x.new_empty
+        K, norm, new = components.shape[2] // COMPONENT_PARAMETERS, gain_x is not None, x.new_empty
         weight_w = weight_x[:, inputs_size:].contiguous()
 
         # Derivatives that do not depend on the incoming gradient.
@@ -202,7 +203,7 @@ class _Window(torch.autograd.Function):
             (g * i * (1 - i), before * f * (1 - f), i * (1 - g * g), tanhs * o * (1 - o)), 2
         )
         slope_y = o * (1 - tanhs * tanhs)
-        height, sharp, shift = bells.chunk(COMPONENT_PARAMETERS, 2)
+        height, sharp, shift = components.chunk(COMPONENT_PARAMETERS, 2)
         # Derivatives of w_t by height and sharpness before exp, and by position.
         pull = torch.cat((bumps, bumps * distance * distance, bumps * distance), 2).flatten(0, 1)
         pull = torch.bmm(
@@ -212,29 +213,29 @@ class _Window(torch.autograd.Function):
         height_sharp = height * sharp
         pull = pull * torch.cat((height, -height_sharp, -2 * height_sharp), 2).unsqueeze(3)
 
-        dgates, dbells = new(T, B, 4 * H), new(T, B, COMPONENT_PARAMETERS * K, 1)
+        dgates, dcomponents = new(T, B, 4 * H), new(T, B, COMPONENT_PARAMETERS * K, 1)
         da_x, da_h = (new(T, B, 4 * H), new(T, B, 4 * H)) if norm else (dgates, dgates)
         dcells = new(T, B, H)
         dh, dc, dposition, dw = (x.new_zeros(B, n) for n in (H, H, K, C))
         slopes_3, dgates_3 = (s.unflatten(2, (4, H))[:, :, :3] for s in (slopes, dgates))
         steps = zip(
-            *(s.unbind() for s in (dhidden, dwindow, pull, dbells, dbells.squeeze(3))),
-            *(s.unbind() for s in (dbells.squeeze(3)[..., 2 * K :], shift)),
+            *(s.unbind() for s in (dhidden, dwindow, pull, dcomponents, dcomponents.squeeze(3))),
+            *(s.unbind() for s in (dcomponents.squeeze(3)[..., 2 * K :], shift)),
             *(s.unbind() for s in (slopes_3, dgates_3, slopes[..., 3 * H :], dgates[..., 3 * H :])),
             *(s.unbind() for s in (slope_y, f, dgates, da_x, da_h, dcells, a_x, a_h, cells)),
             *(s.unbind() for s in statistics),
             strict=True,
         )
         for step in reversed(list(steps)):
-            dh_t, dw_t, pull_t, dbell_3, dbell, dbell_position, moved_t, slope_3, *views = step
-            dgate_3, slope_o, dgate_o, slope_y_t, f_t, dgate, da_x_t, da_h_t, *views = views
-            dcell, a_x_t, a_h_t, cell, *stats = views
+            dh_t, dw_t, pull_t, dcomponent_3, dcomponent, dcomponent_position, *views = step
+            moved_t, slope_3, dgate_3, slope_o, dgate_o, slope_y_t, f_t, dgate, *views = views
+            da_x_t, da_h_t, dcell, a_x_t, a_h_t, cell, *stats = views
             dw.add_(dw_t)
-            torch.bmm(pull_t, dw.unsqueeze(2), out=dbell_3)
-            dposition.add_(dbell_position)
-            torch.mul(dposition, moved_t, out=dbell_position)
+            torch.bmm(pull_t, dw.unsqueeze(2), out=dcomponent_3)
+            dposition.add_(dcomponent_position)
+            torch.mul(dposition, moved_t, out=dcomponent_position)
             dh.add_(dh_t)
-            dh.addmm_(dbell, weight_p)
+            dh.addmm_(dcomponent, weight_p)
             torch.mul(slope_o, dh, out=dgate_o)
             torch.mul(slope_y_t, dh, out=dcell)  # gradient of the norm's output
             dc.add_(_norm_backward(dcell, cell, H, *stats[4:], gain_c, bias_c) if norm else dcell)
@@ -249,7 +250,8 @@ class _Window(torch.autograd.Function):
         def late(s: Tensor) -> Tensor:
             return torch.cat((s.new_zeros(1, *s.shape[1:]), s[:-1])).flatten(0, 1)
 
-        da_x, da_h, dbells = da_x.flatten(0, 1), da_h.flatten(0, 1), dbells.view(T * B, -1)
+        da_x, da_h = da_x.flatten(0, 1), da_h.flatten(0, 1)
+        dcomponents = dcomponents.view(T * B, -1)
         dx = (
             (da_x @ weight_x[:, :inputs_size]).view(T, B, inputs_size)
             if ctx.needs_input_grad[0]
@@ -257,7 +259,7 @@ class _Window(torch.autograd.Function):
         )
         dweight_x = da_x.t() @ torch.cat((x.flatten(0, 1), late(window)), 1)
         dweight_h = da_h.t() @ late(hidden)
-        dweight_p, dbias_p = dbells.t() @ hidden.flatten(0, 1), dbells.sum(0)
+        dweight_p, dbias_p = dcomponents.t() @ hidden.flatten(0, 1), dcomponents.sum(0)
         dgains = [None] * 4
         if norm:
             hats = [

@@ -29,9 +29,9 @@ class Settings(config.Settings):
         hidden: Widths of the hidden layers, which have ReLU activations.
         learning_rate: Learning rate of plain SGD.
         eps: Constant added to the variance in the norms.
-        train_cases: Maximum number of training examples; the first ones are used.
-        measured_cases: Number of training examples on which the NLL and the smoothness of the loss
-            are measured; the first ones are used.
+        train_examples: Maximum number of training examples; the first ones are used.
+        measured_examples: Number of training examples on which the NLL and the smoothness of the
+            loss are measured; the first ones are used.
     """
 
     norm: Norm = "layer"
@@ -42,8 +42,8 @@ class Settings(config.Settings):
     learning_rate: Positive = 0.1
     eps: NotNegative = 1e-5
     momentum: Fraction = 0.1
-    train_cases: Count = 55_000
-    measured_cases: Count = 256
+    train_examples: Count = 55_000
+    measured_examples: Count = 256
     first_epoch_points: Points = 3
 
 

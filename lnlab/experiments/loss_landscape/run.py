@@ -137,7 +137,7 @@ class LandscapeRun(ClassificationRun):
 
     @torch.inference_mode(False)
     def _landscape(self) -> dict[str, float]:
-        n, rate = self.settings.measured_cases, self.settings.learning_rate
+        n, rate = self.settings.measured_examples, self.settings.learning_rate
         loss = LossLandscape(self.model, self.x[:n], self.y[:n])
         here = loss.weights
         step = -rate * loss(here)[1]

@@ -36,8 +36,8 @@ class Settings(config.Settings):
         data: Data set; ``digits`` is the small one that comes with scikit-learn.
         hidden: Widths of the hidden layers. ``None`` stands for 1000 1000 with ``mnist``, as in the
             paper, and for 200 200 with ``digits``.
-        train_cases: Maximum number of training examples (55,000 in the paper); the first ones are
-            used.
+        train_examples: Maximum number of training examples (55,000 in the paper); the first ones
+            are used.
         learning_rate: Learning rate of Adam, which the paper does not state.
         adam_betas: Decay rates of Adam's running averages of the gradient and of its square; the
             defaults are those of Adam's paper.
@@ -50,8 +50,8 @@ class Settings(config.Settings):
         initialization: Distribution of the initial weights: ``uniform`` in +-1/sqrt(fan_in), as in
             PyTorch, or ``he``, normal with standard deviation sqrt(2/fan_in). Biases are
             initialized to 0, gains to 1.
-        measured_cases: Maximum number of training examples on which the training NLL is evaluated;
-            the first ones are used, at most as many as there are test examples.
+        measured_examples: Maximum number of training examples on which the training NLL is
+            evaluated; the first ones are used, at most as many as there are test examples.
     """
 
     norm: Norm = "layer"
@@ -59,7 +59,7 @@ class Settings(config.Settings):
     epochs: Count = 5
     data: Literal["mnist", "digits"] = "mnist"
     hidden: Widths | None = None
-    train_cases: Count = 55_000
+    train_examples: Count = 55_000
     learning_rate: Positive = 1e-3
     adam_betas: Betas = (0.9, 0.999)
     adam_eps: NotNegative = 1e-8
@@ -67,7 +67,7 @@ class Settings(config.Settings):
     variance: Literal["paper", "biased", "unbiased"] = "paper"
     momentum: Fraction = 0.1
     initialization: Literal["uniform", "he"] = "uniform"
-    measured_cases: Count = 10_000
+    measured_examples: Count = 10_000
     first_epoch_points: Points = 20
 
     def __post_init__(self) -> None:

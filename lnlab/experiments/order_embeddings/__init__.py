@@ -55,7 +55,7 @@ class Settings(config.Settings):
         word_size: Size of the word embeddings; 300 in the paper.
         word_scale: Bound of the uniform initialization of the word embeddings, which is in
             +-``word_scale``.
-        least_count: Minimum number of occurrences of a word in the training captions; rarer words
+        min_count: Minimum number of occurrences of a word in the training captions; rarer words
             share one embedding.
         epochs: Number of passes over the training captions.
         batch_size: Number of image-caption pairs per update, each with a different image; 128 in
@@ -78,7 +78,7 @@ class Settings(config.Settings):
     hidden: Count = 128
     word_size: Count = 64
     word_scale: Positive = 0.1
-    least_count: Count = 3
+    min_count: Count = 3
     epochs: Count = 10
     batch_size: Count = 64
     learning_rate: Positive | None = None

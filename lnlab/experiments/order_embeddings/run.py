@@ -31,10 +31,10 @@ def words(caption: str) -> list[str]:
     return re.findall(r"[a-z0-9']+", caption.lower())
 
 
-def vocabulary(captions: Sequence[str], least_count: int) -> dict[str, int]:
+def vocabulary(captions: Sequence[str], min_count: int) -> dict[str, int]:
     """Return the indices of frequent words, from 1 in alphabetical order; 0 is for all others."""
     counts = Counter(word for caption in captions for word in words(caption))
-    frequent = sorted(word for word, count in counts.items() if count >= least_count)
+    frequent = sorted(word for word, count in counts.items() if count >= min_count)
     return {word: k for k, word in enumerate(frequent, 1)}
 
 
@@ -211,7 +211,7 @@ class OrderEmbeddingsRun(run.Run):
     def setup(self, data: Layouts) -> None:
         """Encode the images and captions, and build the model and its optimizer."""
         texts = {s: [c for row in data.images[s] for c in row["captions"]] for s in data.images}
-        numbers = vocabulary(texts["train"], self.settings.least_count)
+        numbers = vocabulary(texts["train"], self.settings.min_count)
 
         def encode(text: str) -> Tensor:
             return torch.tensor([numbers.get(word, 0) for word in words(text)], device=self.device)

@@ -71,11 +71,11 @@ class Settings(config.Settings):
             of a norm are equal, and its derivative is 1/sqrt(eps). Over several such steps, the
             first gradient explodes. ``clip`` is enough for digits; for MNIST the gradient
             overflows, and layer norm needs ``uniform``.
-        train_cases: Maximum number of training examples; the first ones are used.
+        train_examples: Maximum number of training examples; the first ones are used.
         held_out: Whether to hold out every fifth training example and evaluate on these instead of
             the test examples, so that settings can be chosen without using the test examples.
-        measured_cases: Maximum number of training examples on which the training NLL is evaluated;
-            the first ones are used, at most as many as there are test examples.
+        measured_examples: Maximum number of training examples on which the training NLL is
+            evaluated; the first ones are used, at most as many as there are test examples.
     """
 
     cell: Cell = "lstm"
@@ -94,9 +94,9 @@ class Settings(config.Settings):
     adam_betas: Betas = (0.9, 0.999)
     adam_eps: NotNegative = 1e-8
     eps: NotNegative = 1e-5
-    train_cases: Count = 55_000
+    train_examples: Count = 55_000
     held_out: bool = False
-    measured_cases: Count = 10_000
+    measured_examples: Count = 10_000
     first_epoch_points: Points = 5
 
     def __post_init__(self) -> None:

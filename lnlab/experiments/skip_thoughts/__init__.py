@@ -51,9 +51,9 @@ PAPER = {
     "words": 20_000,
     "length": 30,
     "batch_size": 64,
-    "updates_an_epoch": 50_000,
+    "updates_per_epoch": 50_000,
     "epochs": 20,
-    "judge_every": 1,
+    "evaluate_every": 1,
     "learning_rate": (2e-4,),
     "clip": 5.0,
 }
@@ -77,7 +77,7 @@ class Settings(config.Settings):
             in the public code.
         length: Maximum number of words of a sentence; longer sentences are truncated. The public
             code leaves out sentences of more than 30 words.
-        epochs: Number of epochs, each of ``updates_an_epoch`` updates rather than a pass over the
+        epochs: Number of epochs, each of ``updates_per_epoch`` updates rather than a pass over the
             books.
         batch_size: Number of sentences per update; 64 in the public code.
         learning_rate: Learning rate of Adam. ``None`` selects the rate that a sweep gave
@@ -86,8 +86,8 @@ class Settings(config.Settings):
             the words of the batch; 5 in the public code. ``None`` disables clipping.
         val_sentences: Number of sentences of the held-out chapters, evenly spaced, on whose
             neighbors the loss is evaluated.
-        judge_every: Number of epochs between evaluations of the sentence vectors on the tasks; the
-            first evaluation is before training. ``None`` disables them.
+        evaluate_every: Number of epochs between evaluations of the sentence vectors on the tasks;
+            the first evaluation is before training. ``None`` disables them.
         keep: Whether to record a map of short sentences and the nearest neighbors of each.
     """
 
@@ -100,7 +100,7 @@ class Settings(config.Settings):
     words: Count = 2000
     length: Count = 20
     epochs: Count = 30
-    updates_an_epoch: Count = 100
+    updates_per_epoch: Count = 100
     batch_size: Count = 32
     learning_rate: Positive | None = None
     gain: Finite = 1.0
@@ -108,7 +108,7 @@ class Settings(config.Settings):
     adam_eps: NotNegative = 1e-8
     eps: NotNegative = 1e-5
     val_sentences: Count = 1000
-    judge_every: Count | None = 6
+    evaluate_every: Count | None = 6
     keep: bool = False
     first_epoch_points: Points = 2
     clip: Positive | None = None
@@ -154,7 +154,7 @@ def _load(settings: Settings) -> SkipThoughtsData:
     return SkipThoughtsData(datasets.load(settings.data), datasets.load("sentence_tasks"))
 
 
-_SHORT = {"epochs": 6, "judge_every": None, "first_epoch_points": 1}
+_SHORT = {"epochs": 6, "evaluate_every": None, "first_epoch_points": 1}
 SWEEP = Grid(range(1), {"learning_rate": RATES, **_SHORT})
 RECORDED = (
     SWEEP,
@@ -166,7 +166,7 @@ RECORDED = (
 # Ten times the updates, to see whether the vectors become better than the means of their word
 # embeddings. The rate is below the best one of the sweep, whose runs are a fiftieth as long; one
 # seed is also run with a lower one.
-_LONG = {"updates_an_epoch": 500, "epochs": 60, "judge_every": 15, "first_epoch_points": 8}
+_LONG = {"updates_per_epoch": 500, "epochs": 60, "evaluate_every": 15, "first_epoch_points": 8}
 PLANNED = (
     Grid(range(3), {**_LONG, "start": ("code",), "learning_rate": (3e-3,)}),
     Grid(range(1), {**_LONG, "start": ("code",), "learning_rate": (1e-3,)}),

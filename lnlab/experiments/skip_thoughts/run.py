@@ -151,7 +151,7 @@ class SkipThoughtsRun(run.Run):
                 f"two others, and one for validation, but {data.name} has {count} and "
                 f"{sum(held_out)}; choose a smaller batch_size, or more books"
             )
-        return settings.updates_an_epoch
+        return settings.updates_per_epoch
 
     @property
     def cases(self) -> dict[str, int]:
@@ -165,7 +165,7 @@ class SkipThoughtsRun(run.Run):
 
     def batches(self, epoch: int) -> Iterator[Batch]:
         """Yield the update's number from 0, sentences, those after them and those before them."""
-        size, num_updates = self.settings.batch_size, self.settings.updates_an_epoch
+        size, num_updates = self.settings.batch_size, self.settings.updates_per_epoch
         batches_per_pass = len(self.train.middle) // size
         current_pass, order = -1, np.empty(0, int)
         for update in range(epoch * num_updates, (epoch + 1) * num_updates):
@@ -223,8 +223,8 @@ class SkipThoughtsRun(run.Run):
         ms = 1e3 * self.seconds / self.timed if self.timed else math.nan
         self.seconds, self.timed = 0.0, 0
         results: dict[str, Any] = {"val_nll": self.val_nll(), "update_ms": ms}
-        if interval := self.settings.judge_every:
-            due = self.done % (interval * self.settings.updates_an_epoch) == 0
+        if interval := self.settings.evaluate_every:
+            due = self.done % (interval * self.settings.updates_per_epoch) == 0
             results |= self.judge() if due else dict.fromkeys(self.optional_measures[1:], math.nan)
         if self.settings.keep:
             results |= self.map()

@@ -65,7 +65,7 @@ class Settings(config.Settings):
         width: Number of features of the residual stream per character.
         heads: Number of attention heads.
         length: Context length, in characters.
-        epochs: Number of epochs, each of ``updates_an_epoch`` updates rather than a pass over the
+        epochs: Number of epochs, each of ``updates_per_epoch`` updates rather than a pass over the
             text.
         batch_size: Number of windows of the text per update, sampled at random.
         learning_rate: Learning rate of Adam after the warm-up.
@@ -91,7 +91,7 @@ class Settings(config.Settings):
     heads: Count = 4
     length: Count = 64
     epochs: Count = 6
-    updates_an_epoch: Count = 100
+    updates_per_epoch: Count = 100
     batch_size: Count = 8
     learning_rate: Positive = 1e-3
     warm_up: Annotated[int, integer(0)] = 0
@@ -147,7 +147,7 @@ WIDGET_MODEL = {
     "place": ("pre",),
     "initialization": ("normal",),
     "epochs": 6,
-    "updates_an_epoch": 1000,
+    "updates_per_epoch": 1000,
     "batch_size": 16,
     "learning_rate": (6e-3,),
     "warm_up": (100,),
@@ -163,7 +163,7 @@ AT_INITIALIZATION = {
     "initialization": ("normal", "xavier", "pytorch"),
     "warm_up": (0,),
     "epochs": 1,
-    "updates_an_epoch": 1,
+    "updates_per_epoch": 1,
     "windows": 16,
     "first_epoch_points": 1,
 }

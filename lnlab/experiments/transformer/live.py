@@ -30,5 +30,5 @@ def short_run(text: Text, place: str, warm_up: int, *, seed: int = 0, **settings
     run = TransformerRun(chosen, text, seed=seed)
     points = train(run, epochs=chosen.epochs, first_epoch_points=chosen.first_epoch_points)
     for point in points:
-        updates = round(point["epoch"] * chosen.updates_an_epoch)
+        updates = round(point["epoch"] * chosen.updates_per_epoch)
         yield {"updates": updates, "loss": point["val_nll"], **known}

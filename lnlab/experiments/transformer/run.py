@@ -52,7 +52,7 @@ class TransformerRun(run.Run):
 
     The seed determines the initial weights, the same for all norms and placements, and the windows
     of each epoch, which otherwise depend only on ``batch_size``, ``length`` and
-    ``updates_an_epoch``.
+    ``updates_per_epoch``.
 
     Args: as :class:`lnlab.run.Run`.
 
@@ -89,7 +89,7 @@ class TransformerRun(run.Run):
                 f"Run: length {settings.length} needs a longer text, but {data.name} "
                 f"has {shortest} characters; choose a smaller length"
             )
-        return settings.updates_an_epoch
+        return settings.updates_per_epoch
 
     @property
     def cases(self) -> dict[str, int]:
@@ -109,9 +109,9 @@ class TransformerRun(run.Run):
     def batches(self, epoch: int) -> Iterator[tuple[int, Tensor]]:
         """Yield the update's number from 0, and windows ``(B, T + 1)``."""
         s, rng = self.settings, np.random.default_rng([self.seed, epoch])
-        for k in range(s.updates_an_epoch):
+        for k in range(s.updates_per_epoch):
             starts = rng.integers(len(self.train) - s.length, size=s.batch_size)
-            yield epoch * s.updates_an_epoch + k, self._windows(self.train, starts)
+            yield epoch * s.updates_per_epoch + k, self._windows(self.train, starts)
 
     def rate(self, update: int) -> float:
         """Return the learning rate of an update, which is numbered from 0."""

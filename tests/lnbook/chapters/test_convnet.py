@@ -15,7 +15,7 @@ from tests.cases.drawn import check_band, lines
 from tests.cases.oracle import parsed
 
 CASES = ("better", "worse", "later")
-MAPS = {"norm": "none", "data": "mnist", "cut": 0, "maps": True}
+MAPS = {"norm": "none", "data": "mnist", "crop": 0, "maps": True}
 
 
 @functools.cache
@@ -61,9 +61,9 @@ def test_the_table_of_norms_has_rates_and_errors_at_the_end(case):
         assert parsed(row[-1]) == [pytest.approx(fmean(errors), abs=0.051)]
 
 
-def apart(known, data, cut, norm, layer, shown):
+def apart(known, data, crop, norm, layer, shown):
     """Border minus interior, one number per channel, from a loop over positions."""
-    maps = known.maps[data, cut, norm]["arrays"][f"{shown}_{layer}"][-1].astype(float)
+    maps = known.maps[data, crop, norm]["arrays"][f"{shown}_{layer}"][-1].astype(float)
     last = maps.shape[-1] - 1
     sums = {True: [], False: []}
     for i in range(last + 1):
@@ -78,11 +78,11 @@ def apart(known, data, cut, norm, layer, shown):
 def test_a_marker_is_the_mean_over_channels_and_its_bar_their_interval():
     book = runs.ConvnetRuns(record.read_all("convnet", maps=True))
     for shown, kind in (("on", 0), ("deviation", 3)):
-        data, cut = book.map_keys()[kind]
+        data, crop = book.map_keys()[kind]
         panel = border.draw_border(book, shown)[kind]
         for trace, norm in zip(panel.data[:3], runs.NORMS, strict=True):
             for k, layer in enumerate(runs.LAYERS):
-                values = apart(book, data, cut, norm, layer, shown)
+                values = apart(book, data, crop, norm, layer, shown)
                 low, high = comparison.interval(values)
                 assert trace.x[k] == pytest.approx(values.mean(), rel=1e-6)
                 assert trace.x[k] - trace.error_x.arrayminus[k] == pytest.approx(low, rel=1e-6)

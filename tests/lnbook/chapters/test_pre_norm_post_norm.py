@@ -36,7 +36,7 @@ STARTS = ("xavier", "normal", "pytorch")
 def made(rng, initialization, kind, depth, seed, *, rate=1e-3, warm_up=0, begun=False, level=None):
     settings = transformer.RECORDED | KINDS[kind] | {
         "initialization": initialization, "depth": depth, "learning_rate": rate,
-        "warm_up": warm_up, "updates_an_epoch": 1 if begun else 100,
+        "warm_up": warm_up, "updates_per_epoch": 1 if begun else 100,
     }  # fmt: skip
     epochs = (0.0, 1.0) if begun else EPOCHS
     level = rng.uniform(2.2, 4.0) if level is None else level
@@ -79,7 +79,7 @@ def known(records):
 def of(records, initialization, kind, depth, *, begun=False, rate=1e-3, warm_up=0):
     """The runs of a group in the order of their seeds."""
     wanted = {"initialization": initialization, "depth": depth, "learning_rate": rate,
-              "warm_up": warm_up, "updates_an_epoch": 1 if begun else 100}  # fmt: skip
+              "warm_up": warm_up, "updates_per_epoch": 1 if begun else 100}  # fmt: skip
     return [*by_seed(records, **transformer.RECORDED | KINDS[kind] | wanted).values()]
 
 
@@ -185,7 +185,7 @@ def test_each_placement_is_shown_at_its_best_common_rate():
            for (kind, rate), loss in ends.items()]  # fmt: skip
     few += [transformer.trained(2.2, depth=6, warm_up=60), transformer.trained(np.nan, depth=24)]
     few += [transformer.trained(2.3, depth=24, place="post")]
-    few += [transformer.trained(2.0, depth=2, updates_an_epoch=1)]
+    few += [transformer.trained(2.0, depth=2, updates_per_epoch=1)]
     table = trained.at_best(runs.TransformerRuns([*itertools.chain(*few)]))
     columns = ["Initialization", "blocks", "settings", "post-norm", "pre-norm", "no norm"]
     assert table.columns == columns
@@ -199,9 +199,9 @@ def test_each_placement_is_shown_at_its_best_common_rate():
 def test_short_runs_end_like_those_of_the_experiment():
     text = Text.split("python_topics", "to be or not to be that is the question " * 40)
     small = {"depth": 1, "width": 8, "heads": 2, "length": 8, "windows": 4, "batch_size": 2}
-    points = list(short_run(text, "post", 2, **small, epochs=2, updates_an_epoch=4))
+    points = list(short_run(text, "post", 2, **small, epochs=2, updates_per_epoch=4))
     assert [p["updates"] for p in points][-2:] == [4, 8]
-    chosen = Settings(place="post", warm_up=2, data="python_topics", **small, updates_an_epoch=4)
+    chosen = Settings(place="post", warm_up=2, data="python_topics", **small, updates_per_epoch=4)
     *_, last = train(TransformerRun(chosen, text), epochs=2)
     assert points[-1]["loss"] == last["val_nll"]
     assert points[0]["unigram"] > points[0]["bigram"] > 0

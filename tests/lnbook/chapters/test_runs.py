@@ -12,7 +12,7 @@ GROUPS = [
     ("draw", {"glimpses": 16}, "16 glimpses"),
     ("handwriting", {"constant": False, "lines": 40}, "no constant input"),
     ("handwriting", {"batch_size": 2}, "batch size 2"),
-    ("skip_thoughts", {"length": 50, "judge_every": None}, "50 words, 16 sentences"),
+    ("skip_thoughts", {"length": 50, "evaluate_every": None}, "50 words, 16 sentences"),
     ("attentive_reader", {"passages": 2}, "two passages per question"),
     ("attentive_reader", {"epochs": 10}, None),
 ]

@@ -171,7 +171,7 @@ CASES = {"train": 50_000, "train_images": 1_280, "train_captions": 6_400,
 
 
 @pytest.mark.parametrize(
-    ("experiment", "hidden", "batch_size", "updates_an_epoch", "ends", "reported"),
+    ("experiment", "hidden", "batch_size", "updates_per_epoch", "ends", "reported"),
     [
         # 10 x 500 batches of 100 are 10 passes over 50,000 images, of 200.
         ("draw", 64, 100, 500, [10], "25%, 25% of its glimpses, 5% of its epochs, the same data"),
@@ -187,9 +187,9 @@ CASES = {"train": 50_000, "train_images": 1_280, "train_captions": 6_400,
     ],
 )  # fmt: skip
 def test_units_and_length_of_training_are_told_as_shares_of_the_papers(
-    experiment, hidden, batch_size, updates_an_epoch, ends, reported
+    experiment, hidden, batch_size, updates_per_epoch, ends, reported
 ):
-    settings = {"hidden": hidden, "updates_an_epoch": updates_an_epoch, "batch_size": batch_size,
+    settings = {"hidden": hidden, "updates_per_epoch": updates_per_epoch, "batch_size": batch_size,
                 "glimpses": 16}  # fmt: skip
     runs = [{"experiment": experiment, "settings": settings, "curves": {"epoch": [0, 1, end]},
              "data": {"cases": CASES}} for end in ends]  # fmt: skip

@@ -5,7 +5,8 @@ import shlex
 
 import pytest
 
-from lnlab import experiments, records
+from lnlab import config, experiments, records
+from lnlab.arguments import FORMER_NAMES
 from lnlab.claims.trained import TASKS
 from lnlab.cli import invocation, main
 
@@ -22,7 +23,10 @@ UNUSUAL = [
     ("mnist", {"hidden": (3, 10**9), "adam_betas": (0.0, 1 / 3), "eps": 5e-324, "momentum": 0.25}),
     ("sequence", {"cell": "gru", "gain": -1e-300, "clip": None, "held_out": True}),
     ("weights", {"norm": "batch", "scale": 1 + 2**-40, "magnitude": "fixed"}),
-    ("attentive_reader", {"norm": "none", "start": "chosen", "bilinear": True, "longest": 10**9}),
+    (
+        "attentive_reader",
+        {"norm": "none", "start": "chosen", "bilinear": True, "max_length": 10**9},
+    ),
 ]
 
 
@@ -73,6 +77,26 @@ def test_several_values_are_several_runs():
     result = invocation(typed.split()).settings
     pairs = [("adam", 2), ("adam", 3), ("sgd", 2), ("sgd", 3)]
     assert [(s.optimizer, s.scale) for s in result] == pairs
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_former_names_of_settings_are_accepted_but_not_listed(experiment, capsys):
+    with pytest.raises(SystemExit):
+        main(["replay", experiment, "--help"])
+    text = capsys.readouterr().out
+    for name in FORMER_NAMES.keys() & config.field_specs(kind(experiment)).keys():
+        former = config.flag(FORMER_NAMES[name])
+        current = invocation(["replay", experiment, config.flag(name), "7"])
+        assert {getattr(chosen, name) for chosen in current.settings} == {7}
+        for words in ([former, "7"], [f"{former}=7"]):
+            assert invocation(["replay", experiment, *words]) == current
+        assert f"{former} " not in text
+
+
+def test_abbreviated_flags_are_those_in_the_help():
+    current = invocation(["replay", "draw", "--updates-per-epoch", "7"])
+    for flag in ("--updates", "--updates-a"):  # the second is that of the former name alone
+        assert invocation(["replay", "draw", flag, "7"]) == current
 
 
 @pytest.mark.parametrize(

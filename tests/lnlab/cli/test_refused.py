@@ -72,7 +72,7 @@ def test_incompatible_flags_raise_an_error(command, message, monkeypatch, tmp_pa
         ("mnist --norm layer batch --momentum 0.2", []),
         ("mnist --norm none weight --eps 1e-3", ["--eps"]),
         ("mnist --norm none layer --eps 1e-3", []),
-        ("noise --norm none --statistics-cases 9", ["--statistics-cases"]),
+        ("noise --norm none --statistics-examples 9", ["--statistics-examples"]),
         ("weights --optimizer sgd --adam-eps 1e-3 --scale 2", ["--adam-eps"]),
         ("weights --adam-betas 0.5 0.9 --adam-eps 1e-3", []),
         ("sequence --norm none --eps 1e-3", ["--eps"]),

@@ -16,7 +16,7 @@ from lnlab.training import train
 from lnlib import cells
 
 SMALL = {"hidden": 4, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
-         "learning_rate": 0.02, "least_count": 2, "pictures": 2}  # fmt: skip
+         "learning_rate": 0.02, "min_count": 2, "attention_examples": 2}  # fmt: skip
 OPTIONS = {"bilinear": True, "skip_mean": True, "learned_initial_state": True}
 
 
@@ -274,7 +274,7 @@ def test_those_who_do_not_read_are_as_wrong_as_by_counting(cloze):
 NON_DEFAULT = [
     {"norm": "batch"}, {"norm": "none"}, {"norm": "batch_everywhere"}, {"start": "chosen"},
     {"start": "chosen", "input_scale": 1.5}, {"hidden": 3}, {"word_size": 4}, {"word_scale": 0.7},
-    {"least_count": 40}, {"bidirectional": True}, {"passages": 2}, {"longest": 15},
+    {"min_count": 40}, {"bidirectional": True}, {"passages": 2}, {"max_length": 15},
     {"batch_size": 5}, {"learning_rate": 0.1}, {"gain": 0.3}, {"clip": 1e-4}, {"clip": None},
     {"start": "orthogonal_tied"}, {"dropout": 0.5}, {"bilinear": True}, {"skip_mean": True},
     {"learned_initial_state": True},
@@ -299,7 +299,7 @@ def test_each_setting_that_is_not_the_default_gives_another_run(cloze):
 
 def test_errors_on_passages_longer_than_those_of_training_are_told_apart(cloze, monkeypatch):
     monkeypatch.setattr(reading, "EVAL_BATCH_SIZE", 5)  # of 12 questions
-    run = AttentiveReaderRun(Settings(**SMALL | {"longest": 15, "norm": "batch"}), cloze, seed=0)
+    run = AttentiveReaderRun(Settings(**SMALL | {"max_length": 15, "norm": "batch"}), cloze, seed=0)
     assert run.longest == 15
     *_, last = train(run, epochs=1, first_epoch_points=1)
     split = run.splits["val"]
@@ -316,7 +316,7 @@ def test_errors_on_passages_longer_than_those_of_training_are_told_apart(cloze, 
     assert int(run.model.passage.directions[0].known) == 15
 
 
-def test_pictures_keep_attention_answers_and_what_is_read(cloze):
+def test_attention_examples_keep_attention_answers_and_what_is_read(cloze):
     run = AttentiveReaderRun(Settings(**SMALL), cloze, seed=0)
     run.model.eval()
     with torch.inference_mode():

@@ -11,8 +11,8 @@ from lnlab.datasets import Dataset
 from lnlab.experiments.convnet import NORMS, Settings
 from lnlab.experiments.convnet.run import ConvnetRun, Network, norm, ring
 
-SMALL = {"channels": (4, 8, 4), "train_cases": 48, "val_cases": 12, "batch_size": 16,
-         "epochs": 2, "first_epoch_points": 2, "mapped_cases": 10}  # fmt: skip
+SMALL = {"channels": (4, 8, 4), "train_examples": 48, "val_examples": 12, "batch_size": 16,
+         "epochs": 2, "first_epoch_points": 2, "mapped_examples": 10}  # fmt: skip
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_each_norm_uses_statistics_over_its_own_axes(name):
 
 
 def test_logits_equal_pytorchs_functions_on_the_cropped_image(data):
-    settings = Settings(norm="layer", cut=5, padding="replicate", eps=0.3, channels=(4, 8, 4))
+    settings = Settings(norm="layer", crop=5, padding="replicate", eps=0.3, channels=(4, 8, 4))
     network = Network(settings, 10, generator=torch.Generator().manual_seed(2)).double()
     x = torch.from_numpy(data.x_train[:3]).double()
     h = x.view(3, 1, 28, 28)[:, :, 5:23, 5:23]
@@ -81,7 +81,7 @@ def test_border_and_interior_units_are_measured_separately(data):
 
 
 def test_maps_contain_statistics_around_the_norm_and_ink(data):
-    run = ConvnetRun(Settings(norm="layer", cut=3, maps=True, **SMALL), data)
+    run = ConvnetRun(Settings(norm="layer", crop=3, maps=True, **SMALL), data)
     run.model.eval()
     with torch.no_grad():
         for layer in run.model.norms:
@@ -112,7 +112,7 @@ def test_validation_examples_are_the_last_training_examples_and_held_out(data):
     np.testing.assert_array_equal(run.x_val.numpy(), data.x_train[58:])
     assert run.cases == {"train": 48, "test": 20, "val": 12}
     with pytest.raises(ValueError, match=r"at most 70 together, .* got 71; choose fewer"):
-        ConvnetRun(dataclasses.replace(Settings(**SMALL), train_cases=59), data)
+        ConvnetRun(dataclasses.replace(Settings(**SMALL), train_examples=59), data)
     with pytest.raises(ValueError, match=r"images of 28 x 28 pixels, tiny has 64 features"):
         ConvnetRun(
             Settings(**SMALL), dataclasses.replace(data, name="tiny", x_train=np.zeros((90, 64)))

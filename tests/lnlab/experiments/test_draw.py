@@ -16,7 +16,7 @@ from tests.cases.by_hand import check_run
 NON_DEFAULT = {
     "norm": "layer", "start": "chosen", "data": "mnist_binarized", "glimpses": 3, "hidden": 6,
     "latent": 3, "read_size": 2, "write_size": 3, "input_scale": 3.0, "epochs": 2,
-    "updates_an_epoch": 4, "batch_size": 4, "learning_rate": 0.02, "clip": 4.9, "gain": 0.7,
+    "updates_per_epoch": 4, "batch_size": 4, "learning_rate": 0.02, "clip": 4.9, "gain": 0.7,
     "adam_betas": (0.8, 0.99), "adam_eps": 1e-3, "eps": 0.01, "images": 5, "keep": 2,
     "first_epoch_points": 3,
 }  # fmt: skip
@@ -134,7 +134,7 @@ class ByHand(by_hand.ByHand):
         return torch.cat(result, 1).mean(1).tolist()
 
     def values(self):
-        results, at_end = {}, self.done == self.s.epochs * self.s.updates_an_epoch
+        results, at_end = {}, self.done == self.s.epochs * self.s.updates_per_epoch
         for split, chosen in (("val", [0, 2, 4, 6, 8]), ("test", [1, 3, 5, 7, 9])):
             results[f"{split}_bound"], results[f"{split}_kl"] = self.measured(split, chosen)
             every = range(len(self.images[split]))
@@ -145,9 +145,9 @@ class ByHand(by_hand.ByHand):
     def batches(self):
         s, count = self.s, len(self.images["train"])
         a_pass = count // s.batch_size
-        for update in range(s.epochs * s.updates_an_epoch):
-            if update % s.updates_an_epoch == 0:
-                rng = np.random.default_rng([self.seed, 0, update // s.updates_an_epoch])
+        for update in range(s.epochs * s.updates_per_epoch):
+            if update % s.updates_per_epoch == 0:
+                rng = np.random.default_rng([self.seed, 0, update // s.updates_per_epoch])
             order = np.random.default_rng([self.seed, 1, update // a_pass]).permutation(count)
             k, self.done = update % a_pass * s.batch_size, update + 1
             noise = rng.standard_normal((s.glimpses, s.batch_size, s.latent), np.float32)

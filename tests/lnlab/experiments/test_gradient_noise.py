@@ -32,7 +32,7 @@ def measured(replay):
 
 @pytest.mark.parametrize("variance", ["biased", "unbiased"])
 def test_batch_norm_statistics_equal_a_loop(digits, variance):
-    replay = trained(digits, "batch", variance=variance, statistics_cases=402)
+    replay = trained(digits, "batch", variance=variance, statistics_examples=402)
     result = measured(replay)
     first = replay.model[0].weight.detach().double().numpy()
     cases = replay._order()[:400].numpy()  # whole batches of 4
@@ -102,7 +102,10 @@ def test_layer_norm_statistics_are_per_example(digits):
     ("wrong", "message"),
     [
         ({"batch_size": 361}, "at most 360 .the test cases., .* got 361"),
-        ({"batch_size": 50, "statistics_cases": 40}, "at most 40 .statistics_cases., .* got 50"),
+        (
+            {"batch_size": 50, "statistics_examples": 40},
+            "at most 40 .statistics_examples., .* got 50",
+        ),
         ({"batch_size": 401, "norm": "layer"}, "at most 400 .the cases that come in other batches"),
         ({"batch_size": 800, "norm": "none"}, "at most 718 .half of the training cases., .* 800"),
     ],

@@ -17,8 +17,8 @@ from lnlab.experiments.handwriting.window import WindowLSTM
 from lnlib.nn import LayerNormLSTMCell
 from tests.cases.parameters import perturb
 
-SMALL = {"hidden": 6, "mixture": 3, "bells": 2, "length": 20, "batch_size": 3, "epochs": 1,
-         "updates_an_epoch": 3, "lines": 4, "first_epoch_points": 1}  # fmt: skip
+SMALL = {"hidden": 6, "mixture": 3, "window_components": 2, "length": 20, "batch_size": 3,
+         "epochs": 1, "updates_per_epoch": 3, "lines": 4, "first_epoch_points": 1}  # fmt: skip
 
 
 def made_up(seed=5):
@@ -47,14 +47,14 @@ def random(*shape, seed=1):
 
 def window_by_loop(module, x, text):
     """Eqs. 46-51 of Graves, number by number, with a cell that has its own tests."""
-    (T, B, _), (_, U, C), K = x.shape, text.shape, len(module.bells.bias) // 3
+    (T, B, _), (_, U, C), K = x.shape, text.shape, len(module.components.bias) // 3
     steps = []
     for b in range(B):
         h = c = torch.zeros(1, module.cell.hidden_size)
         k, w = [torch.zeros(())] * K, torch.zeros(C)
         for t in range(T):
             h, c = module.cell(torch.cat((x[t, b], w))[None], (h, c))
-            out = module.bells.weight @ h[0] + module.bells.bias
+            out = module.components.weight @ h[0] + module.components.bias
             a, s, step = out[:K].exp(), out[K : 2 * K].exp(), out[2 * K :].exp()
             k = [k[j] + step[j] for j in range(K)]
             phi = [sum(a[j] * (-s[j] * (k[j] - u) ** 2).exp() for j in range(K)) for u in range(U)]
@@ -126,7 +126,7 @@ def start(**settings):
 
 def test_the_initial_window_moves_at_the_average_pace():
     made = start()
-    height, sharp, step = made.first.bells.bias.exp().chunk(3)
+    height, sharp, step = made.first.components.bias.exp().chunk(3)
     torch.testing.assert_close(height.sum(), torch.tensor(1.0))
     torch.testing.assert_close(sharp, torch.ones(2))
     torch.testing.assert_close(step, torch.full((2,), 0.04))
@@ -209,7 +209,7 @@ def test_batches_depend_on_seed_and_epoch_and_have_similar_lengths():
     assert len(reference) == 3
     assert reference == points(0, 1, norm="none", hidden=3, learning_rate=0.5)
     assert reference not in (points(0, 2), points(1, 1))
-    many = batches(0, 0, updates_an_epoch=POOL + 1, batch_size=2)
+    many = batches(0, 0, updates_per_epoch=POOL + 1, batch_size=2)
     assert len(many) == POOL + 1
     lengths = sorted(sorted(b.mask.sum(0).tolist()) for b in many[:POOL])
     assert all(a[-1] <= b[0] for a, b in itertools.pairwise(lengths))

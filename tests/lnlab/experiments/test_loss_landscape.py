@@ -9,7 +9,7 @@ from lnlab.datasets import Dataset
 from lnlab.experiments.loss_landscape import NORMS, Settings
 from lnlab.experiments.loss_landscape.run import FACTORS, LandscapeRun, LossLandscape
 
-SMALL = {"hidden": (6, 5, 4), "batch_size": 8, "epochs": 2, "measured_cases": 20, "eps": 0.1,
+SMALL = {"hidden": (6, 5, 4), "batch_size": 8, "epochs": 2, "measured_examples": 20, "eps": 0.1,
          "learning_rate": 0.2, "first_epoch_points": 1}  # fmt: skip
 
 

@@ -58,7 +58,7 @@ class ByHand(by_hand.ByHand):
             for split, rows in data.images.items()
         }  # fmt: skip
         all_words = [word for captions in texts["train"] for c in captions for word in c]
-        often = sorted({word for word in all_words if all_words.count(word) >= s.least_count})
+        often = sorted({word for word in all_words if all_words.count(word) >= s.min_count})
         self.captions = {
             split: [[[often.index(w) + 1 if w in often else 0 for w in c] for c in captions]
                     for captions in rows]
@@ -132,7 +132,7 @@ class ByHand(by_hand.ByHand):
 
 
 NON_DEFAULT = [
-    {"norm": "none"}, {"hidden": 4}, {"word_size": 3}, {"word_scale": 0.7}, {"least_count": 40},
+    {"norm": "none"}, {"hidden": 4}, {"word_size": 3}, {"word_scale": 0.7}, {"min_count": 40},
     {"epochs": 2}, {"batch_size": 9}, {"learning_rate": 0.1}, {"margin": 0.4}, {"gain": -0.3},
     {"adam_betas": (0.3, 0.6)}, {"adam_eps": 0.3}, {"eps": 0.2}, {"first_epoch_points": 3},
     {"clip": 0.3},

@@ -18,11 +18,11 @@ SETTINGS = {
         ({"start": "orthogonal_tied", "word_scale": 1}, "word_scale must be omitted .*, got 1.0"),
         ({"dropout": 1}, "dropout must be below 1, got 1.0"),
         ({"norm": "batch", "batch_size": 1}, "batch_size must be at least 2 for batch norm, .* 1"),
-        ({"passages": 2, "longest": 9}, "passages must be 1 where longest is given, got 2"),
+        ({"passages": 2, "max_length": 9}, "passages must be 1 where max_length is given, got 2"),
     ],
     "convnet": [
         ({"channels": (4, 4)}, "channels must be three numbers"),
-        ({"cut": 11}, "cut must be below 11"),
+        ({"crop": 11}, "crop must be below 11"),
         ({"norm": "group", "channels": (4, 6, 8)}, "channels must be multiples of 4"),
     ],
     "handwriting": [

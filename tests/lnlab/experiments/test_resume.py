@@ -31,14 +31,14 @@ READER = test_attentive_reader.SMALL | {"passages": 2}
 RUNS = {
     "mnist": {**NETWORK, "norm": "batch"},
     "noise": {**NETWORK, "batch_size": 350, "norm": "batch", "gradient_batches": 2},
-    "landscape": {**DIGITS, "hidden": (6, 5), "measured_cases": 20},
+    "landscape": {**DIGITS, "hidden": (6, 5), "measured_examples": 20},
     "sequence": {**DIGITS, "hidden": 6, "norm": "layer"},
     "weights": {**NETWORK, "norm": "layer", "optimizer": "adam", "magnitude": "fixed"},
     "convnet": test_convnet.SMALL,
     "draw": test_draw.NON_DEFAULT | {"norm": "none", "gain": 1.0},
     "handwriting": test_handwriting.SMALL | {"keep": 5},
     "order_embeddings": test_order_embeddings.SMALL | {"batch_size": 20},
-    "skip_thoughts": test_skip_thoughts.SMALL | {"judge_every": 2, "keep": True, "words": 20},
+    "skip_thoughts": test_skip_thoughts.SMALL | {"evaluate_every": 2, "keep": True, "words": 20},
     "transformer": TRANSFORMER | {"ablate": True},
     "attentive_reader": READER | test_attentive_reader.OPTIONS | {"dropout": 0.5},
 }
@@ -133,7 +133,7 @@ def test_a_tuned_initialization_has_orthogonal_and_scaled_weights(name, layouts,
 
 @pytest.mark.parametrize("name", RUNS)
 def test_diverged_runs_are_measured_to_the_end_or_raise_an_error(name, start):
-    skip = {"judge_every": None, "keep": False} if name == "skip_thoughts" else {}
+    skip = {"evaluate_every": None, "keep": False} if name == "skip_thoughts" else {}
     run = start(name, **skip)
     with torch.no_grad():
         for p in run.model.parameters():

@@ -170,7 +170,7 @@ class ByHand(by_hand.ByHand):
         if getattr(s, "held_out", False):
             out = torch.arange(len(x)) % 5 == 4
             x, y, self.x_test, self.y_test = x[~out], y[~out], x[out], y[out]
-        self.x, self.y = x[: s.train_cases], y[: s.train_cases]
+        self.x, self.y = x[: s.train_examples], y[: s.train_examples]
         make = Cells if experiment == "sequence" else Layers
         self.net = make(s, x.shape[1], int(data.y_train.max()) + 1, self.generator)
         self.params, self.norms, self.turns = self.net.params, [], []
@@ -208,7 +208,7 @@ class ByHand(by_hand.ByHand):
         self.turns.append(turns)
 
     def values(self):
-        n = min(self.s.measured_cases, len(self.x_test))
+        n = min(self.s.measured_examples, len(self.x_test))
         with torch.no_grad():
             logits = self.net(self.x_test)
             results = {
@@ -247,7 +247,7 @@ class ByHand(by_hand.ByHand):
         results = {"gradient_noise": noise_ratio, "gradient_length": length}
         if s.norm == "batch":
             W = self.hidden[0].detach()
-            cases = min(s.statistics_cases, len(self.x)) // B * B
+            cases = min(s.statistics_examples, len(self.x)) // B * B
             a = (self.x[order[:cases]] @ W.T).reshape(-1, B, len(W))
             std = a.flatten(0, 1).std(0, correction=0)
             results["miss_1"] = float(((a.mean(1) - a.mean((0, 1))) / std).square().mean().sqrt())
@@ -273,7 +273,7 @@ class ByHand(by_hand.ByHand):
 
 LAYERS = {"hidden": (6, 5), "data": "digits", "learning_rate": 0.02}
 ADAM = {"learning_rate": 0.05, "adam_betas": (0.6, 0.8), "adam_eps": 0.02}
-COUNTED = {"batch_size": 3, "epochs": 2, "train_cases": 22, "measured_cases": 3,
+COUNTED = {"batch_size": 3, "epochs": 2, "train_examples": 22, "measured_examples": 3,
            "first_epoch_points": 3}  # fmt: skip
 OF_LAYERS = {**COUNTED, **ADAM, "hidden": (4, 7, 3), "initialization": "he"}
 OF_BATCH = {"eps": 0.3, "variance": "biased", "momentum": 0.37}
@@ -291,7 +291,7 @@ NON_DEFAULT = {
         *(({"norm": "batch"}, {name: changes}) for name, changes in OF_BATCH.items()),
         *(({"norm": "batch"}, {"norm": norm}) for norm in ("none", "layer")),
         ({"norm": "batch"}, {"batch_size": 5}),
-        ({"norm": "batch"}, {"statistics_cases": 21}),
+        ({"norm": "batch"}, {"statistics_examples": 21}),
         ({"norm": "layer"}, {"gradient_batches": 3}),
     ],
     "sequence": [
@@ -329,7 +329,7 @@ NON_DEFAULT = {
 }
 BASE = {
     "mnist": SMALL | LAYERS,
-    "noise": SMALL | LAYERS | {"statistics_cases": 40, "gradient_batches": 9},
+    "noise": SMALL | LAYERS | {"statistics_examples": 40, "gradient_batches": 9},
     "sequence": SMALL
     | {"cell": "rnn", "hidden": 5, "learning_rate": 0.02, "clip": 1.0, "bias_init": "zeros"},
     "weights": SMALL | LAYERS | {"norm": "layer", "optimizer": "sgd"},
@@ -341,10 +341,10 @@ BASE = {
     [
         *((name, [c for _, c in pairs], "data") for name, pairs in NON_DEFAULT.items()),
         ("attentive_reader", test_attentive_reader.NON_DEFAULT,
-         "data epochs first_epoch_points pictures"),
+         "data epochs first_epoch_points attention_examples"),
         ("draw", [test_draw.NON_DEFAULT], ""),
         ("order_embeddings", test_order_embeddings.NON_DEFAULT, "data keep"),
-        ("skip_thoughts", test_skip_thoughts.NON_DEFAULT, "data judge_every keep"),
+        ("skip_thoughts", test_skip_thoughts.NON_DEFAULT, "data evaluate_every keep"),
         ("transformer", test_transformer.NON_DEFAULT, "data ablate"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

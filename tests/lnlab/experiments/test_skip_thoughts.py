@@ -19,8 +19,8 @@ from lnlab.training import train
 from tests.cases import by_hand
 from tests.cases.by_hand import check_run, gru_start, gru_step
 
-SMALL = {"hidden": 5, "word_size": 3, "words": 9, "length": 4, "epochs": 1, "updates_an_epoch": 3,
-         "batch_size": 4, "learning_rate": 0.02, "val_sentences": 3, "judge_every": None,
+SMALL = {"hidden": 5, "word_size": 3, "words": 9, "length": 4, "epochs": 1, "updates_per_epoch": 3,
+         "batch_size": 4, "learning_rate": 0.02, "val_sentences": 3, "evaluate_every": None,
          "first_epoch_points": 2}  # fmt: skip
 
 
@@ -118,7 +118,7 @@ NON_DEFAULT = [
     {"norm": "none"}, {"norm": "none", "start": "scaled"}, {"start": "scaled"},
     {"condition": "every"}, {"norm": "none", "condition": "every"}, {"hidden": 4},
     {"word_size": 2}, {"words": 6}, {"length": 2}, {"epochs": 6},  # more than one pass
-    {"updates_an_epoch": 4}, {"batch_size": 7}, {"learning_rate": 0.1}, {"gain": -0.3},
+    {"updates_per_epoch": 4}, {"batch_size": 7}, {"learning_rate": 0.1}, {"gain": -0.3},
     {"adam_betas": (0.3, 0.6)}, {"adam_eps": 0.3}, {"eps": 0.2}, {"val_sentences": 5},
     {"first_epoch_points": 1}, {"clip": 0.3},
 ]  # fmt: skip
@@ -173,7 +173,7 @@ def test_sentence_vectors_do_not_depend_on_the_batch(material):
 
 
 def test_vectors_are_evaluated_before_training_and_at_intervals(material, monkeypatch):
-    chosen = Settings(**SMALL | {"judge_every": 2, "epochs": 4, "first_epoch_points": 1})
+    chosen = Settings(**SMALL | {"evaluate_every": 2, "epochs": 4, "first_epoch_points": 1})
     calls = []
     monkeypatch.setattr(
         skip, "cross_validate", lambda x, y, auc: calls.append((x.shape, auc)) or 0.25

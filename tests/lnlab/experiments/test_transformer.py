@@ -116,7 +116,7 @@ class ByHand(by_hand.ByHand):
     def batches(self):
         for epoch in range(self.s.epochs):
             rng = np.random.default_rng([self.seed, epoch])
-            for _ in range(self.s.updates_an_epoch):
+            for _ in range(self.s.updates_per_epoch):
                 starts = rng.integers(0, len(self.train) - self.s.length, self.s.batch_size)
                 yield self.windows(self.train, starts)
 
@@ -127,7 +127,7 @@ NON_DEFAULT = [
     *({"qk_norm": norm} for norm in ("layer", "rms")),
     *({"initialization": start} for start in ("normal", "pytorch", "gpt2")),
     {"last_norm": False}, {"residual_scaling": True}, {"depth": 3}, {"width": 12}, {"heads": 4},
-    {"length": 3}, {"epochs": 2}, {"updates_an_epoch": 3}, {"batch_size": 2},
+    {"length": 3}, {"epochs": 2}, {"updates_per_epoch": 3}, {"batch_size": 2},
     {"learning_rate": 0.1}, {"warm_up": 3}, {"decay": 3}, {"adam_betas": (0.3, 0.6)},
     {"adam_eps": 0.3}, {"eps": 0.2}, {"windows": 9}, {"first_epoch_points": 3},
 ]  # fmt: skip

@@ -44,7 +44,7 @@ class AttentiveReaderRuns(run_groups.Runs):
         RELEASED_CODE: {"bilinear": True},
         SMALL_BATCHES: {"batch_size": 8},
         TWO_PASSAGES: {"passages": 2},
-        SHORT_PASSAGES: {"longest": 98},
+        SHORT_PASSAGES: {"max_length": 98},
     }
     EARLY = 400  # updates before which no network has a lower error than a random name
     STYLES: ClassVar = {

@@ -26,11 +26,11 @@ class ConvnetRuns:
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.maps = {
-            (run["settings"]["data"], run["settings"]["cut"], run["settings"]["norm"]): run
+            (run["settings"]["data"], run["settings"]["crop"], run["settings"]["norm"]): run
             for run in records
             if run["settings"]["maps"]
         }
-        defaults = {"cut": 0, "batch_size": 64, "epochs": 10, "maps": False}
+        defaults = {"crop": 0, "batch_size": 64, "epochs": 10, "maps": False}
         self.compared, self.mnist = (
             [
                 run

@@ -103,8 +103,8 @@ class TransformerRuns:
             return [r for r in shown if chosen(r["settings"])]
 
         command = "python -m lnlab replay transformer"
-        self.starts = RecordedRuns(some(lambda s: s["updates_an_epoch"] == 1), _cell, command)
-        self.trained = RecordedRuns(some(lambda s: s["updates_an_epoch"] == 100), _cell, command)
+        self.starts = RecordedRuns(some(lambda s: s["updates_per_epoch"] == 1), _cell, command)
+        self.trained = RecordedRuns(some(lambda s: s["updates_per_epoch"] == 100), _cell, command)
         self.model = some(lambda s: s["ablate"])
 
     def has(self, cell: RunKey) -> bool:

@@ -50,7 +50,12 @@ class ResidualSchemeRuns(RecordedRuns):
 
 
 def _is_compared(settings: dict[str, Any]) -> bool:
-    defaults = {"initialization": "xavier", "depth": 12, "updates_an_epoch": 100, "qk_norm": "none"}
+    defaults = {
+        "initialization": "xavier",
+        "depth": 12,
+        "updates_per_epoch": 100,
+        "qk_norm": "none",
+    }
     defaults |= {"last_norm": True}
     known = settings["norm"] in ("layer", "none")
     return known and all(settings[name] == value for name, value in defaults.items())

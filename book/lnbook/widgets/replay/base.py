@@ -64,7 +64,7 @@ def select_runs(
 def updates(run: Record) -> list[int]:
     """Return the numbers of updates after which a run was measured."""
     settings = run["settings"]
-    updates_per_epoch = settings.get("updates_an_epoch")
+    updates_per_epoch = settings.get("updates_per_epoch")
     if updates_per_epoch is None:  # an epoch is a pass over the training set
         updates_per_epoch = run["data"]["cases"]["train_questions"] // settings["batch_size"]
     return [round(epoch * updates_per_epoch) for epoch in run["curves"]["epoch"]]

@@ -25,7 +25,7 @@ def made(norm, seed=0, **settings):
             arrays[f"{name}_{layer}"] = values.astype("f2")
         arrays[f"on_{layer}"] = rng.integers(256, size=shape).astype("u1")
     return {
-        "settings": {"norm": norm, "data": "mnist", "cut": 0} | settings,
+        "settings": {"norm": norm, "data": "mnist", "crop": 0} | settings,
         "curves": {"epoch": PASSES},
         "arrays": arrays,
     }

@@ -9,7 +9,7 @@ from lnbook.widgets.replay import base
 @pytest.mark.parametrize(
     ("settings", "cases", "wanted"),
     [
-        ({"updates_an_epoch": 250}, {}, [0, 62, 250, 750]),
+        ({"updates_per_epoch": 250}, {}, [0, 62, 250, 750]),
         ({"batch_size": 32}, {"train_questions": 6400 + 31}, [0, 50, 200, 600]),
     ],
 )

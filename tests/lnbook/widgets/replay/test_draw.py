@@ -19,7 +19,7 @@ def made(norm="layer", start="usual", seed=0, images=6, glimpses=3, **settings):
         arrays[name] = (20 * rng.normal(size=(*shape, 5))).astype("f2")
         arrays[name][-1, 0, 0, 0] = 9_000  # far outside the image
     return {
-        "settings": {"norm": norm, "start": start, "glimpses": glimpses, "updates_an_epoch": 100,
+        "settings": {"norm": norm, "start": start, "glimpses": glimpses, "updates_per_epoch": 100,
                      "read_size": 4, "write_size": 3} | settings,
         "data": {"cases": {"test": 10_000}},
         "curves": {"epoch": EPOCHS, "test_bound": [543.5, 200.0, 150.0, None, 120.25]},

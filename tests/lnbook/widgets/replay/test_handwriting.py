@@ -23,7 +23,7 @@ def made(norm="layer", start="usual", seed=0, points=30, **settings):
         "window": window,
     }
     return {
-        "settings": {"norm": norm, "start": start, "updates_an_epoch": 100} | settings,
+        "settings": {"norm": norm, "start": start, "updates_per_epoch": 100} | settings,
         "curves": {"epoch": EPOCHS, "val_new_nll": [3.5, 0.25, None, -0.5]},
         "arrays": arrays,
     }

@@ -20,7 +20,8 @@ def made(norm="layer", start="code", seed=0, texts=TEXTS, **settings):
     nearest = [[rng.permutation([j for j in range(count) if j != k])[:3] for k in range(count)]
                for _ in EPOCHS]  # fmt: skip
     return {
-        "settings": {"norm": norm, "start": start, "updates_an_epoch": 100, "hidden": 7} | settings,
+        "settings": {"norm": norm, "start": start, "updates_per_epoch": 100, "hidden": 7}
+        | settings,
         "curves": {"epoch": EPOCHS, "val_nll": [7.6, 5.0, None, 4.25]},
         "arrays": {
             "map": (9 * rng.normal(size=(len(EPOCHS), count, 4))).astype("f2"),

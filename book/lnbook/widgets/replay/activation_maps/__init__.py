@@ -27,7 +27,7 @@ NORMS = {
     "layer": ("Layer norm", "layer"),
 }
 PICTURES = {"fashion_small": "Fashion-MNIST", "mnist": "MNIST"}
-CUTS = (0, 4)  # pixels cropped from each side
+CROPS = (0, 4)  # pixels cropped from each side
 LAYERS = (1, 2, 3)
 STATISTICS = ("on", "mean", "deviation", "before_mean", "before_deviation")
 LEVELS = 60  # positive levels, and as many negative ones, to which a map is rounded
@@ -114,7 +114,7 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
     settings = first_record["settings"]
     header = {
         "pictures": PICTURES[settings["data"]],
-        "cut": settings["cut"],
+        "crop": settings["crop"],
         "passes": first_record["curves"]["epoch"],
         "arms": arms,
     }
@@ -159,12 +159,12 @@ def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, list]:
     return header, ink, arms
 
 
-def of_book(pictures: str, cut: int) -> str:
+def of_book(pictures: str, crop: int) -> str:
     """Encode the book's records for one kind of image."""
-    return packed(recorded.read_all("convnet", maps=True, data=pictures, cut=cut))
+    return packed(recorded.read_all("convnet", maps=True, data=pictures, crop=crop))
 
 
-FILES = {f"{data}-{cut}": (data, cut) for data in PICTURES for cut in CUTS}
+FILES = {f"{data}-{crop}": (data, crop) for data in PICTURES for crop in CROPS}
 
 
 WEB = WidgetFiles(

@@ -52,7 +52,7 @@ const lnActivationMaps = (() => {
 
   function build(root, load, first) {
     const mine = `ln-activation-maps-${++made}`, last = first.passes.length - 1;
-    const state = { pictures: "mnist", cut: 0, layer: 0, statistic: "on", before: 0, point: last, channel: 0 };
+    const state = { pictures: "mnist", crop: 0, layer: 0, statistic: "on", before: 0, point: last, channel: 0 };
     let data = first;
     const pills = (name, label, options) => `<fieldset class="ln-activation-maps-pills ln-segments"><legend>${label}</legend>
       ${Object.entries(options).map(([value, text]) => `<label><input type="radio" name="${mine}-${name}"
@@ -63,7 +63,7 @@ const lnActivationMaps = (() => {
       max="${most}" step="1" autocomplete="off"></label>`;
     root.insertAdjacentHTML("beforeend", `<div class="ln-activation-maps-body"><div class="ln-activation-maps-bar">
       ${pills("pictures", "Images", { mnist: "MNIST", fashion_small: "Fashion-MNIST" })}
-      ${pills("cut", "Border", { 0: "uncropped", 4: "4 pixels cropped" })}
+      ${pills("crop", "Border", { 0: "uncropped", 4: "4 pixels cropped" })}
       ${pills("layer", "Layer", { 0: "1", 1: "2", 2: "3" })}
       ${pills("statistic", "Statistic", Object.fromEntries(
         Object.entries(STATISTICS).map(([name, { label }]) => [name, label])))}
@@ -139,10 +139,10 @@ const lnActivationMaps = (() => {
     }
 
     function draw() {
-      const cut = data.cut, inner = SIDE - 2 * cut;
+      const crop = data.crop, inner = SIDE - 2 * crop;
       const ink = data.ink.filter((_, k) => {
         const x = k % SIDE, y = (k - x) / SIDE;
-        return Math.min(x, y, SIDE - 1 - x, SIDE - 1 - y) >= cut;
+        return Math.min(x, y, SIDE - 1 - x, SIDE - 1 - y) >= crop;
       });
       const map = picture.querySelector("canvas"), [pen, size] = sheet(map, map.clientWidth);
       put(pen, ink, inner, (v) => v, shade, 0, 0, size);
@@ -198,15 +198,15 @@ const lnActivationMaps = (() => {
         return text;
       });
       const share = ends(data.ink, SIDE)[0] / 255;
-      const cut = data.cut ? `, ${data.cut} pixels cropped on each side` : "";
+      const crop = data.crop ? `, ${data.crop} pixels cropped on each side` : "";
       $("ink").textContent = "fraction of images in which the pixel is not empty";
       picture.querySelector("canvas").setAttribute("aria-label",
-        `Fraction of images of ${data.pictures}${cut} in which each pixel is not empty; at the border of `
+        `Fraction of images of ${data.pictures}${crop} in which each pixel is not empty; at the border of `
         + `the uncropped images it is ${(100 * share).toFixed(0)} percent`);
       const what = { on: "fraction of images for which a unit is active",
         mean: "mean of a unit's summed input", deviation: "standard deviation of a unit's summed input" }[statistic];
       const around = statistic === "on" ? "" : state.before ? ", before the norm" : ", after the norm";
-      const text = `${data.pictures}${cut}, layer ${layer + 1}, ${which}, ${training}: ${what}${around}. `
+      const text = `${data.pictures}${crop}, layer ${layer + 1}, ${which}, ${training}: ${what}${around}. `
         + `${descriptions.join("; ")}.`.replace(/^n/, "N");
       say(text);
     }
@@ -218,10 +218,10 @@ const lnActivationMaps = (() => {
     }
     let request = 0;
     async function fetch(next) { // other pictures: their file first
-      const mine = ++request, { pictures, cut } = { ...state, ...next };
+      const mine = ++request, { pictures, crop } = { ...state, ...next };
       Object.assign(state, next);
       try {
-        const loaded = await load(`${pictures}-${cut}`);
+        const loaded = await load(`${pictures}-${crop}`);
         if (mine !== request) return;
         data = loaded;
         go({});
@@ -229,8 +229,8 @@ const lnActivationMaps = (() => {
         $("says").textContent = `These maps cannot be read: ${error.message}.`;
       }
     }
-    for (const name of ["pictures", "cut"]) for (const input of chosen(name)) {
-      input.addEventListener("change", () => fetch({ [name]: name === "cut" ? Number(input.value) : input.value }));
+    for (const name of ["pictures", "crop"]) for (const input of chosen(name)) {
+      input.addEventListener("change", () => fetch({ [name]: name === "crop" ? Number(input.value) : input.value }));
     }
     for (const name of ["layer", "before", "statistic"]) for (const input of chosen(name)) {
       input.addEventListener("change", () => go({ [name]: name === "statistic" ? input.value : Number(input.value) }));

@@ -1,8 +1,9 @@
 """A passage with a missing name, its words shaded by the attention of several networks.
 
 Attention and answers for a few passages were recorded by ``lnlab.experiments.attentive_reader``
-with ``pictures``, at every measured point of training. The page computes nothing. The built book
-and a live notebook use the same files. :class:`AttentionReplay` is a widget without a Python part.
+with ``attention_examples``, at every measured point of training. The page computes nothing. The
+built book and a live notebook use the same files. :class:`AttentionReplay` is a widget without a
+Python part.
 """
 
 import re
@@ -33,7 +34,7 @@ CHANCE = 10_000  # the integer that stands for a probability of 1
 
 
 class Question(NamedTuple):
-    """A question that a run with ``pictures`` saved.
+    """A question that a run with ``attention_examples`` saved.
 
     Attributes:
         passage: Its words, including names such as ``@e3``; ``...`` stands for a rare word.
@@ -82,7 +83,7 @@ def _book() -> list[dict[str, Any]]:
 
 
 def questions(run: Mapping[str, Any]) -> list[Question]:
-    """Return the questions that a run with ``pictures`` saved."""
+    """Return the questions that a run with ``attention_examples`` saved."""
     results = []
     for row in run["arrays"]["text"][0]:
         passage, query, answer, verse = bytes(row).rstrip(b"\0").decode().split("\n")
@@ -121,7 +122,7 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
     first point to the last, averaged over the networks that are shown first.
 
     Args:
-        records: Records of runs with ``pictures``.
+        records: Records of runs with ``attention_examples``.
     """
     arms = base.runs_by_arm(records, ARMS, "attention", BY)
     runs = list(arms.values())

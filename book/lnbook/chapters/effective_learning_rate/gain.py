@@ -12,7 +12,7 @@ from lnbook.figures.plots import NORMS, add_line, decades, label_ends
 
 FAMILIES = {"Gaussian": "gaussian", "Bernoulli": "bernoulli", "categorical": "categorical"}
 SCALED = {"the inputs": "inputs", "the weights": "weights"}
-FORMULAS = {"exact": "exact", "eqs. 32-35 as printed": "paper"}
+FORMULAS = {"exact": "exact", "eqs. 32–35 as printed": "paper"}
 _GAIN_STEP = np.array([0.08, -0.02, 0.05, 0.03])
 
 

@@ -48,7 +48,7 @@ def test_correct_answers_that_run_in_jupyter_get_a_point(course, student, name):
 @pytest.mark.parametrize(
     ("name", "misconception", "feedback"),
     [
-        ("two-lines", "H - 1", ""),
+        ("two-lines", "H − 1", ""),
         ("rest-of-the-batch", "", "ZeroDivisionError"),
         ("undo", "", "right on the inputs of the check; for x "),  # whose outputs it has memorized
     ],
